@@ -12,7 +12,7 @@ PYTEST = $(BIN)/pytest -q --dist worksteal -n $$(($(CORES) + 1))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock demo docs check test coverage browser lint format benchmark release clean
+.PHONY: help install lock demo docs check test coverage browser lint format mutants benchmark release clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ lint: $(INSTALLED) ## ruff, mypy --strict and the import contracts
 format: $(INSTALLED) ## let ruff rewrite what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+mutants: $(INSTALLED) ## how many small changes of the code the tests notice
+	$(BIN)/python tools/mutants.py
 
 benchmark: $(INSTALLED) ## the figures of benchmarks/README.md, as ratios
 	$(BIN)/python -m benchmarks

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.figure import Figure
 from ebrank.service.api import EventIn, ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.settings import ContextsSettings, Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.typing import Floats, Ints

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.figure import Figure
 from benchmarks.http_load import Load, ask_all, closed_loop, open_loop, request
-from ebrank.service.core.ranking_ids import RankingIds
+from ebrank.service.core.feedback import RankingIds
 from ebrank.service.store import open
 from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
 from tests.serving import Server, serving

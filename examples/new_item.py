@@ -21,7 +21,6 @@ from ebrank import BehaviorStats, Dataset, EBRanker, Examination
 from ebrank.equations import relevance_probability
 from ebrank.typing import Bools, Features, Floats, Ints
 
-AHEAD = 100  # lists that `auto` plans for
 SHOWN = 5  # users see five results
 HISTORY = 20  # BM25 sessions per query before the new item arrives
 CHECKPOINTS = (0, 5, 10, 20, 50)  # sessions since its arrival
@@ -46,7 +45,7 @@ def main() -> None:
     rankers: dict[str, Rank] = {
         "clicks alone": lambda _, stats: by_click_rate(stats),
         "EBRank": lambda features, stats: ebrank_.rank(features, stats, k=SHOWN).order,
-        "auto": lambda features, stats: auto.rank(features, stats, k=SHOWN, lists=AHEAD).order,
+        "auto": lambda features, stats: auto.rank(features, stats, k=SHOWN).order,
     }
     shares: dict[str, Floats] = {}
     for name, rank in rankers.items():

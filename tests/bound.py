@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ebrank import Examination, Policy
-from ebrank.composition import Scores
 from ebrank.evidence import Valuation
 from ebrank.evidence.slots import SLOTS
+from ebrank.policy.composition import Scores
 
 
 def unfitted(

@@ -81,7 +81,7 @@ def one_blas_thread() -> Iterator[None]:
 def no_pauses() -> Iterator[None]:
     """Roll up without pauses where a test holds the store: nobody is served meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ebrank.service.store.sqlite.rollup.PAUSE", 0.0)
+        patch.setattr("ebrank.service.store.log.PAUSE", 0.0)
         yield
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+import time
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import httpx
 
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.http.app import App, Traced
 from ebrank.service.http.metrics import AccessLog
 from ebrank.service.settings import Settings
@@ -63,6 +64,7 @@ def in_process(
     store: Store | str | None = None,
     log: AccessLog | None = None,
     traced: Traced | None = None,
+    clock: Callable[[], float] = time.time,
 ) -> Iterator[Local]:
     """Yield a client of a ready application; a store that is given by its URL is closed."""
     chosen = settings or Settings()
@@ -70,7 +72,7 @@ def in_process(
         opened: AbstractAsyncContextManager[Store] = (
             open(store) if isinstance(store, str) else nullcontext(store or MemoryStore())
         )
-        engine = runner.run(Engine.open(runner.run(opened.__aenter__()), chosen))
+        engine = runner.run(Engine.open(runner.run(opened.__aenter__()), chosen, clock=clock))
         app = App(engine, chosen, log=log, traced=traced)
         local = Local(app, runner)
         runner.run(engine.start())

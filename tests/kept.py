@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebrank.compiled import kernel
+from ebrank.kernels.compiled import kernel
 
 
 def kept(leaf: Any) -> Any:  # noqa: ANN401 (Numba's own type)

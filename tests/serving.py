@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ebrank.service.ops.compiling import COMPILING
+
 PATIENCE_SECONDS = 60.0
 
 
@@ -31,10 +33,13 @@ class Server:
         return int(self.address.rpartition(":")[2])
 
     def stop(self, sent: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
-        """Send a signal and return the exit code, and what it wrote to stderr."""
+        """Send a signal and return the exit code, and what it wrote to stderr.
+
+        It may also have said that it compiles: the first one on this machine does.
+        """
         self.process.send_signal(sent)
         _, errors = self.process.communicate(timeout=PATIENCE_SECONDS)
-        return self.process.returncode, errors
+        return self.process.returncode, errors.replace(f"{COMPILING}\n", "")
 
 
 def free_port() -> int:

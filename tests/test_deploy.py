@@ -74,6 +74,14 @@ def test_every_metric_of_ours_is_on_the_dashboard(exported: set[str]) -> None:
     assert not missing
 
 
+def test_every_metric_of_ours_is_documented(exported: set[str]) -> None:
+    page = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `ebrank_")]
+    documented = {name for row in rows for name in re.findall(r"`(ebrank_\w+)", row.split("|")[1])}
+    ours = {re.sub("_(bucket|sum|count)$", "", one) for one in exported if one[:7] == "ebrank_"}
+    assert documented == ours
+
+
 def test_alerts_and_panels_are_complete() -> None:
     rules = documents()["alerts.yml"]["groups"][0]["rules"]
     assert all({"alert", "expr", "labels", "annotations"} <= set(rule) for rule in rules)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebrank import equations as eq
-from ebrank.compiled import kernel
+from ebrank.kernels.compiled import kernel
 
 shape = st.floats(0.3, 50.0)
 count = st.integers(0, 30)
@@ -42,6 +42,13 @@ def test_relevance_probability_spans_noise_to_one(max_label: int) -> None:
         expected = 0.1 + 0.9 * graded
         assert eq.relevance_probability(float(label), max_label) == pytest.approx(expected)
     assert eq.relevance_probability(float(max_label), max_label) == pytest.approx(1.0)
+
+
+def test_a_label_gains_one_more_than_twice_the_label_below() -> None:
+    gain = 0.0
+    for label in range(6):
+        assert eq.label_gain(float(label)) == gain
+        gain = 2 * gain + 1
 
 
 def test_click_probability_by_enumerating_examination_and_relevance() -> None:
@@ -235,36 +242,33 @@ def test_prior_alpha_is_positive_and_finite_everywhere() -> None:
 
 # --- what a horizon is worth ------------------------------------------------------------------
 
-JOINTS = (0.2, 1.0, 5.0, 15.0)
+
+def normal_index(w: float) -> float:
+    """Return z = w·E[(Z − z)⁺] of a standard normal Z."""
+    norm = scipy.stats.norm
+    found = scipy.optimize.brentq(lambda z: z - w * (norm.pdf(z) - z * norm.sf(z)), 0.0, 10.0)
+    return float(found)
 
 
-def test_the_boundary_is_brezzi_and_lais_table() -> None:
-    for s, value in (
-        (0.02, math.sqrt(0.01)),
-        (0.2, math.sqrt(0.1)),
-        (0.5, 0.49 - 0.11 / math.sqrt(0.5)),
-        (4.0, 0.63 - 0.26 / 2),
-        (9.0, 0.77 - 0.58 / 3),
-        (100.0, math.sqrt(2 * math.log(100) - math.log(math.log(100)) - math.log(16 * math.pi))),
-    ):
-        assert eq.exploration_boundary(s) == pytest.approx(value, rel=1e-12)
-    assert eq.exploration_boundary(0.0) == 0.0
+@pytest.mark.parametrize("horizon", [0.01, 1.0, 30.0, 1000.0, 5e5])
+def test_the_bonus_of_a_normal_posterior(horizon: float) -> None:
+    """Far from the ends of relevance nothing saturates."""
+    mean, spread = 0.3, 0.003
+    w = eq.exploration_weight(mean, spread, horizon)
+    s = spread**2 * horizon / (mean * (1 - mean))
+    assert w == pytest.approx(s + 2 * math.sqrt(s), rel=1e-12)
+    assert eq.horizon_bonus(mean, spread, horizon) == pytest.approx(
+        spread * normal_index(w), rel=0.035
+    )
 
 
-def test_the_pieces_of_the_boundary_meet_as_well_as_the_table_has_it() -> None:
-    """Within its two digits at 1 and 5; at 0.2 the table itself falls by 0.07, at 15 it jumps."""
-    jumps = [
-        eq.exploration_boundary(s * (1 + 1e-9)) - eq.exploration_boundary(s * (1 - 1e-9))
-        for s in JOINTS
-    ]
-    assert jumps == pytest.approx([-0.072, -0.01, -0.003, 0.089], abs=2e-3)
-
-
-@given(st.floats(0, 1e9), st.floats(1, 2))
-def test_the_boundary_rises_within_each_piece(s: float, factor: float) -> None:
-    more = s * factor
-    if not any(s <= joint < more for joint in JOINTS[:3]):
-        assert eq.exploration_boundary(more) >= eq.exploration_boundary(s)
+@given(st.floats(0, 1), st.floats(0, 0.5), st.floats(0, 1e9), st.floats(1, 100))
+def test_a_score_with_a_horizon_is_no_more_than_1_and_rises_with_it(
+    mean: float, spread: float, horizon: float, factor: float
+) -> None:
+    bonus = eq.horizon_bonus(mean, spread, horizon)
+    assert 0.0 <= bonus <= eq.horizon_bonus(mean, spread, factor * horizon)
+    assert mean + bonus <= 1.0 + 1e-12
 
 
 def gittins_index(alpha: float, beta: float, horizon: int) -> float:
@@ -295,27 +299,33 @@ def test_a_known_index() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("alpha", "beta", "horizon", "low", "high"),
+    ("alpha", "beta", "horizon"),
     [
-        (100.0, 900.0, 100, 1.05, 1.20),  # s = 0.1
-        (300.0, 300.0, 100, 1.05, 1.20),  # s = 0.17
-        (40.0, 160.0, 100, 0.70, 0.85),  # s = 0.5
-        (10.0, 90.0, 100, 0.60, 0.70),  # s = 1
-        (20.0, 20.0, 100, 0.55, 0.65),  # s = 2.4
-        (2.0, 18.0, 100, 0.40, 0.50),  # s = 4.8
-        (5.0, 5.0, 100, 0.45, 0.60),  # s = 9
-        (1.0, 5.0, 100, 0.35, 0.45),  # s = 14
-        (5.0, 5.0, 400, 0.85, 1.00),  # s = 36
+        (100.0, 900.0, 100),  # s = 0.1
+        (300.0, 300.0, 100),  # s = 0.17
+        (40.0, 160.0, 100),  # s = 0.5
+        (10.0, 90.0, 100),  # s = 1
+        (20.0, 20.0, 100),  # s = 2.4
+        (1.0, 5.0, 30),  # s = 4.3
+        (2.0, 18.0, 100),  # s = 4.8
+        (5.0, 5.0, 100),  # s = 9
+        (1.0, 5.0, 100),  # s = 14
+        (1.0, 1.0, 100),  # s = 33
+        (5.0, 5.0, 400),  # s = 36
+        (0.5, 0.5, 100),  # s = 50
     ],
 )
-def test_the_bonus_against_exact_indices(
-    alpha: float, beta: float, horizon: int, low: float, high: float
-) -> None:
-    """The docstring of `exploration_boundary` says how far off the approximation is."""
+def test_the_index_against_exact_ones(alpha: float, beta: float, horizon: int) -> None:
+    """The docstring of `exploration_weight` says how far off it is."""
     mean = alpha / (alpha + beta)
     spread = math.sqrt(mean * (1 - mean) / (alpha + beta + 1))
-    exact = gittins_index(alpha, beta, horizon) - mean
-    assert low <= eq.horizon_bonus(mean, spread, horizon) / exact <= high
+    w = eq.exploration_weight(mean, spread, float(horizon))
+    above, below = (scipy.stats.beta(alpha + more, beta).sf for more in (1.0, 0.0))
+    index = scipy.optimize.brentq(
+        lambda x: x - mean - w * (mean * above(x) - x * below(x)), mean, 1.0 - 1e-9
+    )
+    exact = gittins_index(alpha, beta, horizon)
+    assert 0.9 < (index - mean) / (exact - mean) < 1.11
 
 
 def test_no_doubt_or_no_future_is_worth_nothing() -> None:
@@ -348,12 +358,13 @@ CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
     (eq.examination, (3.0, 1.5, 5.0)),
     (eq.click_probability, (0.5, 0.3)),
     (eq.relevance_probability, (1.0, 2.0)),
+    (eq.label_gain, (3.0,)),
     (eq.relevance, (2.0, 7.0, 1.3, 5.0)),
     (eq.relevance_variance, (0.4, 7.0, 1.3, 5.0)),
     (eq.posterior_spread, (2.0, 7.0, 1.3, 5.0)),
     (eq.marginal_certainty, (0.4, 7.0, 1.3, 5.0)),
     (eq.ranking_score, (0.4, 0.01, 20.0)),
-    *((eq.exploration_boundary, (s,)) for s in (0.0, 0.1, 0.5, 4.0, 9.0, 100.0)),
+    *((eq.exploration_weight, (0.3, 0.1, horizon)) for horizon in (0.0, 1.0, 200.0)),
     (eq.horizon_bonus, (0.3, 0.1, 200.0)),
     (eq.prior_alpha, (0.7,)),
     (eq.prior_loss, (2.0, 7.0, 1.3, 5.0)),

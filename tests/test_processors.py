@@ -19,7 +19,7 @@ CODE = """
 import json
 import numba
 import ebrank
-from ebrank.provenance import fingerprint
+from ebrank.kernels.provenance import fingerprint
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial

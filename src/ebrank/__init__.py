@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from ebrank.data import Dataset, load
     from ebrank.errors import DataError, EBRankError, ModelFileError, ParameterError
     from ebrank.evidence import BehaviorStats, Examination
-    from ebrank.policy import Policy
-    from ebrank.ranker import EBRanker, Ranking
+    from ebrank.policy.policies import Policy
+    from ebrank.policy.ranker import EBRanker, Ranking
 
 __version__ = "0.1.0"
 
@@ -24,12 +24,12 @@ _HOMES = {
     "DataError": "ebrank.errors",
     "Dataset": "ebrank.data",
     "EBRankError": "ebrank.errors",
-    "EBRanker": "ebrank.ranker",
+    "EBRanker": "ebrank.policy.ranker",
     "Examination": "ebrank.evidence",
     "ModelFileError": "ebrank.errors",
     "ParameterError": "ebrank.errors",
-    "Policy": "ebrank.policy",
-    "Ranking": "ebrank.ranker",
+    "Policy": "ebrank.policy.policies",
+    "Ranking": "ebrank.policy.ranker",
     "load": "ebrank.data",
 }
 

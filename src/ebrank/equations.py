@@ -3,8 +3,8 @@
 Symbols are those of the paper (Yang et al., "Mitigating Exploitation Bias in Learning to Rank with
 an Uncertainty-aware Empirical Bayes Approach"): R relevance, p examination, n times shown, C
 weighted clicks, E exposure, Beta(α, β) the prior. NumPy broadcasts these functions;
-`ebrank.compiled` lets Numba call the same ones. "eq:..." is an equation's label in the paper's
-source.
+`ebrank.kernels.compiled` lets Numba call the same ones. "eq:..." is an equation's label in the
+paper's source.
 
 An item with α = 1, β = 5 that nobody has seen has relevance 1/6; one with some clicks gets more,
 and a bonus that shrinks with its exposure:
@@ -25,7 +25,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.special import beta_quantile, log, log_gamma, shifted_log_gamma
+from ebrank.kernels.sharing import share
+from ebrank.kernels.special import beta_quantile, log, log_gamma, shifted_log_gamma
 
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
@@ -33,7 +34,6 @@ NARROWEST = 1e-7
 """Standard deviation below which quantiles of a Beta distribution are lost to rounding."""
 LOWEST_LOG_ALPHA = -10.0
 HIGHEST_LOG_ALPHA = 10.0
-LOG_16_PI = 3.9173186080891815
 
 
 # --- users -----------------------------------------------------------------------------------
@@ -61,7 +61,16 @@ def relevance_probability(label: Real, max_label: float, noise: float = 0.1) -> 
     >>> relevance_probability(np.array([0.0, 1.0, 2.0]), 2)
     array([0.1, 0.4, 1. ])
     """
-    return noise + (1.0 - noise) * (2.0**label - 1.0) / (2.0**max_label - 1.0)
+    return noise + (1.0 - noise) * label_gain(label) / label_gain(max_label)
+
+
+def label_gain(label: Real) -> Real:
+    """Return 2^y − 1, the gain of a label in standard NDCG (Burges et al. 2005).
+
+    >>> label_gain(np.array([0.0, 1.0, 2.0]))
+    array([0., 1., 3.])
+    """
+    return 2.0**label - 1.0
 
 
 # --- relevance and exploration ---------------------------------------------------------------
@@ -96,33 +105,38 @@ def ranking_score(relevance: Real, marginal_certainty: Real, epsilon: float) -> 
     return relevance + epsilon * marginal_certainty
 
 
-def exploration_boundary(s: Real) -> Real:
-    """Return ψ(s), what a standard deviation of doubt is worth when s = σ²·H/(R̂(1 − R̂)).
+def exploration_weight(relevance: Real, spread: Real, horizon: float) -> Real:
+    """Return w = s + 2√s with s = σ²·H/(R̂(1 − R̂)): what the future counts in an item's index.
 
-    Brezzi and Lai's approximation of Gittins' index for many lists to come (Optimal learning and
-    experimentation in bandit problems, 2002, eq. 16). Their table falls by 0.07 at 0.2 and jumps
-    by 0.09 at 15. Compared with exact indices of coins with Beta priors and H = 100, it is 10 to
-    15 % too high for s up to 0.2, then more and more too low: by a fifth at 0.5, by half from 5 to
-    15. So it explores cautiously.
+    The index is the relevance λ of a known item that is worth as much if H more lists matter:
 
-    All pieces are computed and one is taken: a loop without branches does several items at once.
+        λ = R̂ + w·E[(R − λ)⁺]
 
-    >>> print(f"{exploration_boundary(0.08):.3f} {exploration_boundary(100.0):.3f}")
-    0.200 1.941
+    The posterior is as wide as after m = R̂(1 − R̂)/σ² impressions. To try the item until as much
+    again is known costs λ − R̂ in each of m lists; to keep it if it is better than the known one
+    gains E[(R − λ)⁺] in each of H: that is w = s = H/m. One may also stop earlier, which is worth
+    most where little is left to gain: 2√s. Compared with Gittins' index of coins with Beta priors,
+    by dynamic programming, λ − R̂ is off by at most 10 % (H = 30 to 400, s = 0.1 to 50). It never
+    reaches the largest relevance that the posterior deems possible.
     """
-    near = np.sqrt(0.5 * np.minimum(s, 0.2))
-    level = 0.49 + 0.14 * (s > 1.0) + 0.14 * (s > 5.0)
-    fall = 0.11 + 0.15 * (s > 1.0) + 0.32 * (s > 5.0)
-    middle = level - fall / np.sqrt(np.maximum(s, 0.2))
-    log_s = log(np.maximum(s, 15.0))
-    far = np.sqrt(2.0 * log_s - log(log_s) - LOG_16_PI)
-    return near * (s <= 0.2) + middle * ((s > 0.2) & (s <= 15.0)) + far * (s > 15.0)
+    chance = np.maximum(relevance * (1.0 - relevance), 1e-12)
+    s = spread * spread * horizon / chance
+    return s + 2.0 * np.sqrt(s)
 
 
 def horizon_bonus(relevance: Real, spread: Real, horizon: float) -> Real:
-    """Return σ·ψ(σ²·H/(R̂(1 − R̂))): what showing an item is worth if H more lists matter."""
-    chance = np.maximum(relevance * (1.0 - relevance), 1e-12)
-    return spread * exploration_boundary(spread * spread * horizon / chance)
+    """Return λ − R̂ (see `exploration_weight`) if all we know of a posterior is its mean and spread.
+
+    For a normal posterior λ = R̂ + σ·z with z = w·(φ(z) − z·(1 − Φ(z))), to within 3 % 0.4·log(1 +
+    w)/(1 + 0.018·log(1 + w)) for w up to 10⁴. Relevance ends at 1, so the bonus saturates there.
+
+    >>> print(f"{horizon_bonus(0.3, 0.1, 100.0):.3f}")
+    0.083
+    """
+    log_w = log(1.0 + exploration_weight(relevance, spread, horizon))
+    normal = spread * 0.4 * log_w / (1.0 + 0.018 * log_w)
+    room = np.maximum(1.0 - relevance, 1e-12)
+    return room * (1.0 - np.exp(-normal / room))
 
 
 def posterior_spread(clicks: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
@@ -223,3 +237,6 @@ def marginal_likelihood_loss(clicks: Real, exposure: Real, alpha: Real, beta: Re
         + log_gamma(beta)
         - log_gamma(misses + beta)
     )
+
+
+share(__name__)

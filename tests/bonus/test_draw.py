@@ -6,9 +6,9 @@ import scipy
 
 from ebrank import BehaviorStats, Examination
 from ebrank.bonus.draw import Draw
-from ebrank.policy import parse
+from ebrank.policy.policies import parse
+from ebrank.policy.scoring import scores
 from ebrank.priors import ItemPrior
-from ebrank.scoring import scores
 from tests.bound import unfitted
 
 

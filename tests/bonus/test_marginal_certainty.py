@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ebrank.bonus.marginal_certainty import MarginalCertainty
 from ebrank.errors import ParameterError
-from ebrank.policy import parse
+from ebrank.policy.policies import parse
 
 
 @given(st.floats(0, 1), st.floats(0, 100), st.floats(0.1, 20), st.floats(0.1, 20), st.floats(0, 99))

@@ -4,9 +4,9 @@ import numpy as np
 
 from ebrank import BehaviorStats, Examination
 from ebrank.bonus.none import NoBonus
-from ebrank.policy import parse
+from ebrank.policy.policies import parse
+from ebrank.policy.scoring import scores
 from ebrank.priors import ItemPrior
-from ebrank.scoring import scores
 from tests.bound import unfitted
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import sys
 
 import pytest
@@ -24,3 +25,34 @@ def test_on_a_terminal_they_are_broken_between_words(
     lines = capsys.readouterr().err.splitlines()
     assert max(map(len, lines)) <= 40
     assert " ".join(lines) == f"note: {LONG}"
+
+
+def test_a_log_gets_a_line_per_stage_and_no_stray_count(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "_LOG_SECONDS", 0.0)
+    with console.progress("simulating") as progress:
+        progress(79, 240)
+    assert capsys.readouterr().err == ""
+    with console.progress("starting") as progress:
+        for done, stage in ((0, "tuning"), (60, "tuning"), (120, "running")):
+            progress(done, 240, stage)
+    assert capsys.readouterr().err == "tuning (0% done)\nrunning (50% done)\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_a_bar_is_drawn_on_stderr_and_stdout_is_left_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(console, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    with console.progress("reading") as progress:
+        progress(1, 2)
+    assert isinstance(sys.stderr, Terminal)
+    assert "reading" in sys.stderr.getvalue()
+    assert capsys.readouterr().out == ""

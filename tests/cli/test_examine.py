@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 
 from ebrank.service.api import EventIn, ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 from tests.cli.comparing import ebrank

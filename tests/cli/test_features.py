@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from ebrank import Client
 from ebrank.cli import root
-from tests.serving import serving
+from tests.threaded import Threaded
 
 
 def run(*arguments: str) -> Result:
@@ -38,11 +38,11 @@ def names(*arguments: str) -> list[str | None]:
 @pytest.mark.slow
 def test_a_served_store_is_changed_through_its_server(tmp_path: Path) -> None:
     store = str(tmp_path / "store")
-    with serving(tmp_path / "store") as server:
-        with Client(server.address) as client:
+    with Threaded(tmp_path) as server:
+        with Client(server.url) as client:
             client.put_items("tea", {"sencha": [0.4, 4.6], "assam": [0.2, 4.1]})
-        assert names(store) == names(server.address) == [None, None]
-        assert good(server.address, "name", "price", "rating").startswith(
+        assert names(store) == names(server.url) == [None, None]
+        assert good(server.url, "name", "price", "rating").startswith(
             "done: name price, rating: nothing else changes\n"
         )
         refused = run(store, "add", "stock")
@@ -50,15 +50,16 @@ def test_a_served_store_is_changed_through_its_server(tmp_path: Path) -> None:
         assert "another server is using this store" in refused.stderr
         told = good(store, "add", "stock", "--shared", "--dry-run")  # reading may go on
         assert told.startswith("would add stock (shared): 0 items of the catalog lack it")
-        good(server.address, "rename", "price", "cost")
+        good(server.url, "rename", "price", "cost")
         assert names(store) == ["cost", "rating"]
     good(store, "add", "stock", "origin", "--shared")
+    good(store, "require", "origin")
     good(store, "remove", "cost")
     assert names(store) == ["rating", "stock", "origin"]
     table = good(store)
     assert [line.split() for line in table.splitlines() if "quer" in line] == [
         ["rating", "query", "and", "item", "0", "2"],
-        ["stock", "all", "queries", "0", "0"],
+        ["stock", "all", "queries", "optional", "0", "0"],
         ["origin", "all", "queries", "0", "0"],
     ]
 

@@ -230,7 +230,7 @@ def test_mistakes_are_told(dataset: Path) -> None:
     assert done.exit_code == 2
     assert "has no folds to pool" in done.stderr
     done = ebrank(*run, "--dataset", dataset, "--fold", "0")
-    assert "'0' is not a fold number from 1 up" in done.stderr
+    assert "fold must be a whole number of 1 or more" in done.stderr
     done = ebrank(*run, "--dataset", dataset, "--per-query", "a.txt")
     assert "must end with .csv or .parquet" in done.stderr
     (dataset / "Fold2" / "test.txt").write_text((dataset / "Fold1" / "test.txt").read_text())
@@ -263,7 +263,9 @@ def test_ctrl_c_in_a_later_fold_reports_all_folds(
     done = ebrank(*order, *values, "--out", "runs")
     assert done.exit_code == 130
     assert "stopped: 4 of 10 trials finished, kept in runs; run the same" in done.stderr
-    assert re.search(r"^Fold 1:\n ranker .*\n.*\n bm25 .*\n ebrank:epsilon=1 ", done.stdout, re.M)
+    assert re.search(
+        r"^Fold 1:\n +ranker .*\n.*\n +bm25 .*\n +ebrank:epsilon=1 ", done.stdout, re.M
+    )
     assert "Fold 2:" not in done.stdout, "it has no finished trial"
     monkeypatch.setattr(parallel, "compile_for", Stop(at=2))
     done = ebrank(*order, "--json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import fields
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import Any
 import click
 import pytest
 
-from ebrank.cli._protocol import PROTOCOL, config_of, protocol_options
+from ebrank.cli._protocol import config_of, protocol_options
 from ebrank.cli.simulate import command as simulate
 from ebrank.evidence import Examination
 from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.protocol import SETTINGS
 from ebrank.simulation.users import parse
 from tests.cli.comparing import SHORT, TINY, ebrank
 
@@ -47,7 +47,7 @@ def test_every_number_of_an_experiment_is_an_option() -> None:
         *("--eta", "0.5", "--sessions", "99", "--updates", "7", "--warmup", "3"),
         *("--initial", "2-4", "--list-length", "8", "--gamma", "0.9", "--measure-at", "8,2"),
         *("--users", "dcm", "--noise", "0.2", "--cutoff", "8", "--click-rate", "0.3"),
-        *("--examination", "2"),
+        *("--examination", "2", "--labels", "binary"),
     )
     users = parse("dcm:noise=0.2,cutoff=8")
     assert told == SimulationConfig(
@@ -59,6 +59,7 @@ def test_every_number_of_an_experiment_is_an_option() -> None:
         list_length=8,
         discount=0.9,
         cutoffs=(8, 2),
+        labels="binary",
         users=users,
         click_rate=0.3,
         believed=Examination(severity=2.0, cutoff=8),
@@ -114,22 +115,12 @@ def test_users_without_noise_are_not_given_any(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_file_gives_options_and_what_is_typed_wins() -> None:
-    Path("experiment.toml").write_text(
-        'dataset = "mq2007-like"\nscale = 0.01\nranker = ["bm25", "random"]\ntrials = 2\nseed = 1\n'
-        'sessions = 80\nupdates = 4\nlist-length = 3\ninitial = "4-6"\n'
-    )
-    told = json.loads(ebrank("simulate", "--config", "experiment.toml", "--json").stdout)
-    long = ("--list-length", "3", "--initial", "4-6", "--ranker", "bm25", "--ranker", "random")
-    typed = json.loads(ebrank("simulate", *SHORT, *long, "--json").stdout)
-    assert [figures(entry) for entry in told["rankers"]] == [
-        figures(entry) for entry in typed["rankers"]
-    ]
-    other = ebrank("simulate", "--config", "experiment.toml", "--list-length", "5", "--json")
-    assert figures(json.loads(other.stdout)["rankers"][0]) != figures(told["rankers"][0])
-
-
-def figures(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in entry.items() if name != "seconds"}
+    content = 'sessions = 80\nupdates = 4\nlist-length = 3\ninitial = "4-6"\n'
+    Path("experiment.toml").write_text(content, encoding="utf-8-sig")  # with a byte order mark
+    typed = ("--sessions", "80", "--updates", "4", "--list-length", "3", "--initial", "4-6")
+    assert described("--config", "experiment.toml") == described(*typed)
+    other = described("--config", "experiment.toml", "--list-length", "5")
+    assert (other.list_length, other.sessions) == (5, 80)
 
 
 def test_tune_repeats_what_a_file_says() -> None:
@@ -139,13 +130,6 @@ def test_tune_repeats_what_a_file_says() -> None:
     assert done.exit_code == 0, done.output
     use = shlex.split(done.stdout.splitlines()[-1])
     assert use[use.index("--initial") + 1] == "4-6"
-
-
-def test_a_file_may_begin_with_a_byte_order_mark() -> None:
-    Path("experiment.toml").write_text("list-length = 3\n", encoding="utf-8-sig")
-    done = ebrank("simulate", "--config", "experiment.toml", "--ranker", "bm25", *SHORT)
-    assert done.exit_code == 0, done.stderr
-    assert "lists of 3" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -184,4 +168,4 @@ def test_all_commands_that_simulate_have_the_same_options() -> None:
         )
     }
     for name, options in names.items():
-        assert options >= set(PROTOCOL) - ({"eta"} if name == "reproduce" else set())
+        assert options >= set(SETTINGS) - ({"eta"} if name == "reproduce" else set())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -76,41 +74,7 @@ def test_one_ranker_is_shown_with_its_parameters(name: str) -> None:
     assert json.loads(run(name, "--json").stdout)["name"] == name
 
 
-def test_features_can_be_chosen_where_the_issue_says() -> None:
-    for name in ("cftopk", "cfrandomk", "cfepsilon", "dbgd", "mgd", "pdgd"):
-        for features in ("none", "concate"):
-            assert registry.parse(f"{name}:features={features}").setting == features
-    for estimator in ("ips", "exposure"):
-        registry.parse(f"ebrank:estimator={estimator}")
-
-
 def test_an_unknown_ranker_is_a_mistake() -> None:
     done = run("dbg")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "no ranker is called 'dbg'; did you mean dbgd?" in done.stderr
-
-
-@pytest.mark.slow
-def test_listing_rankers_imports_no_compiler() -> None:
-    code = """
-import sys
-from ebrank.cli import root
-root.main(["rankers"], standalone_mode=False)
-print([name for name in ("numba", "scipy") if name in sys.modules])
-for verb in ("simulate", "tune", "rankers"):
-    root.main([verb, "--help"], standalone_mode=False)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "[]" in done.stdout.splitlines()
-
-
-def test_help_imports_nothing_heavy() -> None:
-    code = """
-import sys
-from ebrank.cli import root
-for verb in ("simulate", "tune", "rankers"):
-    root.main([verb, "--help"], standalone_mode=False)
-print([name for name in ("numpy", "numba", "scipy", "rich") if name in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"

@@ -168,7 +168,7 @@ def test_help_needs_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("absent", ["cachetools", "httptools"])
+@pytest.mark.parametrize("absent", ["cachetools", "uvicorn"])
 def test_a_missing_extra_says_how_to_install_it(tmp_path: Path, absent: str) -> None:
     store = tmp_path / "store"
     code = (

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import ebrank
 from ebrank.cli import root
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.ops.transfer import copying, importing
 from ebrank.service.ops.transfer.copying import copy_store
 from ebrank.service.settings import Settings
@@ -25,6 +25,7 @@ from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import Minute, ModelRecord
 from ebrank.testing.histories import contents, fill, new_items
 from tests.postgres import Postgres
+from tests.service.scenes import START, Clock, items
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -54,17 +55,64 @@ def test_a_store_is_made_once_and_migrated(database: Postgres) -> None:
     assert told.endswith("the store exists and is empty\n")
     asyncio.run(filled(url))
     assert run("store", "init", url)[1].endswith("the store exists and holds 2 queries\n")
-    assert run("store", "migrate", url) == (0, f"{name}: already at version 1\n")
+    assert run("store", "migrate", url) == (0, f"{name}: already at version 3\n")
     asyncio.run(aged(url, 0))
     code, told = run("store", "init", url)
     assert code == 2
-    assert "a store of version 0; this ebrank reads version 1. Run `ebrank store migrate`" in told
+    assert "a store of version 0; this ebrank reads version 3. Run `ebrank store migrate`" in told
     assert "too old to migrate" in run("store", "migrate", url)[1]
-    asyncio.run(aged(url, 2))
+    asyncio.run(aged(url, 4))
     assert "Upgrade ebrank" in run("store", "migrate", url)[1]
-    asyncio.run(aged(url, 1))
+    asyncio.run(aged(url, -1))
+    assert "an unfinished copy" in run("store", "migrate", url)[1]
+    asyncio.run(aged(url, 3))
     code, told = run("replay", url)
     assert (code, told) == (0, "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n")
+
+
+def test_a_folder_is_migrated(tmp_path: Path) -> None:
+    folder = str(tmp_path / "store")
+    asyncio.run(filled(folder))
+    assert run("store", "migrate", folder) == (0, f"{folder}: already at version 5\n")
+    assert "no store, for there is no log.db" in run("store", "migrate", str(tmp_path))[1]
+
+
+def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(
+    database: Postgres, tmp_path: Path
+) -> None:
+    url = database.url("clocks")
+
+    async def lived() -> None:
+        async with open(url) as one, open(url) as two:
+            clocks = Clock(), Clock(START - 50.0)
+            servers = [
+                await Engine.open(store, Settings(), clock=clock, timer=clock)
+                for store, clock in zip((one, two), clocks, strict=True)
+            ]
+            for at in range(4):  # a query of both, and one of each
+                for number, server in enumerate(servers):
+                    for query in ("q", f"q{number}"):
+                        await server.rank(RankRequest(query, items=[*items(2)]))
+                clocks[at % 2].now += 10.0
+            for server in servers:
+                await server.close()
+
+    async def spoiled() -> None:
+        connection = await Address(url).connected()
+        await connection.execute("UPDATE evidence SET count = count + 1")
+        await connection.close()
+
+    asyncio.run(lived())
+    assert run("check", url) == (0, "nothing is wrong\n")
+    folder = str(tmp_path / "copy")
+    assert run("store", "copy", url, folder)[0] == 0
+    assert run("check", folder) == (0, "nothing is wrong\n")
+    assert run("repair", folder) == (0, "nothing to repair\n")
+    asyncio.run(spoiled())
+    code, told = run("check", url)
+    assert (code, "restore a backup of the database" in told) == (1, True)
+    code, told = run("repair", url)
+    assert (code, "restore a backup of the database" in told) == (2, True)
 
 
 async def held(url: str) -> dict[str, Any]:

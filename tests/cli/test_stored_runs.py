@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ebrank.cli._protocol import PROTOCOL
+from ebrank.simulation.protocol import SETTINGS
 from ebrank.simulation.storage import read_trial, write_trial
 from tests.cli.comparing import SHORT, ebrank, simulated
 
@@ -20,6 +20,7 @@ UNUSUAL = {
     "warmup": "3",
     "initial": "4-7",
     "list_length": "6",
+    "labels": "binary",
     "users": "dcm:setting=navigational",
     "noise": "0.2",
     "cutoff": "3",
@@ -36,7 +37,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("option", PROTOCOL)
+@pytest.mark.parametrize("option", SETTINGS)
 def test_a_run_with_any_option_can_be_compared(option: str) -> None:
     words = (*SHORT, f"--{option.replace('_', '-')}", UNUSUAL[option])
     simulated("one", "bm25", options=words)

@@ -73,7 +73,7 @@ def test_the_table_marks_the_best_and_says_how_to_use_it() -> None:
     assert lines[1].split() == ["epsilon", "clamp", "validation", "NDCG"]
     rows = [line.split() for line in lines[3:7]]
     assert [row[:2] for row in rows] == [[e, c] for e in "05" for c in ("true", "false")]
-    marked = [row for row in rows if row[-1] == "best"]
+    marked = [row for row in rows if row[3:4] == ["*"]]
     assert len(marked) == 1
     assert marked[0][2] == max(row[2] for row in rows)
     command_line, _, chosen = lines[-1].rpartition(" --ranker ")

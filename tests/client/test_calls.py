@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,9 +14,25 @@ from ebrank.client import Client, EventIn, calls
 from ebrank.errors import ParameterError
 
 
-def test_numbers_and_missing_values_are_sent_as_they_are() -> None:
-    sent = calls.put_items("tea", {"a": np.array([1, 2], np.float32), "b": {"price": None}})
-    assert msgspec.json.decode(sent.content or b"") == {
+class Sent(Exception):
+    """A request that would have been sent."""
+
+
+def sent(ask: Callable[[Client], object], monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401
+    """Return the body that a client sends."""
+
+    async def outcome(self: Client, call: calls.Call[Any]) -> None:
+        raise Sent(call.content)
+
+    monkeypatch.setattr(Client, "_outcome", outcome)
+    with Client() as client, pytest.raises(Sent) as told:
+        ask(client)
+    return msgspec.json.decode(told.value.args[0])
+
+
+def test_numbers_and_missing_values_are_sent_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    items: calls.Items = {"a": np.array([1, 2], np.float32), "b": {"price": None}}
+    assert sent(lambda client: client.put_items("tea", items), monkeypatch) == {
         "items": [
             {"id": "a", "features": [1.0, 2.0]},
             {"id": "b", "features": {"price": None}},
@@ -26,9 +43,9 @@ def test_numbers_and_missing_values_are_sent_as_they_are() -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float32("nan")])
 def test_what_json_has_no_number_for_is_refused(value: float) -> None:
     with pytest.raises(ParameterError, match=r"item 'a', feature 'price': -?(nan|inf)"):
-        calls.put_items("tea", {"a": {"price": value}})
+        Client().put_items("tea", {"a": {"price": value}})
     with pytest.raises(ParameterError, match=r"item 'a', feature 1: .* Send None"):
-        calls.rank("tea", items={"a": [0.0, value]})
+        Client().rank("tea", items={"a": [0.0, value]})
 
 
 @pytest.mark.parametrize("time", [math.nan, math.inf])

@@ -8,9 +8,9 @@ from typing import ClassVar
 from ebrank.bonus import Bonus
 from ebrank.equations import posterior_spread, prior_alpha, prior_loss_and_gradient
 from ebrank.evidence import Sums
+from ebrank.kernels.special import log_gamma_and_digamma
 from ebrank.priors import ItemPrior, Posterior
 from ebrank.priors.families.beta import DRAW, Beta
-from ebrank.special import log_gamma_and_digamma
 from ebrank.typing import Floats
 
 # --- β of each item ------------------------------------------------------------------------------

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from ebrank import EBRanker
-from ebrank import policy as policies
 from ebrank.evidence import CLICKS, Behaviors, BehaviorStats, Examination
 from ebrank.evidence.estimators import ESTIMATORS
-from ebrank.policy import Policy
+from ebrank.policy import policies
+from ebrank.policy.policies import Policy
+from ebrank.policy.scoring import scores
 from ebrank.rankers import registry
 from ebrank.rankers.model import ScoreModel
-from ebrank.scoring import scores
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.testing import check_policy, check_ranker

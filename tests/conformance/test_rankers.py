@@ -62,16 +62,6 @@ def knowing_labels_if_an_oracle(text: str) -> AbstractContextManager[object]:
 # --- a run is a pure function of dataset, ranker, config and seed --------------------------------
 
 
-@pytest.mark.slow
-@every_setting
-def test_a_trial_does_not_depend_on_the_others(text: str) -> None:
-    data, ranker = tiny(), registry.parse(text)
-    trials = simulate(data, ranker, CONFIG, seed=1, trials=3).trials
-    assert "test_ndcg" in differences(trials[0], trials[1])
-    assert differences(trials[2], run_trial(data, ranker, CONFIG, seed=1, trial=2)) == []
-    assert differences(trials[0], simulate(data, ranker, CONFIG, seed=1).trials[0]) == []
-
-
 @every_setting
 def test_all_rankers_meet_the_same_users(text: str) -> None:
     """Where all items are shown and all are looked at, order is nothing and clicks are the same."""
@@ -154,22 +144,11 @@ def test_odd_data(text: str, name: str) -> None:
 
 
 def test_a_query_without_items_is_no_data() -> None:
-    with pytest.raises(
-        DataError, match=r"query_pointers\[1\] is 0, which must exceed the one before it"
-    ):
+    with pytest.raises(DataError, match=r"query_pointers\[0\] is 0 .* the next must exceed it"):
         tiny(query_pointers=np.array([0, 0, *tiny().query_pointers[2:]]))
 
 
 # --- declarations --------------------------------------------------------------------------------
-
-
-@every_variant
-def test_text_and_pickle_give_the_ranker_back(text: str) -> None:
-    ranker = registry.parse(text)
-    assert registry.parse(str(ranker)) == ranker
-    assert str(registry.parse(str(ranker))) == str(ranker)
-    assert pickle.loads(pickle.dumps(ranker)) == ranker
-    assert hash(ranker) == hash(registry.parse(text))
 
 
 @every_setting

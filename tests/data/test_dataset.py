@@ -94,18 +94,9 @@ def test_the_first_value_that_is_not_finite_is_found_in_a_large_table() -> None:
     [
         ([0, 2, 4], "query_pointers run from 0 to 4, not from 0 to 5"),
         ([1, 2, 5], "query_pointers run from 1 to 5, not from 0 to 5"),
-        (
-            [0, 5, 5],
-            "query_pointers[2] is 5, which must exceed the one before it, 5 (query 'coffee')",
-        ),
-        (
-            [0, 7, 5],
-            "query_pointers[2] is 5, which must exceed the one before it, 7 (query 'coffee')",
-        ),
-        (
-            [0, -1, 5],
-            "query_pointers[1] is -1, which must exceed the one before it, 0 (query 'tea')",
-        ),
+        ([0, 5, 5], "query_pointers[1] is 5 (query 'coffee'), but the next must exceed it"),
+        ([0, 7, 5], "query_pointers[1] is 7 (query 'coffee'), but the next must exceed it"),
+        ([0, -1, 5], "query_pointers[0] is 0 (query 'tea'), but the next must exceed it"),
         ([0, 5], "query_pointers has length 2, not 3"),
     ],
 )

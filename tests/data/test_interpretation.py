@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ebrank.data.catalog import PublishedDataset, find
-from ebrank.data.interpretation import BY_COUNT, BY_NAME, Choices, Interpretation, interpret
+from ebrank.data.interpretation import BY_COUNT, BY_NAME, ColumnChoices, Interpretation, interpret
+from ebrank.data.published import PublishedDataset, find
 from ebrank.errors import ParameterError
 
 
@@ -24,7 +24,7 @@ def interpreted(
         n_features=n_features,
         largest_label=largest_label,
         named=named,
-        choices=Choices(**choices),
+        choices=ColumnChoices(**choices),
     )
 
 
@@ -121,7 +121,7 @@ def test_the_baseline_must_be_a_feature() -> None:
 )
 def test_choices_can_be_typed_again(choices: dict[str, Any], given: object) -> None:
     expected = given if given is not None else (("drop_features", "1-3"), ("max_label", "3"))
-    assert Choices(**choices).given == expected
+    assert ColumnChoices(**choices).given == expected
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_choices_can_be_typed_again(choices: dict[str, Any], given: object) -> N
 def test_wrong_choices_are_named(option: str, wrong: object) -> None:
     choices: dict[str, Any] = {option: wrong}
     with pytest.raises(ParameterError, match=f"{option} must be "):
-        Choices(**choices)
+        ColumnChoices(**choices)
 
 
 def test_facts_are_for_json_and_the_text_for_people() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +11,10 @@ import numpy as np
 import pytest
 
 import ebrank.data
-from ebrank.data import catalog, load, prepare
-from ebrank.data.catalog import DatasetNote, DatasetWarning, Size
+from ebrank.data import load, prepare, published
 from ebrank.data.dataset import SPLITS, Origin
+from ebrank.data.published import DatasetNote, DatasetWarning, Size
 from ebrank.errors import DataError, ParameterError
-from ebrank.settings import SettingsError
 
 SILENT: dict[str, Any] = {"baseline_feature": 1, "drop_features": (), "max_label": 2}
 """All that a note could be on."""
@@ -47,6 +45,14 @@ def write_fold(folder: Path, n_features: int) -> Path:
     return folder
 
 
+def publish(monkeypatch: pytest.MonkeyPatch, name: str, *sizes: Size) -> None:
+    """Let a published dataset have files of these sizes."""
+    entry = published.find(name)
+    assert entry is not None
+    changed = replace(entry, first_fold=dict(zip(SPLITS, sizes, strict=True)))
+    monkeypatch.setattr(published, "PUBLISHED", (changed,))
+
+
 def test_a_preset_is_generated_and_prepared() -> None:
     dataset = load("MQ2007-like", scale=0.02, seed=4)
     again = prepare(ebrank.data.generate("mq2007-like", scale=0.02, seed=4))
@@ -69,24 +75,15 @@ def test_a_path_is_recognized_by_its_features_and_says_so(
     np.testing.assert_array_equal(dataset.baseline, raw.features[:, baseline - 1])
 
 
-def test_what_a_recognized_dataset_means_can_be_chosen(tmp_path: Path) -> None:
-    folder = write_fold(tmp_path / "mine", 136)
-    dataset = load(folder, baseline_feature=7, drop_features=(), max_label=3)
-    raw = ebrank.data.read(folder, **SILENT)
-    assert (dataset.n_features, dataset.max_label) == (136, 3)
-    np.testing.assert_array_equal(dataset.baseline, raw.features[:, 6])
-
-
 @pytest.mark.filterwarnings("error")
 def test_a_catalog_name_needs_no_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_fold(tmp_path / "MSLR-WEB10K", 136)
-    known = replace(catalog.PUBLISHED[2], queries=6, rows=42)
-    monkeypatch.setattr(catalog, "PUBLISHED", (known,))
+    publish(monkeypatch, "MSLR-WEB10K", Size(2, 14), Size(2, 14), Size(2, 14))
     dataset = load("MSLR-WEB10K", data_dir=tmp_path)
     assert (dataset.n_features, dataset.max_label) == (133, 4)
     dataset = load("MSLR-WEB10K", data_dir=tmp_path, drop_features=())
     assert dataset.n_features == 136
-    assert dataset.origin == Origin("MSLR-WEB10K", options=(("drop_features", "none"),))
+    assert dataset.origin == Origin("MSLR-WEB10K", fold=1, options=(("drop_features", "none"),))
 
 
 def test_the_cache_serves_every_choice(tmp_path: Path) -> None:
@@ -139,7 +136,7 @@ def test_a_fold_is_refused_where_there_is_no_choice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["MQ2007/Fold1", "mq2007", "mq-2007/fold1"])
-@pytest.mark.filterwarnings("ignore::ebrank.data.catalog.DatasetWarning")
+@pytest.mark.filterwarnings("ignore::ebrank.data.published.DatasetWarning")
 def test_a_catalog_name_is_found_under_the_data_folder(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,22 +152,6 @@ def test_an_unnumbered_fold_is_the_first_only(tmp_path: Path) -> None:
     write_fold(tmp_path / "MQ2007", 46)
     with pytest.raises(DataError, match=r"MQ2007: no fold 2 here: the files are not in folds"):
         load("MQ2007", data_dir=tmp_path, fold=2)
-
-
-def test_a_missing_fold_is_told_the_folds_that_exist(tmp_path: Path) -> None:
-    for fold in ("Fold1", "Fold2"):
-        write_fold(tmp_path / "MQ2007" / fold, 46)
-    with pytest.raises(DataError) as caught:
-        load("MQ2007", data_dir=tmp_path, fold=3)
-    assert caught.value.path == str(tmp_path / "MQ2007")
-    assert caught.value.problem == "no fold 3 here, only Fold1, Fold2"
-    assert "--fold" in caught.value.remedy
-
-
-def test_a_fold_of_a_published_dataset_needs_all_files(tmp_path: Path) -> None:
-    (write_fold(tmp_path / "MQ2007" / "Fold1", 46) / "vali.txt").unlink()
-    with pytest.raises(DataError, match=r"MQ2007/Fold1: no vali\.txt in this folder"):
-        load("MQ2007", data_dir=tmp_path)
 
 
 def test_counts_other_than_published_are_warned_of(tmp_path: Path) -> None:
@@ -259,17 +240,6 @@ def test_a_file_is_not_a_fold(tmp_path: Path) -> None:
         load(tmp_path / "train.txt")
 
 
-def test_a_fold_that_lacks_a_file(tmp_path: Path) -> None:
-    folder = write_fold(tmp_path / "mine", 5)
-    (folder / "vali.txt").unlink()
-    with pytest.warns(DatasetNote, match="1 of its 2 training queries"):
-        dataset = load(folder, baseline_feature=1)
-    assert [len(dataset.queries_in(split)) for split in SPLITS] == [1, 1, 2]
-    (folder / "test.txt").unlink()
-    with pytest.raises(DataError, match=r"no test\.txt"):
-        load(folder)
-
-
 def test_options_that_do_not_apply_are_refused(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "mine", 46)
     with pytest.raises(ParameterError, match="scale works only with synthetic presets"):
@@ -307,28 +277,9 @@ def test_a_wrong_argument_is_told_in_words(options: dict[str, Any], tmp_path: Pa
         load(**options)
 
 
-def test_a_wrong_configuration_is_told(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text("data = 1")
-    with pytest.raises(SettingsError, match="unknown key 'data'"):
-        load("MQ2007")
-
-
 def test_real_data_by_name_has_the_published_counts(mq2008_folder: Path) -> None:
     dataset = load("mq2008", data_dir=mq2008_folder.parents[1])
     assert repr(dataset) == "Dataset('MQ2008', queries=731, rows=14422, features=40, max_label=2)"
-
-
-def test_a_lost_row_of_real_data_is_noticed(mq2008_folder: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "MQ2008" / "Fold1"
-    shutil.copytree(mq2008_folder, folder)
-    text = (folder / "test.txt").read_text().splitlines(keepends=True)
-    (folder / "test.txt").chmod(0o600)
-    (folder / "test.txt").write_text("".join(text[:-1]))
-    with pytest.warns(DatasetWarning) as caught:
-        load(folder)
-    assert [str(warning.message) for warning in caught] == [
-        "MQ2008 (test): 2,873 rows, expected 2,874"
-    ]
 
 
 def test_public_names_are_there() -> None:
@@ -363,10 +314,7 @@ def test_the_origin_of_published_files_is_told_by_their_content(
     assert other is not None
     assert (other.name, other.published) == ("MQ2007", False)
     assert "expected" in other.differences[0]
-    tiny = Size(queries=2, rows=14)
-    first_fold = dict.fromkeys(SPLITS, tiny)
-    known = replace(catalog.PUBLISHED[0], queries=6, rows=42, first_fold=first_fold)
-    monkeypatch.setattr(catalog, "PUBLISHED", (known,))
+    publish(monkeypatch, "MQ2007", Size(2, 14), Size(2, 14), Size(2, 14))
     expected = Origin("MQ2007", fold=fold, options=(("max_label", "3"),))
     assert load(tmp_path / folder, max_label=3).origin == expected
     assert expected.published
@@ -376,6 +324,5 @@ def test_a_whole_dataset_split_otherwise_has_no_known_fold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_fold(tmp_path / "MQ2007", 46)
-    known = replace(catalog.PUBLISHED[0], queries=6, rows=42)
-    monkeypatch.setattr(catalog, "PUBLISHED", (known,))
+    publish(monkeypatch, "MQ2007", Size(3, 21), Size(1, 7), Size(2, 14))
     assert load(tmp_path / "MQ2007").origin == Origin("MQ2007")

@@ -214,18 +214,3 @@ def test_room_suffices_for_the_shortest_rows(count: int) -> None:
     assert len(rows.labels) == count
     entries = parse(b"0 qid:1 " + b" ".join(b"%d:0" % i for i in range(1, count + 1)))
     assert entries.ids.tolist() == list(range(1, count + 1))
-
-
-@pytest.mark.slow
-@given(data=valid_texts(st.floats(-1e6, 1e6, width=32).map(str)))
-@settings(max_examples=60, deadline=None)
-def test_agrees_with_scikit_learn(data: bytes, path: Path) -> None:
-    from sklearn.datasets import load_svmlight_file
-
-    path.write_bytes(data)
-    ours = parse_files([path], None)
-    theirs, labels, queries = load_svmlight_file(str(path), zero_based=False, query_id=True)
-    assert ours.features.tolist() == theirs.toarray().astype(np.float32).tolist()
-    assert ours.labels.tolist() == labels.tolist()
-    repeated = np.repeat(ours.query_ids.astype(int), np.diff(ours.query_pointers))
-    assert repeated.tolist() == queries.tolist()

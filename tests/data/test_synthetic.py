@@ -26,7 +26,7 @@ TARGETS = {
 
 SLOW = {"mslr30k-like": [pytest.mark.slow]}
 presets = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=SLOW.get(name, [])) for name in PRESETS]
+    "name", [pytest.param(name, marks=SLOW.get(name, [])) for name in TARGETS]
 )
 
 
@@ -101,9 +101,11 @@ def test_splits_are_contiguous_and_60_20_20(name: str) -> None:
     np.testing.assert_allclose(shares, [0.6, 0.2, 0.2], atol=0.002)
 
 
+@pytest.mark.parametrize("interactions", [0.0, pytest.param(1.0, marks=pytest.mark.slow)])
 @presets
-def test_label_shares_are_the_real_ones(name: str) -> None:
-    dataset, expected = raw(name), np.array(PRESETS[name].label_shares)
+def test_label_shares_are_the_real_ones(name: str, interactions: float) -> None:
+    dataset = generate(name, scale=QUICK[name], interactions=interactions)
+    expected = np.array(PRESETS[name].label_shares)
     shares = np.bincount(dataset.labels, minlength=len(expected)) / dataset.n_rows
     np.testing.assert_allclose(shares, expected, atol=0.01)
     np.testing.assert_allclose(shares, expected, rtol=0.12)
@@ -254,16 +256,6 @@ def test_interactions_change_labels_alone_and_none_are_the_default(name: str) ->
 
 
 @pytest.mark.slow
-@presets
-def test_interactions_leave_the_label_shares_as_they_are(name: str) -> None:
-    dataset = generate(name, scale=QUICK[name], interactions=1.0)
-    expected = np.array(PRESETS[name].label_shares)
-    shares = np.bincount(dataset.labels, minlength=len(expected)) / dataset.n_rows
-    np.testing.assert_allclose(shares, expected, atol=0.01)
-    np.testing.assert_allclose(shares, expected, rtol=0.12)
-
-
-@pytest.mark.slow
 def test_a_linear_model_does_not_hear_interactions_and_trees_do() -> None:
     heard = {}
     for interactions in (0.0, 0.6):
@@ -274,6 +266,14 @@ def test_a_linear_model_does_not_hear_interactions_and_trees_do() -> None:
     assert linear < heard[0.0][0] - 0.04
     assert trees > linear + 0.02
     assert abs(heard[0.0][1] - heard[0.0][0]) < 0.02
+
+
+def test_many_candidates_are_thousands_of_which_few_are_relevant() -> None:
+    data = prepare(generate("many-candidates", scale=0.2))
+    assert data.candidates.min() >= 2000
+    assert data.candidates.mean() == pytest.approx(5000, rel=0.1)
+    assert 0.01 < (data.labels > 0).mean() < 0.05
+    assert data.labels.max() == data.max_label == 2
 
 
 # --- bad arguments ---------------------------------------------------------------------------

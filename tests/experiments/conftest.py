@@ -6,7 +6,7 @@ import pytest
 
 import ebrank
 from ebrank.data.dataset import Dataset
-from ebrank.experiments import catalog
+from ebrank.experiments import exhibits
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan, run_plan
 from ebrank.simulation.config import SimulationConfig
@@ -23,7 +23,7 @@ def plan() -> ReproductionPlan:
     """Return an order for everything; to save time, UCBRank alone is tuned."""
     given = tuning.read_given(["ebrank:epsilon=30", "ebrank:estimator=exposure,epsilon=20"])
     config = SimulationConfig(sessions=400, updates=4)
-    return ReproductionPlan(catalog.selected(), config, seed=5, trials=2, given=given)
+    return ReproductionPlan(exhibits.selected(), config, seed=5, trials=2, given=given)
 
 
 @pytest.fixture(scope="session")

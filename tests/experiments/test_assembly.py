@@ -10,7 +10,7 @@ from ebrank.experiments.framework.entrants import ENTRANTS, UNTUNED
 from ebrank.experiments.framework.experiment import Run
 from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
-from ebrank.provenance import fingerprint
+from ebrank.kernels.provenance import fingerprint
 from ebrank.rankers import registry
 
 
@@ -40,7 +40,7 @@ def test_several_datasets_share_two_tables_and_name_their_own(
     document = assembly.document("x", plan, [part, part])
     first, second = document.tables
     assert (first.name, len(first.rows)) == ("table1", 2)
-    assert (second.name, len(second.columns), len(second.rows)) == ("table2", 9, 20)
+    assert (second.name, len(second.columns), len(second.rows)) == ("table2", 15, 21)
     names = [table.name for table in document.datasets[0].tables]
     assert "table2-mq2007-like-0.02" not in names
     assert "table3-mq2007-like-0.02" in names
@@ -94,6 +94,8 @@ def test_times_are_of_the_runs_each_experiment_rests_on(
     times = assembly.times([assembly.dataset_part("x", plan, finished, several=False)], jobs=3)
     (data,) = times["datasets"]
     table3 = next(one for one in data["experiments"] if one["name"] == "table3")
-    runs = next(one for one in plan.experiments if one.name == "table3").runs(finished.setup)
+    runs = (
+        next(one for one in plan.experiments if one.name == "table3").runs(finished.setup).values()
+    )
     assert table3["runs"] == len(runs) == 7
     assert table3["trial_seconds"] == sum(finished.results[run].seconds for run in runs)

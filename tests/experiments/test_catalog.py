@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ebrank.errors import ParameterError
-from ebrank.experiments.catalog import EXPERIMENTS, selected
+from ebrank.experiments.exhibits import EXPERIMENTS, selected
 
 
 def test_all_without_a_choice_and_in_one_order_whatever_is_typed() -> None:

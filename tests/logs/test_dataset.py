@@ -7,13 +7,9 @@ import random
 import numpy as np
 import pytest
 
-from ebrank import EBRanker
 from ebrank.data import prepare
 from ebrank.errors import DataError, ParameterError
 from ebrank.logs import Evidence, aggregate, lab_dataset, read_evidence
-from ebrank.rankers.ebrank import EBRank
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import simulate
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +34,7 @@ def test_labels_follow_what_users_did(evidence: Evidence) -> None:
     assert set(dataset.query_splits.tolist()) == {0, 1, 2}
     assert dataset.labels[rates < 0.25].max() == 0
     assert dataset.labels[rates > 0.7].min() == 2
-
-
-def test_the_lab_simulates_it(evidence: Evidence) -> None:
-    ranker = EBRanker("ebrank:estimator=exposure").fit(evidence.scaled(), evidence.stats)
-    relevance = ranker.rank(evidence.scaled(), evidence.stats).relevance
-    dataset = prepare(lab_dataset(evidence, relevance))
-    config = SimulationConfig(sessions=200, updates=2)
-    [trial] = simulate(dataset, EBRank(), config, seed=1).trials
-    assert np.isfinite(trial.cum_ndcg[-1])
+    assert prepare(dataset).n_queries > 0
 
 
 def test_what_cannot_be_labeled(evidence: Evidence) -> None:

@@ -62,7 +62,10 @@ def test_confirmed_impressions(events: list[Event], form: Form, seed: int) -> No
 @given(log=served_logs(), form=st.sampled_from(("parquet", "ndjson")))
 def test_served_impressions(log: tuple[list[Served], list[Event]], form: Form) -> None:
     lists, events = log
-    if not any(COUNTING.outcome(event.type, event.value) is not None for event in events):
+    if not any(
+        event.type == COUNTING.impression or BEHAVIORS.of_event(event.type, event.value) is not None
+        for event in events
+    ):
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ebrank import BehaviorStats, Examination
-from ebrank.policy import make
+from ebrank.policy.policies import make
 from ebrank.priors.base import State
 from ebrank.priors.rows import Rows
 from ebrank.typing import Features, Floats
@@ -65,8 +66,9 @@ def fitted(
     threads: int | None = None,
     **parameters: Any,  # noqa: ANN401 (a policy's)
 ) -> State:
-    """Return what a policy's learner learns."""
+    """Return what a policy's learner learns; without validation rows, some are held out."""
     rows = rows_of(features, stats, threads=threads, **parameters)
+    rows = replace(rows, groups=np.arange(len(stats)))
     unseen = validation and rows_of(*validation, threads=threads, **parameters)
     return make(**parameters).learner.fit(rows, unseen, start)
 

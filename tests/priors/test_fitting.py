@@ -13,9 +13,10 @@ from scipy.special import expit
 from ebrank import BehaviorStats, EBRanker, Examination
 from ebrank.evidence import CLICKS, Valuation
 from ebrank.evidence.slots import SLOTS
-from ebrank.evidence.valuation import SMALLEST_P
-from ebrank.policy import parse
+from ebrank.evidence.valuation import SMALLEST_P, UNIT
+from ebrank.policy.policies import parse
 from ebrank.priors.base import State
+from ebrank.priors.families import shape
 from ebrank.priors.fitting import by_slot
 from ebrank.rankers.base import Trial
 from ebrank.rankers.ebrank import PolicyLearner
@@ -36,7 +37,13 @@ class Log(NamedTuple):
 
 
 def made_up(
-    seed: int, severity: float, *, items: int = 1500, each: int = 30, one_rank: bool = False
+    seed: int,
+    severity: float,
+    *,
+    items: int = 1500,
+    each: int = 30,
+    one_rank: bool = False,
+    cutoff: int | None = None,
 ) -> Log:
     """Return items that two features partly explain, shown at ranks chosen at random."""
     rng = np.random.default_rng(seed)
@@ -46,7 +53,7 @@ def made_up(
     shown = rng.multinomial(each, np.full(RANKS, 1 / RANKS), size=items)
     if one_rank:
         shown = each * (np.arange(RANKS) == rng.integers(0, RANKS, (items, 1)))
-    p = PositionBased(Examination(severity)).examination(np.arange(RANKS) + 1)
+    p = PositionBased(Examination(severity, cutoff)).examination(np.arange(RANKS) + 1)
     clicks = rng.binomial(shown, p * relevance[:, None])
     return Log(features, BehaviorStats.of(shown, clicks), p)
 
@@ -83,6 +90,16 @@ def test_refits_stay_where_the_first_fit_arrived() -> None:
     assert ranker.state_ is not None
     np.testing.assert_allclose(ranker.state_["examination"], first, atol=0.01)
     assert_recovered(ranker.state_, log)
+
+
+@pytest.mark.parametrize("seed", [27, 28, 29])
+def test_a_refit_explains_a_log_that_has_grown_better_than_the_last_fit(seed: int) -> None:
+    """Weights and shape belong together: neither changes what the other means."""
+    few, log = (made_up(seed, 1.0, items=600, each=each) for each in (10, 200))
+    ranker = EBRanker("auto").fit(few.features, few.behavior)
+    before = ranker.loss(log.features, log.behavior)
+    ranker.fit(log.features, log.behavior, warm_start=True)
+    assert ranker.loss(log.features, log.behavior) < before
 
 
 def test_what_was_once_thought_certain_is_learned_as_the_log_grows() -> None:
@@ -130,14 +147,32 @@ def test_the_first_rank_is_what_the_others_are_relative_to() -> None:
     assert ranker.state_["examination"][0] == pytest.approx(0.9, abs=1e-8)
 
 
-def test_a_first_rank_that_nobody_looks_at() -> None:
-    log = made_up(17, 1.0)
-    believed = Examination(curve=(0.0, 0.6, 0.5, 0.0, 0.4))
-    state = fitted(log, believed)
+def test_ranks_that_nobody_was_believed_to_look_at() -> None:
+    """The first rank believed to be looked at is what the others are relative to."""
+    log = made_up(17, 1.0, items=3000)
+    state = fitted(log, Examination(curve=(0.0, 0.6, 0.5, 0.0, 0.4)))
     p = state["examination"]
-    assert (p[0], p[3]) == (0.0, 0.0)
     assert p[1] == pytest.approx(0.6, abs=1e-8)
-    np.testing.assert_allclose(p[[2, 4]] / p[1], log.p[[2, 4]] / log.p[1], atol=0.1)
+    np.testing.assert_allclose(p / p[1], log.p / log.p[1], atol=0.1)
+
+
+@pytest.mark.parametrize("believed", [Examination(), Examination(cutoff=3)])
+def test_users_who_stop(believed: Examination) -> None:
+    """Nobody looks beyond rank 3: many impressions without a click say so."""
+    log = made_up(24, 1.0, cutoff=3)
+    state = fitted(log, believed)
+    assert state["examination"][3:].tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(state["examination"][:3], log.p[:3], atol=0.05)
+    assert np.all(state["examination_error"] < 0.05)
+
+
+def test_users_who_go_on_again() -> None:
+    """A rank learned to be 0 is no trap."""
+    ranker = EBRanker("auto", examination=Examination(cutoff=3))
+    for log in (made_up(25, 1.0, cutoff=3), *[made_up(26, 1.0)] * 3):
+        ranker.fit(log.features, log.behavior, warm_start=True)
+    assert ranker.state_ is not None
+    np.testing.assert_allclose(ranker.state_["examination"], log.p, atol=0.06)
 
 
 # --- what it cannot ------------------------------------------------------------------------------
@@ -199,9 +234,9 @@ def test_any_log_gives_a_curve(
         assert all(np.all(np.isfinite(values)) for values in ranker.state_.values())
         if "examination" in ranker.state_:
             p = ranker.state_["examination"]
-            looked_at = behavior.valuation(believed).exposure > 0
-            assert np.all((p[looked_at] >= SMALLEST_P) & (p[looked_at] <= 1.0))
-            assert np.all(p[~looked_at] == 0.0)
+            assert np.all((p == 0.0) | (p >= SMALLEST_P) & (p <= 1.0))
+            first = np.argmax(behavior.valuation(believed).exposure > 0)
+            assert p[first] == pytest.approx(behavior.valuation(believed).exposure[first] * UNIT)
         if len(behavior):
             assert np.all(np.isfinite(ranker.rank(features, behavior).scores))
 
@@ -239,9 +274,45 @@ def test_a_refit_may_have_more_slots_or_fewer() -> None:
         np.testing.assert_allclose(ranker.state_["examination"][:RANKS], log.p, atol=0.12)
 
 
+# --- where a refit starts -----------------------------------------------------------------------
+
+
+def test_a_refit_of_what_version_0_1_learned() -> None:
+    """Its files have no grid and no tilt: scores divide logits by the spread of the first grid."""
+    log = made_up(24, 1.0)
+    ranker = EBRanker("auto").fit(log.features, log.behavior)
+    before, state = ranker.loss(log.features, log.behavior), dict(ranker.state_ or {})
+    state["shape"] = shape.moved(state["shape"], shape.logits(state), shape.FIRST_GRID)
+    factor = shape.TILT_SCALE / state.pop("tilt")
+    state |= {name: factor * state[name] for name in ("weights", "intercept")}
+    del state["grid"]
+    ranker.state_ = state
+    assert ranker.loss(log.features, log.behavior) == pytest.approx(before, abs=0.1)
+    ranker.fit(log.features, log.behavior, warm_start=True)
+    assert ranker.loss(log.features, log.behavior) == pytest.approx(before, abs=0.01)
+
+
+def test_a_log_without_clicks_is_forgotten_once_there_are_some() -> None:
+    log = made_up(25, 1.0, items=400, each=10)
+    nothing = BehaviorStats.of(log.behavior.counts[:, 0], np.zeros((400, RANKS), np.int64))
+    ranker = EBRanker("auto").fit(log.features, nothing)
+    ranker.fit(log.features, log.behavior, warm_start=True)
+    fresh = EBRanker("auto").fit(log.features, log.behavior)
+    losses = [own.loss(log.features, log.behavior) for own in (ranker, fresh)]
+    assert losses[0] == pytest.approx(losses[1], abs=0.01)
+
+
+def test_clicks_where_nobody_was_believed_to_look_count_in_the_loss() -> None:
+    """Otherwise a curve that excludes them seems better than any that explains them."""
+    log = made_up(26, 0.5, items=400, each=10)
+    ranker = EBRanker("auto", examination=Examination(cutoff=3))
+    before = ranker.loss(log.features, log.behavior)
+    assert ranker.fit(log.features, log.behavior).loss(log.features, log.behavior) < before
+
+
 # --- whom it learns from -------------------------------------------------------------------------
 
-FIXED = "auto:ridge=0.01,smoothness=0.01,early_stopping=false"
+FIXED = "auto:ridge=0.01,early_stopping=false"
 """Leaves validation rows nothing to decide."""
 
 
@@ -270,7 +341,7 @@ def test_the_lab_learns_from_train_queries() -> None:
         stats = BehaviorStats(own)
         learner = PolicyLearner(
             parse(FIXED),
-            Trial(data, np.ones(data.n_rows), stats, Examination(), 10.0, np.uint64(1), 1),
+            Trial(data, np.ones(data.n_rows), stats, Examination(), np.uint64(1), 1),
         )
         learner.update()
         assert learner.state is not None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ebrank import Examination
-from ebrank.policy import make
+from ebrank.policy.policies import make
 from ebrank.priors.families.beta import beta_loss
 from ebrank.priors.rows import BLOCK, number
 from tests.priors.made_up import made_up

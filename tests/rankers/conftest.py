@@ -37,7 +37,7 @@ def make_trial() -> Callable[..., Trial]:
         )
         relevance = 0.1 + 0.3 * labels.astype(np.float64)
         stats = BehaviorStats.zeros(rows, slots=RANKS)
-        return Trial(dataset, relevance, stats, Examination(), 100.0, np.uint64(seed), threads)
+        return Trial(dataset, relevance, stats, Examination(), np.uint64(seed), threads)
 
     return make
 

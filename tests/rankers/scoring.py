@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank.formula import Score
+from ebrank.policy.formula import Score
+from ebrank.policy.scoring import scores
 from ebrank.priors import ItemPrior
 from ebrank.rankers.base import Trial
 from ebrank.rankers.model import ScoreModel
-from ebrank.scoring import scores
 
 KEY = np.uint64(3)
 

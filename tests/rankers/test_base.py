@@ -154,6 +154,6 @@ def test_rankers_do_not_change(made_up: type[Any]) -> None:
 def test_a_ranker_must_say_how_it_learns(made_up: type[Any]) -> None:
     data = tiny()
     stats = BehaviorStats.zeros(data.n_rows)
-    trial = Trial(data, np.zeros(data.n_rows), stats, Examination(), 100.0, np.uint64(1))
+    trial = Trial(data, np.zeros(data.n_rows), stats, Examination(), np.uint64(1))
     with pytest.raises(TypeError, match="MadeUp must define the method learner"):
         made_up().learner(trial)

@@ -11,7 +11,7 @@ from tests.simulation.tiny import tiny
 def test_scores_are_the_baselines_whatever_users_do() -> None:
     data = tiny()
     stats = BehaviorStats.zeros(data.n_rows)
-    trial = Trial(data, np.ones(data.n_rows), stats, Examination(), 100.0, np.uint64(1))
+    trial = Trial(data, np.ones(data.n_rows), stats, Examination(), np.uint64(1))
     learner = BM25().learner(trial)
     before = learner.update()
     stats.counts[:, 0, 2] = 9

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ebrank import streams
 from ebrank.errors import ParameterError
+from ebrank.kernels import streams
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
-from ebrank.rankers.least_squares import LeastSquares
+from ebrank.rankers.counterfactual import LeastSquares
 from ebrank.rankers.model import ScoreModel
 from tests.rankers.scoring import values
 

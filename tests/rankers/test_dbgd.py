@@ -1,18 +1,18 @@
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
-from ebrank.rankers.dbgd import DBGD, DuelModel, Duels
-from ebrank.rankers.kernels import directions
+from ebrank.rankers.dbgd import DBGD, MGD, DuelModel, Duels
+from ebrank.rankers.kernels import duels
 from tests.kept import kept
 from tests.simulation.reference_online import unit_vector
 
-direction_key = kept(directions.direction_key)
+direction_key = kept(duels.direction_key)
 
 
 def test_declared_as_the_protocol_says() -> None:
@@ -29,18 +29,21 @@ def test_declared_as_the_protocol_says() -> None:
     )
     assert DBGD.settings == ("none", "concate")
     assert DBGD(features="concate").setting == "concate"
+    several = registry.parse("mgd")
+    assert isinstance(several, MGD)
+    assert (several.candidates, several.rate, several.decay, several.step) == (9, 0.1, 0.99999, 1)
 
 
-def test_text_and_pickle_bring_it_back() -> None:
-    ranker = DBGD(features="concate", step=0.5)
-    assert registry.parse(str(ranker)) == ranker
-    assert pickle.loads(pickle.dumps(ranker)) == ranker
-
-
-def test_one_candidate_duels(make_trial: Callable[..., Trial]) -> None:
-    model = registry.parse("dbgd:step=0.25,credit=all").learner(make_trial()).update()
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("dbgd:step=0.25,credit=all", (1, 0.25, False)), ("mgd:candidates=4", (4, 1.0, True))],
+)
+def test_candidates_duel(
+    make_trial: Callable[..., Trial], text: str, expected: tuple[int, float, bool]
+) -> None:
+    model = registry.parse(text).learner(make_trial()).update()
     assert isinstance(model, DuelModel)
-    assert (model.candidates, model.step, model.disputed_only) == (1, 0.25, False)
+    assert (model.candidates, model.step, model.disputed_only) == expected
 
 
 def test_steps_go_along_the_mean_of_the_winners(make_trial: Callable[..., Trial]) -> None:

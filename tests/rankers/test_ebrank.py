@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank import EBRanker, policy
+from ebrank import EBRanker
 from ebrank.data.dataset import Dataset
 from ebrank.evidence import BehaviorStats, Examination
-from ebrank.policy import Policy
+from ebrank.policy import policies as policy
+from ebrank.policy.policies import Policy
+from ebrank.policy.scoring import scores
 from ebrank.priors import ItemPrior
 from ebrank.priors.learners.linear import Linear
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
 from ebrank.rankers.model import ScoreModel
-from ebrank.scoring import scores
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from tests.bound import unfitted
@@ -68,7 +69,7 @@ def clicked_on(data: Dataset, seed: int = 0) -> BehaviorStats:
 
 
 def model_of(text: str, data: Dataset, stats: BehaviorStats) -> ScoreModel:
-    trial = Trial(data, np.ones(data.n_rows), stats, CURVE, 100.0, np.uint64(1), threads=1)
+    trial = Trial(data, np.ones(data.n_rows), stats, CURVE, np.uint64(1), threads=1)
     return registry.parse(text).learner(trial).update()
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ebrank import EBRanker, policy
+from ebrank import EBRanker
 from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination
+from ebrank.policy import policies as policy
+from ebrank.priors.fitting import Table
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
 from ebrank.rankers.ebrank import EBRank
@@ -33,7 +35,6 @@ def model_of(text: str, data: Dataset, stats: BehaviorStats) -> ScoreModel:
         relevance=np.ones(data.n_rows),
         stats=stats,
         examination=CURVE,
-        lists=100.0,
         key=np.uint64(1),
         threads=1,
     )
@@ -47,8 +48,12 @@ def test_all_but_validation_queries_teach(name: str) -> None:
     vali = data.rows_in("vali")
     rest = np.setdiff1d(np.arange(data.n_rows), np.arange(data.n_rows)[vali])
     model = model_of(f"{name}:learn_from=all", data, stats)
+    queries = data.query_of_rows
     ranker = EBRanker(name, examination=CURVE, threads=1).fit(
-        data.features[rest], stats[rest], validation=(data.features[vali], stats[vali])
+        data.features[rest],
+        stats[rest],
+        groups=queries[rest],
+        validation=Table(data.features[vali], stats[vali], queries[vali]),
     )
     assert model.a.tolist() == ranker.prior(data.features).a.tolist()
     assert model.a.tolist() != model_of(name, data, stats).a.tolist()

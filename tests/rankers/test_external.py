@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ebrank.errors import ParameterError
-from ebrank.provenance import stamp
-from ebrank.rankers import external, registry
+from ebrank.kernels.provenance import stamp
+from ebrank.rankers import registry
 from ebrank.rankers.bm25 import BM25
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
@@ -240,7 +240,7 @@ def test_two_packages_may_not_mean_different_things_by_a_name(write: Write) -> N
 def test_ebranks_own_names_cannot_be_given_away(write: Write) -> None:
     package(write, "mypackage", "bm25 = my_rankers:Mine")
     assert registry.parse("bm25") == BM25()
-    told = external.origin(external.installed()["bm25"], registry.known())
+    told = registry.origin(registry.installed()["bm25"])
     assert told == "From the package mypackage; hidden by ebrank's own ranker of the same name."
 
 
@@ -256,4 +256,4 @@ def test_ebranks_own_rankers_do_without_the_packages_lists() -> None:
 
 def test_the_group_is_the_documented_one() -> None:
     page = Path(__file__).parents[2] / "docs" / "rankers.md"
-    assert f'[project.entry-points."{external.GROUP}"]' in page.read_text()
+    assert f'[project.entry-points."{registry.GROUP}"]' in page.read_text()

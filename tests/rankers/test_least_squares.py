@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ebrank.rankers.base import Trial
-from ebrank.rankers.least_squares import ClickRate, LeastSquares, Linear, Weight
+from ebrank.rankers.counterfactual import ClickRate, LeastSquares, LinearModel, Weight
 
 MakeTrial = Callable[..., Trial]
 Serve = Callable[[Trial, int], None]
@@ -42,7 +42,7 @@ def dense_solution(trial: Trial, behavior: str, weight: str, concatenate: bool) 
     return answer
 
 
-def theta_of(model: Linear, concatenate: bool) -> Floats:
+def theta_of(model: LinearModel, concatenate: bool) -> Floats:
     behavior = [model.behavior] if concatenate else []
     return np.array([*model.weights, *behavior, model.intercept])
 
@@ -95,7 +95,7 @@ def test_only_rows_of_the_train_partition_teach(make_trial: MakeTrial, serve: Se
 def test_any_number_of_threads_gives_the_same_bits(
     make_trial: MakeTrial, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ebrank.rankers.least_squares.BLOCK", 16)
+    monkeypatch.setattr("ebrank.rankers.counterfactual.BLOCK", 16)
     found = []
     for threads in (1, 2, 5):
         trial = make_trial(4, threads=threads)

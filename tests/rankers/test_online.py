@@ -14,12 +14,12 @@ from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
 from ebrank.rankers.online import (
     BLOCK,
-    LoggingModel,
     OnlineLearner,
     first_weights,
     folded,
     step_rates,
 )
+from ebrank.sessions.linear import LoggingModel
 from ebrank.testing import plain
 from ebrank.typing import Bools, Floats
 from tests.rankers.scoring import values

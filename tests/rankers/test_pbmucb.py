@@ -48,9 +48,9 @@ def test_bounds_are_those_of_the_paper(make_trial: Callable[..., Trial]) -> None
 
 def test_nothing_seen_is_above_what_was_not() -> None:
     """Even where users hardly ever look."""
+    from ebrank.policy.scoring import scores
     from ebrank.priors import ItemPrior
     from ebrank.rankers.pbmucb import BOUND
-    from ebrank.scoring import scores
 
     stats = BehaviorStats.of(np.array([[1], [10**9]]), np.array([[1], [10**9]]))
     seen = scores(

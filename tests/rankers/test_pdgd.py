@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -21,12 +20,6 @@ def test_declared_as_the_protocol_says() -> None:
         decay=0.9999,
     )
     assert PDGD.settings == ("none", "concate")
-
-
-def test_text_and_pickle_bring_it_back() -> None:
-    ranker = PDGD(features="concate", rate=0.5)
-    assert registry.parse(str(ranker)) == ranker
-    assert pickle.loads(pickle.dumps(ranker)) == ranker
 
 
 def test_steps_go_along_weighted_items(make_trial: Callable[..., Trial]) -> None:

@@ -12,7 +12,7 @@ from ebrank.evidence import BehaviorStats
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial, TrialLearner
 from ebrank.rankers.bm25 import FIXED
-from ebrank.rankers.least_squares import ClickRate, LeastSquares, Weight
+from ebrank.rankers.counterfactual import ClickRate, LeastSquares, Weight
 from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.prior import PREDICTED
 from ebrank.simulation.engine import simulate

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from ebrank import policy
 from ebrank.errors import ParameterError
+from ebrank.policy import policies as policy
 from ebrank.rankers import registry
 from ebrank.rankers.bm25 import BM25
 from ebrank.rankers.ebrank import EBRank

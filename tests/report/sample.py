@@ -120,7 +120,8 @@ MISSING = (LedgerSection("MSLR: not at hand", f"Fill it by `ebrank reproduce --d
 def dataset(name: str = NASTY) -> DatasetRecord:
     trials = (0.5, 0.6)
     run = RunRecord(
-        "ebrank", "EBRank", "ebrank:epsilon=5.0", 1.0, None, "pbm", 1.0, 9000, *[trials] * 4
+        *("ebrank", "EBRank", "ebrank:epsilon=5.0", 1.0, None, "pbm", 1.0, 9000),
+        *(trials, trials, trials, trials),
     )
     wild = Table("odd", NASTY, NASTY, (Column(NASTY), Column("y", NASTY)), ())
     row = Row((NASTY, Cell(0.5)), NASTY)

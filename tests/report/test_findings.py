@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.experiments.framework.outcome import VERDICTS, Finding
-from ebrank.report.findings import OTHER, tally, themes
+from ebrank.report.ledger import OTHER, tally, themes
 
 WORDS = st.sampled_from(["", "a", "b", "c"])
 FINDINGS = st.lists(

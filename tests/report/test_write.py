@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
 from ebrank.experiments.document import Document, read_document
 from ebrank.experiments.framework.outcome import Figure
-from ebrank.files import write_whole
 from ebrank.report.write import LIST, write_report
 from tests.report.sample import GRID, PERFORMANCE, TIMES, dataset, document
 

@@ -23,6 +23,7 @@ class FaultyStore(MemoryStore):
         self.items.load = self._readable(self.items.load)  # type: ignore[method-assign]
         self.items.put = self._counted(self.items.put, "puts")  # type: ignore[method-assign]
         self.meta.set = self._checked(self.meta.set)  # type: ignore[method-assign]
+        self.meta.add = self._checked(self.meta.add)  # type: ignore[method-assign]
 
     async def flush(self) -> None:
         self.flushes += 1

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ebrank import EBRanker, model_file
+from ebrank import EBRanker
+from ebrank.policy import model_file
 from ebrank.priors.base import State
 from ebrank.service.api import EventIn, ItemIn
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.ops import configuration
 from ebrank.service.settings import Settings
@@ -58,6 +61,23 @@ def play(
             await engine.close()
 
     return asyncio.run(whole())
+
+
+def played(chosen: Settings | None = None) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Make a test of a coroutine whose first argument is an engine, played with its own."""
+
+    def test_of(scene: Callable[..., Any]) -> Callable[..., None]:
+        @functools.wraps(scene)
+        def test(**fixtures: Any) -> None:  # noqa: ANN401 (whatever the test asks for)
+            play(functools.partial(scene, **fixtures), chosen)
+
+        signature = inspect.signature(scene)
+        test.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=list(signature.parameters.values())[1:]
+        )
+        return test
+
+    return test_of
 
 
 def items(count: int, width: int = 2, seed: int = 0) -> list[ItemIn]:

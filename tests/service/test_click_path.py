@@ -1,4 +1,4 @@
-"""A click takes a short way from the socket to the disk, and docs/architecture.md walks it."""
+"""Lists and clicks take a short way from the socket to the disk; docs/architecture.md walks it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.in_process import Local, in_process
 from tests.service.store.blocking import run
 
 PACKAGE = Path(ebrank.__file__).parent
-MOST_FILES = 15
+MOST_FILES = {"click": 15, "list": 20}
 ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
 
 
@@ -93,13 +93,15 @@ def walked(heading: str) -> list[str]:
     return [name if (PACKAGE / name).exists() else f"service/{name}" for name in named]
 
 
-def test_a_click_passes_few_files(tmp_path: Path) -> None:
-    files = files_run(tmp_path, lambda local, ranking_id: click(local, ranking_id, "b"))
+REQUESTS: dict[str, Callable[[Local, str], object]] = {
+    "click": lambda local, ranking_id: click(local, ranking_id, "b"),
+    "list": lambda local, _: rank(local),
+}
+
+
+@pytest.mark.parametrize("kind", list(REQUESTS))
+def test_a_request_passes_few_files(tmp_path: Path, kind: str) -> None:
+    files = files_run(tmp_path, REQUESTS[kind])
     assert {"service/http/app.py", "service/store/sqlite/database.py"} <= set(files)
-    assert len(files) <= MOST_FILES, "\n".join(["a click passes too many files:", *files])
-    assert walked("A click, file by file") == files
-
-
-def test_the_walk_of_a_list_is_true(tmp_path: Path) -> None:
-    files = files_run(tmp_path, lambda local, _: rank(local))
-    assert list(dict.fromkeys(walked("A list, file by file"))) == files
+    assert len(files) <= MOST_FILES[kind], "\n".join([f"a {kind} passes too many files:", *files])
+    assert walked(f"A {kind}, file by file") == files

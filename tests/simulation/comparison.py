@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,14 +12,16 @@ from ebrank.data.dataset import Dataset
 from ebrank.evidence.valuation import UNIT
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker, Trial
+from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel
+from ebrank.sessions.world import Schedule, World
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.play import play
 from ebrank.simulation.result import TrialResult
-from ebrank.simulation.schedule import Schedule
-from ebrank.simulation.world import World, believe, new_world, stats_of
+from ebrank.simulation.world import believe, new_world, stats_of
 from tests.simulation.reference import Reference
+from tests.simulation.reference_online import OnlineReference
 from tests.simulation.state import Item, Session
 from tests.simulation.tiny import watched
 
@@ -42,7 +44,6 @@ class Stepwise:
             self.world.relevance,
             stats_of(self.world, self.config.behaviors),
             self.config.believed or self.config.users.examination,
-            self.sessions / self.dataset.n_queries,
             self.key,
             threads=1,
         )
@@ -81,6 +82,35 @@ def assert_same_session(got: Session, expected: Session) -> None:
     """Lists and clicks agree at every rank."""
     assert (got.query, got.rows, got.clicked) == (expected.query, expected.rows, expected.clicked)
     assert got.ndcg == pytest.approx(expected.ndcg, rel=1e-12)
+
+
+def assert_sessions_agree(
+    reference: Reference, sessions: int, *, updates: Collection[int] = ()
+) -> Stepwise:
+    """Run warm-up and some sessions one by one: the same lists, clicks and statistics.
+
+    Models are updated before the first session and after those in `updates`.
+    """
+    data, config = reference.dataset, reference.config
+    engine = Stepwise(data, reference.ranker, config, np.uint64(reference.key))
+    bm25 = fixed_model(data.baseline.astype(np.float64))
+    for _ in range(config.warmup_sessions):
+        for q in range(data.n_queries):
+            expected = reference.session(q, lambda item, key: item.baseline)
+            assert_same_session(engine.session(q, bm25, 0.0), expected)
+    reference.update()
+    model = engine.update()
+    for t in range(sessions):
+        got = engine.session(reference.asked(t), model, config.entering_probability)
+        assert_same_session(got, reference.serve(t))
+        assert_same_statistics(engine.world, reference)
+        if t in updates:
+            reference.update()
+            model = engine.update()
+            if isinstance(reference, OnlineReference):
+                assert model.weights is not None
+                np.testing.assert_allclose(model.weights, reference.logging, rtol=1e-10)
+    return engine
 
 
 def assert_same_statistics(world: World, reference: Reference) -> None:
@@ -125,17 +155,14 @@ def assert_same_measures(got: TrialResult, reference: Reference) -> None:
 
 
 def assert_same_waits(got: TrialResult, reference: Reference) -> None:
-    """Every age at which something first happened, read off the log and the snapshots."""
+    """Every age at which something first happened, by the reference and its snapshots."""
     shown, top, watched = [], [], []
     for q, item in awaited(reference):
         served = [session for session in reference.log if session.query == q]
         entered = item.entered_at or 0
         since = served[entered - reference.config.warmup_sessions :]
-        impressions = [
-            age for age, session in enumerate(since) if was_shown(item, session, reference)
-        ]
         arrivals = [s.sessions[q] - 1 - entered for s in reference.snapshots if item.row in s.top]
-        shown.append(min(impressions, default=-1))
+        shown.append(-1 if item.first_shown is None else item.first_shown - entered)
         top.append(min(arrivals, default=-1))
         watched.append(len(since) - 1)
     assert got.wait_shown.tolist() == shown
@@ -145,18 +172,13 @@ def assert_same_waits(got: TrialResult, reference: Reference) -> None:
 
 def awaited(reference: Reference) -> list[tuple[int, Item]]:
     """Return the most relevant items of test queries that entered, with the query of each."""
+    labels, highest = reference.dataset.labels, reference.dataset.max_label
     return [
         (q, item)
         for q, query in enumerate(reference.queries)
         for item in query.items
-        if query.split == "test" and item.relevance == 1.0 and item.entered_at is not None
+        if query.split == "test" and labels[item.row] == highest and item.entered_at is not None
     ]
-
-
-def was_shown(item: Item, session: Session, reference: Reference) -> bool:
-    """Return whether an item was in a list, at a rank where users are believed to look."""
-    places = zip(session.rows, reference.believed, strict=False)
-    return any(row == item.row and p > 0 for row, p in places)
 
 
 def assert_same_calibration(got: TrialResult, reference: Reference) -> None:

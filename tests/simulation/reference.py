@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from ebrank import formula
 from ebrank.data.dataset import Dataset
 from ebrank.evidence import BehaviorStats, Examination
+from ebrank.policy import formula
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.users.models import PBM, Graded
 from ebrank.testing import plain
 from tests.simulation.state import (
     Checkpoint,
@@ -83,7 +84,6 @@ class Reference:
                 relevance,
                 self.stats,
                 belief,
-                self.session_count / len(self.queries),
                 np.uint64(self.key),
                 threads=1,
             )
@@ -197,6 +197,8 @@ class Reference:
             for event in {0, outcome}:
                 item.log[event, rank] += 1
                 self.count(item, event, rank)
+            if p > 0 and item.first_shown is None:
+                item.first_shown = query.sessions
             if p > 0 and tally:
                 self.exposure_by_age[age(query, item)] += p
                 self.clicks_by_age[age(query, item)] += outcome > 0
@@ -344,12 +346,14 @@ class Reference:
         return Query(split, items, order[:initial], order[initial:])
 
     def _item(self, q: int, row: int, place: int) -> Item:
-        """Return an item with its relevance 0.1 + 0.9 (2^y − 1)/(2^y_max − 1)."""
+        """Return an item with its relevance; users' noise is part of it, but no setting is."""
         label, highest = int(self.dataset.labels[row]), self.dataset.max_label
+        unset = isinstance(self.config.users, Graded) and self.config.users.setting == "none"
+        users = self.config.users if unset else PBM()
         return Item(
             row=row,
             place=place,
-            relevance=0.1 + 0.9 * (2**label - 1) / (2**highest - 1),
+            relevance=plain_habits(users, label, highest)[0],
             baseline=float(self.dataset.baseline[row]),
             tie_key=plain.uniform(plain.child(plain.child(self.stream(plain.TIES), q), place)),
         )

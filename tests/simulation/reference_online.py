@@ -14,8 +14,7 @@ from typing import cast
 import numpy as np
 
 from ebrank.rankers.bm25 import fixed_model
-from ebrank.rankers.dbgd import DBGD
-from ebrank.rankers.mgd import MGD
+from ebrank.rankers.dbgd import DBGD, MGD
 from ebrank.rankers.pdgd import PDGD
 from ebrank.testing import plain
 from tests.simulation.reference import Reference

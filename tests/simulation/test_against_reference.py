@@ -12,16 +12,13 @@ import pytest
 
 from ebrank.evidence import Examination
 from ebrank.rankers import registry
-from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.ebrank import PolicyLearner
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PositionBased, parse
 from tests.simulation.comparison import (
     SEED,
-    Stepwise,
-    assert_same_session,
-    assert_same_statistics,
+    assert_sessions_agree,
     assert_whole_run_agrees,
 )
 from tests.simulation.reference import Reference, numbers
@@ -116,24 +113,8 @@ def test_session_by_session(text: str) -> None:
         users=PositionBased(Examination(cutoff=3)),
         believed=Examination(severity=1.2),
     )
-    ranker = registry.parse(text)
-    reference = Reference(data, ranker, config, SEED)
-    engine = Stepwise(data, ranker, config, np.uint64(reference.key))
-    bm25 = fixed_model(data.baseline.astype(np.float64))
-    for _ in range(config.warmup_sessions):
-        for q in range(data.n_queries):
-            expected = reference.session(q, lambda item, key: item.baseline)
-            assert_same_session(engine.session(q, bm25, 0.0), expected)
-    reference.update()
-    model = engine.update()
-    for t in range(50):
-        q = reference.asked(t)
-        got = engine.session(q, model, config.entering_probability)
-        assert_same_session(got, reference.serve(t))
-        assert_same_statistics(engine.world, reference)
-        if t in (16, 33):
-            reference.update()
-            model = engine.update()
+    reference = Reference(data, registry.parse(text), config, SEED)
+    assert_sessions_agree(reference, 50, updates=(16, 33))
 
 
 @pytest.mark.slow
@@ -177,19 +158,24 @@ def test_whole_run_with_rare_clicks(text: str, users: str) -> None:
 
 
 @pytest.mark.slow
-def test_whole_run_in_which_the_curve_is_learned() -> None:
+@pytest.mark.parametrize(
+    ("users", "believed"),
+    [
+        (Examination(severity=0.3), Examination(severity=2.0)),
+        (Examination(cutoff=2), Examination(severity=0.5)),
+    ],
+    ids=["who look further down", "who do not look at the last rank"],
+)
+def test_whole_run_in_which_the_curve_is_learned(users: Examination, believed: Examination) -> None:
     """The log is long enough to tell: what was counted under the mistaken curve is revalued."""
-    data = tiny(seed=7, sizes=[8] * 60)
+    data = tiny(seed=7, sizes=[8] * 150)
     config = SimulationConfig(
-        updates=2,
-        sessions=1500,
-        list_length=3,
-        users=PositionBased(Examination(severity=0.3)),
-        believed=Examination(severity=2.0),
+        updates=2, sessions=3000, list_length=3, users=PositionBased(users), believed=believed
     )
     learned = assert_whole_run_agrees("auto", config, data).believed
     assert learned[0] == 1.0
-    assert np.all(np.array(learned[1:]) > Examination(2.0)([2, 3]) + 0.05)
+    np.testing.assert_allclose(learned, users([1, 2, 3]), atol=0.05)
+    assert (learned[2] == 0.0) == (users.cutoff is not None)
 
 
 @pytest.mark.slow
@@ -243,6 +229,13 @@ def pbm_score(model: ScoreModel, item: Item) -> float:
     return item.c / item.E + width
 
 
+def hybrid_score(model: ScoreModel, item: Item) -> float:
+    """(c + 2a)/(2 + E) + 0.7·√(1/(2 + E) + (2b/(2 + E))²)."""
+    a, b = numbers(model, item)
+    own = 2 + item.E
+    return (item.c + 2 * a) / own + 0.7 * math.sqrt(1 / own + (2 * b / own) ** 2)
+
+
 SPELLED_OUT: dict[str, Callable[[ScoreModel, Item], float]] = {
     "bm25": lambda model, item: item.baseline,
     "oracle": lambda model, item: item.relevance,
@@ -258,7 +251,7 @@ SPELLED_OUT: dict[str, Callable[[ScoreModel, Item], float]] = {
         (item.c + 5.0 * float(model.serve.parameters[1])) / (item.n + 5.0)
     ),
     "pbmucb:delta=0.5": pbm_score,
-    "linucb:alpha=0.7": lambda model, item: numbers(model, item)[0] + 0.7 * numbers(model, item)[1],
+    "hybridlinucb:alpha=0.7,item_ridge=2": hybrid_score,
 }
 
 

@@ -6,13 +6,13 @@ from typing import cast
 import numpy as np
 import pytest
 
-from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
+from ebrank.kernels import streams
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.model import ScoreModel
-from ebrank.simulation import scored
+from ebrank.sessions import scored
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import _Run, run_trial, simulate
 from tests.simulation.tiny import tiny, watched
@@ -169,3 +169,21 @@ def test_rare_clicks_leave_lists_measured_by_relevance() -> None:
         clicks.append(int(watch.trial.stats.clicks.sum()))
     assert ndcg[0] == ndcg[1]
     assert 0.08 < clicks[1] / clicks[0] < 0.12
+
+
+@pytest.mark.parametrize("text", [*sorted(registry.known()), "ebrank:bonus=horizon"])
+def test_nobody_knows_how_long_the_run_will_be(text: str) -> None:
+    """The same updates after the same sessions: the announced length changes no bit before."""
+    short, long = (
+        simulate(
+            tiny(seed=9, sizes=[12] * 30),
+            registry.parse(text),
+            SimulationConfig(sessions=300 * times, updates=3 * times),
+            seed=4,
+        ).trials[0]
+        for times in (1, 10)
+    )
+    assert len(short.test_ndcg) > 50
+    for measure in ("test_queries", "test_ndcg", "cum_ndcg", "cold_ndcg", "warm_ndcg"):
+        whole = getattr(short, measure)
+        np.testing.assert_array_equal(getattr(long, measure)[: len(whole)], whole, measure)

@@ -16,7 +16,7 @@ from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.rankers import registry
 from ebrank.simulation import parallel
-from ebrank.simulation.compilation import few_queries, watched
+from ebrank.simulation.compilation import few_queries
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
 from ebrank.simulation.parallel import Interrupted, run
@@ -211,17 +211,3 @@ def test_few_queries_are_the_datasets_own(dataset: Dataset) -> None:
         np.testing.assert_array_equal(
             few.features[few.rows_of(query)], dataset.features[dataset.rows_of(origin)]
         )
-
-
-def test_compilation_is_told_once_and_only_if_it_happens() -> None:
-    from ebrank.compiled import kernel, leaf
-
-    told: list[str] = []
-    with watched(lambda: told.append("kernel")):
-        leaf(lambda x: x + 1)(1)
-    assert told == []  # too small to speak of
-    doubled: Any = kernel(lambda x: 2 * x)
-    doubled._cache.disable()
-    with watched(lambda: told.append("kernel")):
-        assert (doubled(1), doubled(1.5)) == (2, 3.0)
-    assert told == ["kernel"]

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from ebrank.compiled import FirstClass
 from ebrank.equations import relevance_probability
 from ebrank.evidence import Examination, Sums
+from ebrank.kernels.compiled import FirstClass
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import ebrank
-from ebrank import provenance
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
+from ebrank.kernels import provenance
 from ebrank.rankers import registry
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
@@ -145,7 +145,7 @@ def test_the_formulas_sessions_may_be_given(tmp_path: Path, dataset: Dataset) ->
 
 USERS = """
 from dataclasses import dataclass, field
-from ebrank.compiled import FirstClass
+from ebrank.kernels.compiled import FirstClass
 from ebrank.evidence import Examination
 from ebrank.simulation.users import BROWSE
 from patience import PATIENCE
@@ -190,20 +190,6 @@ def test_a_click_rule_that_is_edited_is_run_again(
     folder.write({"own_users": USERS, "patience": "PATIENCE = 5"})
     assert len({tuple(patient), tuple(lazy), tuple(outcome())}) == 3
     assert len(list((tmp_path / "store").glob("*.npz"))) == 3
-
-
-@pytest.mark.slow
-def test_code_changed_in_this_process_is_run_again(
-    tmp_path: Path, dataset: Dataset, folder: Folder
-) -> None:
-    folder.write({"own_users": USERS, "patience": "PATIENCE = 1"})
-    module: Any = folder.load("own_users")
-    config = dataclasses.replace(SHORT, users=module.Patient())
-    store = Store(tmp_path / "store", dataset, config, seed=1)
-    (before,) = parallel.run(dataset, [EBRANK], config, 1, trials=1, store=store)
-    module.PATIENCE = 5
-    (after,) = parallel.run(dataset, [EBRANK], config, 1, trials=1, store=store)
-    assert before.trials[0].test_ndcg.tolist() != after.trials[0].test_ndcg.tolist()
 
 
 def test_what_a_ranker_remembers_while_it_runs_does_not_matter(

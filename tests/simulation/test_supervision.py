@@ -12,7 +12,7 @@ import pytest
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.evidence import Examination
-from ebrank.formula import Formula, Score
+from ebrank.policy.formula import Formula, Score
 from ebrank.priors import ItemPrior
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker, Trial, TrialLearner
@@ -134,6 +134,10 @@ def unusual(a: float) -> float:
     return a
 
 
+def plain(a: float) -> float:
+    return a
+
+
 SHIFTED = Formula(lambda a, shift: a + shift, "shift")
 N = tiny().n_rows
 CASES: list[tuple[dict[str, Any], str]] = [
@@ -155,6 +159,10 @@ CASES: list[tuple[dict[str, Any], str]] = [
     (
         {"offline": Formula(unusual).bind()},
         "its formula offline cannot be compiled: Untyped .*'globals'",
+    ),
+    (
+        {"serve": Formula(lambda a: plain(a)).bind()},
+        "Untyped global name 'plain': .* Decorate the function that it calls with @numba.njit",
     ),
     (
         {"offline": Formula(np.tanh).bind()},
@@ -277,7 +285,7 @@ def test_somebody_must_duel(dataset: Dataset) -> None:
 
 
 def online_model(dataset: Dataset) -> OnlineModel:
-    trial = Trial(dataset, np.zeros(dataset.n_rows), None, Examination(), 9.0, np.uint64(1))  # type: ignore[arg-type]
+    trial = Trial(dataset, np.zeros(dataset.n_rows), None, Examination(), np.uint64(1))  # type: ignore[arg-type]
     model = DBGD().learner(trial).update()
     assert isinstance(model, OnlineModel)
     return model

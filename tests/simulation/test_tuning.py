@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +11,16 @@ import numpy as np
 import pytest
 
 import ebrank
-from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
+from ebrank.kernels import streams
 from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker
+from ebrank.simulation import tuning as tuning_module
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
-from ebrank.simulation.tuning import Point, Tuning, read_grid, tune, tuning_seed
+from ebrank.simulation.result import Result
+from ebrank.simulation.tuning import Point, Tuning, read_grid, search, tune, tuning_seed
 
 EBRANK = registry.parse("ebrank:estimator=exposure")
 SHORT = SimulationConfig(sessions=120, updates=4)
@@ -99,6 +103,72 @@ def test_what_the_data_choose_may_be_one_of_the_values(dataset: Dataset) -> None
     assert tuned.best.text == "ebrank:estimator=exposure,ridge=auto"
     assert tuned.at_the_edge == []
     assert with_scores(tuned, [0.3, 0.4, 0.5]).at_the_edge == ["ridge"]
+
+
+# --- searching ---------------------------------------------------------------------------------
+
+
+def searched(
+    tuning: Tuning, grid: dict[str, tuple[float, ...]], score: Callable[..., float]
+) -> tuple[Tuning, list[int]]:
+    """Return a search of points with made-up validation scores, and how many were run at a time."""
+    runs: list[int] = []
+    like = tuning.points[0].result
+
+    def run(rankers: Sequence[Ranker]) -> list[Result]:
+        runs.append(len(rankers))
+        return [
+            replace(like, trials=(replace(like.trials[0], validation_ndcg=score(ranker)),))
+            for ranker in rankers
+        ]
+
+    return search(EBRANK, grid, run, seed=7), runs
+
+
+def peak(epsilon: float, beta: float) -> Callable[[Ranker], float]:
+    """Return a score that is best at one point; the best ε depends on β, as it does in EBRank."""
+
+    def score(ranker: Ranker) -> float:
+        along = np.log((1 + ranker.value("epsilon")) / (1 + epsilon))
+        across = np.log(ranker.value("beta") / beta)
+        return float(1 / (1 + along**2 + across**2 + along * across / 2))
+
+    return score
+
+
+GRID: dict[str, tuple[float, ...]] = {
+    "beta": (1.0, 2.0, 5.0, 10.0),
+    "epsilon": (0.0, 5.0, 20.0, 100.0),
+}
+
+
+@pytest.mark.parametrize(("epsilon", "beta"), [(20.0, 2.0), (5.0, 10.0), (0.0, 1.0)])
+def test_a_search_finds_a_peak_on_the_grid(tuning: Tuning, epsilon: float, beta: float) -> None:
+    found, _ = searched(tuning, GRID, peak(epsilon, beta))
+    assert found.best.values == {"beta": beta, "epsilon": epsilon}
+    assert found.seed == tuning_seed(7)
+
+
+def test_a_search_goes_beyond_a_grid_that_is_too_narrow(tuning: Tuning) -> None:
+    found, runs = searched(tuning, GRID, peak(500.0, 0.3))
+    assert found.best.values == {"beta": 0.25, "epsilon": 500.0}
+    assert found.at_the_edge == []
+    assert len(found.points) == sum(runs) < 40, "no point is run twice"
+
+
+def test_a_search_gives_up_after_some_steps(tuning: Tuning) -> None:
+    found, runs = searched(tuning, {"epsilon": (0.0, 10.0, 20.0)}, lambda r: r.value("epsilon"))
+    assert [point.values["epsilon"] for point in found.points] == [0, 10, 20, 40, 80, 160, 320]
+    assert runs == [3, 1, 1, 1, 1]
+    assert found.at_the_edge == ["epsilon"]
+
+
+def test_a_search_stays_within_the_range_of_a_parameter(tuning: Tuning) -> None:
+    found, _ = searched(tuning, {"epsilon": (0.0, 10.0)}, lambda r: -r.value("epsilon"))
+    assert [point.values["epsilon"] for point in found.points] == [0.0, 10.0]
+    parameter = next(p for p in registry.parse("toprank").parameters() if p.name == "delta")
+    assert parameter.at_most == 1.0
+    assert tuning_module._beyond(parameter, (0.1, 1.0), 1.0) is None
 
 
 # --- seeds -------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank import streams
-from ebrank.compiled import FirstClass
 from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, Examination
+from ebrank.kernels import streams
+from ebrank.kernels.compiled import FirstClass
 from ebrank.parameters import param
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
@@ -49,21 +49,6 @@ def test_a_click_needs_examination_and_relevance(p: float, relevance: float, dra
         assert not outcomes[0]
     if p == relevance == 1:
         assert outcomes[0]
-
-
-@given(st.lists(st.tuples(SHARE, SHARE, DRAW), min_size=1, max_size=8), st.data())
-def test_the_compiled_rule_is_the_plain_one(
-    ranks: list[tuple[float, float, float]], data: st.DataObject
-) -> None:
-    relevance, examination, minds = (np.array(column) for column in zip(*ranks, strict=True))
-    length = data.draw(st.integers(0, len(ranks)))
-    plain = [0] * len(ranks)
-    lists: list[list[float]] = [values.tolist() for values in (relevance, examination, minds)]
-    position_based(lists[0], lists[1], lists[2], length, np.uint64(0), plain)
-    never = np.zeros(len(ranks))
-    arrays = relevance, never, examination, minds
-    compiled = shown(PositionBased().browse.compiled, *arrays, length, np.uint64(0))
-    assert compiled[:length].tolist() == plain[:length]
 
 
 USERS: list[tuple[UserModel, Behaviors]] = [

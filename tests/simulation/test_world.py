@@ -8,12 +8,13 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank import streams
 from ebrank.evidence import CLICKS, Behaviors, Examination
 from ebrank.evidence.valuation import UNIT
+from ebrank.kernels import streams
+from ebrank.sessions.world import World
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PositionBased
-from ebrank.simulation.world import World, believe, new_world, stats_of
+from ebrank.simulation.world import believe, new_world, stats_of
 from ebrank.testing import plain
 from tests.evidence.logs import formula_curves as curves
 from tests.simulation.tiny import tiny

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebrank.compiled import FirstClass
 from ebrank.evidence import Behaviors, Examination
+from ebrank.kernels.compiled import FirstClass
 from ebrank.simulation.users import BROWSE, PositionBased, UserModel
 from ebrank.simulation.users.models import DBN, DCM, PBM, Cascade, Graded
 from ebrank.testing import plain

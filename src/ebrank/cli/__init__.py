@@ -27,8 +27,8 @@ GROUPS = {
     },
     "Serve rankings": {
         "serve": "Serve rankings over HTTP and learn from what users do.",
-        "items": "Fill the catalog of items that all queries share.",
-        "features": "Show the features of a store's items; add, remove and rename them.",
+        "items": "Add, list and withdraw the items that all queries share.",
+        "features": "Show the features of a store's items; add, remove, rename and require them.",
         "delete": "Permanently delete an item, a query or a user's name.",
     },
     "Bring in what users did before": {

@@ -1,4 +1,4 @@
-"""The numbers of an experiment: each is an option, and a key of a `--config` file."""
+"""The settings of an experiment: each is an option, and a key of a `--config` file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from ebrank.environment.config import SettingsError
 from ebrank.errors import ParameterError
 from ebrank.parameters import near
-from ebrank.settings import SettingsError
+from ebrank.simulation.protocol import SETTINGS, Setting
 
 if TYPE_CHECKING:
     from ebrank.evidence import Examination
@@ -23,116 +24,33 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 N = TypeVar("N", int, float)
 
-USERS = "NAME[:PARAM=VALUE,…]"
 
-
-PROTOCOL = {
-    "eta": click.option(
-        "--eta",
-        type=click.FloatRange(0, 1, min_open=True),
-        metavar="NUMBER",
-        default=1.0,
-        show_default=True,
-        help="Probability that an item enters in a session of its query.",
-    ),
-    "sessions": click.option(
-        "--sessions",
-        type=click.IntRange(min=1),
-        metavar="NUMBER",
-        help="Sessions per trial; by default (rows − 5·queries)/η.",
-    ),
-    "updates": click.option(
-        "--updates",
-        type=click.IntRange(min=1),
-        metavar="NUMBER",
-        default=20,
-        show_default=True,
-        help="Model updates per trial.",
-    ),
-    "warmup": click.option(
-        "--warmup",
-        type=click.IntRange(min=0),
-        metavar="NUMBER",
-        default=20,
-        show_default=True,
-        help="Sessions per query that the production ranker serves first.",
-    ),
-    "initial": click.option(
-        "--initial",
-        default="5-10",
-        show_default=True,
-        metavar="FEWEST-MOST",
-        help="Candidates each query starts with; the others enter later.",
-    ),
-    "list_length": click.option(
-        "--list-length",
-        type=click.IntRange(min=1),
-        metavar="NUMBER",
-        default=5,
-        show_default=True,
-        help="Items shown in a list. Users look at the first 5, unless you set --cutoff.",
-    ),
-    "users": click.option(
-        "--users",
-        default="pbm",
-        show_default=True,
-        metavar=USERS,
-        help="How users look and click: pbm (as in the paper), cascade, dcm, dbn, or your own "
-        "model as MODULE:CLASS. setting=perfect, navigational or informational takes the "
-        "probabilities from the literature.",
-    ),
-    "noise": click.option(
-        "--noise",
-        type=click.FloatRange(0, 1),
-        metavar="SHARE",
-        help="Click probability of irrelevant items, 0.1 by default; short for noise=… in --users.",
-    ),
-    "cutoff": click.option(
-        "--cutoff",
-        type=click.IntRange(min=1),
-        metavar="RANK",
-        help="The last rank users look at, 5 by default; short for cutoff=… in --users.",
-    ),
-    "click_rate": click.option(
-        "--click-rate",
-        type=click.FloatRange(0, 1, min_open=True),
-        metavar="FACTOR",
-        default=1.0,
-        show_default=True,
-        help="Multiply every click probability by this: 0.15 makes R range from .015 to .15, as in "
-        "a shop. NDCG still uses the unscaled R.",
-    ),
-    "examination": click.option(
-        "--examination",
-        metavar="SEVERITY|P1,P2,…",
-        help="How far down rankers believe users look: an exponent of 1/log2(rank + 1), or the "
-        "probabilities of ranks 1, 2, …; by default, what users really do.",
-    ),
-    "gamma": click.option(
-        "--gamma",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        metavar="NUMBER",
-        default=0.995,
-        show_default=True,
-        help="Discount in Cum-NDCG: how much each list counts relative to the next one.",
-    ),
-    "measure_at": click.option(
-        "--measure-at",
-        default="5,1,3,10",
-        show_default=True,
-        metavar="RANK,…",
-        help="Cutoffs of Cold-NDCG and Warm-NDCG; tables show the first one.",
-    ),
-}
+def _option(name: str, setting: Setting) -> Callable[[F], F]:
+    """Return the option of a setting."""
+    kind: Any = str
+    if setting.choices:
+        kind = click.Choice(setting.choices)
+    elif setting.range:
+        (low, high), (min_open, max_open) = setting.bounds, setting.open_ends
+        bounded = click.IntRange if setting.kind is int else click.FloatRange
+        kind = bounded(low, high, min_open, max_open and high is not None)
+    return click.option(
+        f"--{name.replace('_', '-')}",
+        type=kind,
+        metavar=None if setting.choices else setting.metavar,
+        default=setting.default,
+        show_default=setting.default is not None,
+        help=setting.help,
+    )
 
 
 def protocol_options(without: Collection[str] = ()) -> Callable[[F], F]:
     """Add the options of an experiment, and `--config`."""
 
     def add(function: F) -> F:
-        for name, option in reversed(PROTOCOL.items()):
+        for name, setting in reversed(list(SETTINGS.items())):
             if name not in without:
-                function = option(function)
+                function = _option(name, setting)(function)
         return config_option(function)
 
     return add
@@ -143,19 +61,15 @@ def config_of(options: dict[str, Any]) -> SimulationConfig:
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.users import parse
 
-    given = {name: options.pop(name) for name in PROTOCOL if name in options}
+    given = {name: options.pop(name, setting.default) for name, setting in SETTINGS.items()}
     users = _changed(parse(given["users"]), noise=given["noise"], cutoff=given["cutoff"])
+    fields = {setting.field: given[name] for name, setting in SETTINGS.items() if setting.field}
     return SimulationConfig(
-        entering_probability=given.get("eta", 1.0),
+        **fields,
         initial_candidates=_pair(given["initial"]),
-        warmup_sessions=given["warmup"],
-        updates=given["updates"],
-        sessions=given["sessions"],
-        list_length=given["list_length"],
-        discount=given["gamma"],
         cutoffs=_numbers("--measure-at", given["measure_at"], int),
+        labels=given["labels"],
         users=users,
-        click_rate=given["click_rate"],
         believed=_believed(given["examination"], users),
     )
 

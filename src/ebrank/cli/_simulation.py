@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
-import re
 import shlex
+import shutil
 import signal
+import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,10 +24,12 @@ from ebrank.cli._protocol import config_of, is_given, protocol_options
 from ebrank.cli.options import ALL_FOLDS, dataset_options
 from ebrank.data.interpretation import as_text
 from ebrank.errors import DataError
+from ebrank.experiments.framework.numbers import counted
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
-    from ebrank.experiments.framework.ranker_by_fold import AnyRanker
+    from ebrank.experiments.framework.folds import AnyRanker
+    from ebrank.experiments.framework.outcome import Table
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.parallel import TrialPool
@@ -53,9 +55,9 @@ def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
 def _cluster(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     if value is None:
         return None
-    from ebrank.simulation.cluster import Address
+    from ebrank.simulation.cluster import ClusterAddress
 
-    Address.read(value)  # fail now rather than later
+    ClusterAddress.read(value)  # fail now rather than later
     return value
 
 
@@ -67,73 +69,67 @@ def refuse_jobs_on_clusters() -> None:
         raise click.UsageError("--jobs applies to this machine only; leave it out with --cluster")
 
 
-OPTIONS = {
-    "dataset": click.option(
-        "--dataset",
-        required=True,
-        metavar="NAME|FOLDER",
-        help="A preset, a published dataset, or a folder with train.txt, vali.txt and test.txt.",
-    ),
-    "trials": click.option(
-        "--trials",
-        type=click.IntRange(min=1),
-        metavar="NUMBER",
-        default=5,
-        show_default=True,
-        help="How often to repeat the simulation, each time with other users.",
-    ),
-    "seed": click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        callback=_seed,
-        default=0,
-        metavar="NUMBER",
-        show_default=True,
-        help="Seed of all random draws.",
-    ),
-    "jobs": click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        metavar="NUMBER",
-        help="Trials to run in parallel, by default one per core; this does not affect results.",
-    ),
-    "cluster": click.option(
-        "--cluster",
-        callback=_cluster,
-        metavar="ADDRESS",
-        help="Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or local:N "
-        "for N processes here; this does not affect results.",
-    ),
-    "out": click.option(
-        "--out",
-        metavar="DIR",
-        type=click.Path(file_okay=False),
-        help="Folder for the results; trials it already holds are not run again.",
-    ),
-    "scale": click.option(
-        "--scale",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="SHARE",
-        help="Share of a preset's queries to generate.",
-    ),
-    "interactions": click.option(
-        "--interactions",
-        type=click.FloatRange(0, 1),
-        metavar="SHARE",
-        help="Share of a preset's linear signal to move into products of features, which trees "
+DATASET = "A preset, a published dataset, or a folder with train.txt, vali.txt and test.txt"
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "dataset": {"required": True, "metavar": "NAME|FOLDER", "help": f"{DATASET}."},
+    "trials": {
+        "type": click.IntRange(min=1),
+        "default": 5,
+        "help": "How often to repeat the simulation, each time with other users.",
+    },
+    "seed": {
+        "type": click.IntRange(min=0),
+        "callback": _seed,
+        "default": 0,
+        "help": "Seed of all random draws.",
+    },
+    "jobs": {
+        "type": click.IntRange(min=1),
+        "help": "Trials to run in parallel, by default one per core; this does not affect results.",
+    },
+    "cluster": {
+        "callback": _cluster,
+        "metavar": "ADDRESS",
+        "help": "Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or "
+        "local:N for N processes here; this does not affect results.",
+    },
+    "out": {
+        "metavar": "DIR",
+        "type": click.Path(file_okay=False),
+        "help": "Folder for the results; trials it already holds are not run again.",
+    },
+    "scale": {
+        "type": click.FloatRange(min=0, min_open=True),
+        "metavar": "SHARE",
+        "help": "Share of a preset's queries to generate.",
+    },
+    "interactions": {
+        "type": click.FloatRange(0, 1),
+        "metavar": "SHARE",
+        "help": "Share of a preset's linear signal to move into products of features, which trees "
         "can learn and linear models cannot; none by default.",
-    ),
-    "about data": dataset_options,
+    },
 }
+"""What the lab's verbs share: the dataset, what to simulate on it, and how to run it."""
 
 
-def simulation_options(function: F) -> F:
-    """Add the dataset, what to simulate on it, and how to run it."""
-    for name, option in reversed(OPTIONS.items()):
-        function = option(function)
-        if name == "jobs":
-            function = protocol_options()(function)
-    return function
+def simulation_options(
+    *, without: Collection[str] = (), **changes: dict[str, Any]
+) -> Callable[[F], F]:
+    """Add the options that the lab's verbs share, some changed, and those of the protocol."""
+
+    def add(function: F) -> F:
+        function = dataset_options(function)
+        for name, usual in reversed(_OPTIONS.items()):
+            about: dict[str, Any] = {"metavar": "NUMBER", "show_default": True}
+            about |= usual | changes.get(name, {})
+            names = (f"--{name}", about.pop("called", name))
+            function = click.option(*names, **about)(function)
+            if name == "jobs":
+                function = protocol_options(without)(function)
+        return function
+
+    return add
 
 
 @dataclass(frozen=True)
@@ -154,7 +150,7 @@ class SimulationPlan:
         """Return a line that describes the simulation."""
         data = self.dataset
         sessions = self.config.session_count(data)
-        trials = f"{self.trials} trial{'s' if self.trials > 1 else ''}"
+        trials = counted(self.trials, "trial")
         fold = "" if self.fold is None else f", fold {self.fold}"
         return (
             f"{data.name}{fold}: {data.n_queries:,} queries, {data.n_rows:,} rows; "
@@ -166,6 +162,7 @@ class SimulationPlan:
         users, length = str(self.config.users), self.config.list_length
         rate = self.config.click_rate
         unusual = {
+            f"{self.config.labels} labels": self.config.labels != "graded",
             f"users {users}": users != "pbm",
             f"click rates × {rate:g}": rate != 1,
             f"lists of {length}": length != 5,
@@ -199,8 +196,8 @@ def plan_simulation(
     fold = others.get("fold")
     say_what_begins(dataset if fold is None else f"{dataset}, fold {fold}", trials, seed)
     import ebrank
+    from ebrank.kernels.threads import available_threads
     from ebrank.simulation.worker import Locator
-    from ebrank.threads import available_threads
 
     config = config_of(others)
     with console.progress("reading") as progress:
@@ -228,16 +225,27 @@ def plan_pooled_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN4
 
     Only the first stays in memory; each other one is read again when it is needed.
     """
-    from ebrank.experiments.framework.folds import check_disjoint
-
     plans: list[SimulationPlan] = []
-    test_ids: dict[str, Texts] = {}
-    for plan in plan_folds(**options):
-        test_ids[f"fold {plan.fold}"] = plan.dataset.query_ids[plan.dataset.queries_in("test")]
-        plans.append(plan if not plans else replace(plan, dataset=plans[0].dataset))
-    check_disjoint(test_ids)
+    with disjoint_folds() as add:
+        for plan in plan_folds(**options):
+            add(plan.fold, plan.dataset)
+            plans.append(plan if not plans else replace(plan, dataset=plans[0].dataset))
     for plan in plans:
         yield plan if plan is plans[0] else replace(plan, dataset=read_again(plan.locator))
+
+
+@contextmanager
+def disjoint_folds() -> Iterator[Callable[[int | None, Dataset], None]]:
+    """Yield what takes each fold that is read; raise at the end if two share a test query."""
+    from ebrank.experiments.framework.folds import check_disjoint
+
+    test_ids: dict[str, Texts] = {}
+
+    def add(fold: int | None, dataset: Dataset) -> None:
+        test_ids[f"fold {fold}"] = dataset.query_ids[dataset.queries_in("test")]
+
+    yield add
+    check_disjoint(test_ids)
 
 
 def read_again(locator: Locator) -> Dataset:
@@ -251,7 +259,7 @@ def folds_to_run(options: Mapping[str, Any]) -> Sequence[int | None]:
     """Return the numbers of the folds that the options choose."""
     if options["fold"] != ALL_FOLDS:
         return [options["fold"]]
-    from ebrank.data.locate import folds_of
+    from ebrank.data.loading import folds_of
 
     return folds_of(options["dataset"], options["data_dir"])
 
@@ -261,21 +269,21 @@ def read_rankers(texts: Sequence[str], options: Mapping[str, Any]) -> list[AnyRa
 
     With --fold all, a parameter may have a value for each fold: `ebrank:epsilon=20/5`.
     """
-    from ebrank.experiments.framework import ranker_by_fold
+    from ebrank.experiments.framework.folds import parse_by_fold
     from ebrank.rankers import registry
 
     if options["fold"] != ALL_FOLDS:
         return list(dict.fromkeys(map(registry.parse, texts)))
     folds = len(folds_to_run(options))
-    return list(dict.fromkeys(ranker_by_fold.parse(text, folds) for text in texts))
+    return list(dict.fromkeys(parse_by_fold(text, folds) for text in texts))
 
 
 def say_what_begins(dataset: str, trials: int, seed: int) -> None:
     """Tell people at once what is under way: importing and reading take seconds."""
     context = click.get_current_context()
     if not context.params.get("as_json"):
-        count = f"{trials} trial{'s' if trials > 1 else ''}"
-        click.echo(f"ebrank {context.info_name}: {dataset}, {count}, seed {seed}", err=True)
+        begins = f"{dataset}, {counted(trials, 'trial')}, seed {seed}"
+        click.echo(f"ebrank {context.info_name}: {begins}", err=True)
 
 
 @contextmanager
@@ -293,8 +301,8 @@ def connected(address: str | None) -> Iterator[Cluster | None]:
         return
     from ebrank.simulation import cluster
 
-    with cluster.connected(address, console.note) as found:
-        yield found
+    with cluster.connected(address, console.note) as joined:
+        yield joined
 
 
 def read_own(path: Path, kind: str) -> dict[str, Any]:
@@ -348,9 +356,9 @@ def one_interrupt_at_a_time() -> Iterator[None]:
 
 def note_of_compilation() -> AbstractContextManager[None]:
     """Return a context that tells on stderr when kernels are not cached and must be compiled."""
-    from ebrank.simulation.compilation import watched
+    from ebrank.kernels.compiled import announced
 
-    return watched(lambda: click.echo(COMPILING, err=True))
+    return announced(lambda: click.echo(COMPILING, err=True))
 
 
 def say_stopped(finished: int, planned: int, out: str | None) -> None:
@@ -361,22 +369,8 @@ def say_stopped(finished: int, planned: int, out: str | None) -> None:
     click.echo(message, err=True)
 
 
-def mean_and_spread(values: Any, digits: int) -> str:  # noqa: ANN401 (an array, imported late)
-    """Return `.718 ± .004`: mean and standard deviation over trials, as papers print them."""
-    from ebrank.experiments.framework.numbers import NOTHING
-    from ebrank.simulation.summary import spread
-
-    mean, deviation = float(values.mean()), spread(values)
-    if math.isnan(mean):
-        return NOTHING
-    numbers = [mean] if deviation is None else [mean, deviation]
-    return " ± ".join(f"{number:.{digits}f}".removeprefix("0") for number in numbers)
-
-
 def warn_of_unserved(results: Sequence[Result]) -> None:
     """Warn of trials too short to serve a test query; they are the same for all rankers."""
-    from ebrank.experiments.framework.numbers import counted
-
     most = max(results, key=lambda result: result.unserved)
     if most.unserved:
         trials = counted(len(most.trials), "trial")
@@ -386,26 +380,9 @@ def warn_of_unserved(results: Sequence[Result]) -> None:
         )
 
 
-def right_aligned(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return the rows with each column of numbers padded on the left to one width."""
-    columns = []
-    for column in zip(*rows, strict=True):
-        width = max(map(len, column))
-        numbers = all(cell[:1].isdigit() or cell[:1] == "." for cell in column)
-        columns.append([cell.rjust(width) if numbers else cell for cell in column])
-    return list(zip(*columns, strict=True))
+def print_table(table: Table) -> None:
+    """Print a table, in color on a terminal."""
+    from ebrank.report.tables.terminal import text
 
-
-def wrapped(text: str, width: int) -> str:
-    """Return a ranker's text in lines of at most this width, wrapped between parameters.
-
-    >>> print(wrapped("ebrank:epsilon=5.0,estimator=exposure", 25))
-    ebrank:epsilon=5.0,
-      estimator=exposure
-    """
-    lines = [""]
-    for part in re.findall(r"[^:,]*[:,]?", text):
-        if len(lines[-1] + part) > width and lines[-1].strip():
-            lines.append("  ")
-        lines[-1] += part
-    return "\n".join(lines)
+    width = shutil.get_terminal_size().columns
+    click.echo(text(table, width=width, color=sys.stdout.isatty()) + "\n")

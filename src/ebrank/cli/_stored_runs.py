@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_type_hints
 
-from ebrank.cli._simulation import SimulationPlan
+from ebrank.cli._simulation import SimulationPlan, read_own
 from ebrank.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -47,41 +47,35 @@ class Conditions:
     trials: int
     versions: dict[str, str]
 
-    def differences(self, other: Conditions) -> Iterator[str]:
-        """Yield the differences from other conditions."""
-        if self.fingerprint != other.fingerprint:
+    def differences(self, other: Conditions, *, folds: bool = False) -> Iterator[str]:
+        """Yield the differences from other conditions.
+
+        Folds of one dataset may differ in their data, and in sessions that follow from it.
+        """
+        if not folds and self.fingerprint != other.fingerprint:
             same = " of other content" if self.dataset == other.dataset else ""
             yield f"dataset ({self.dataset}, {other.dataset}{same})"
-        yield from self.differences_of_protocol(other)
-        if self.sessions != other.sessions:
-            yield f"sessions ({self.sessions}, {other.sessions})"
-
-    def differences_of_protocol(self, other: Conditions) -> Iterator[str]:
-        """Yield the differences but for the dataset, and the sessions that follow from it."""
         for name, value in self.config.items():
             if name != "sessions" and other.config.get(name) != value:
                 yield f"{name} ({value}, {other.config.get(name)})"
-        if self.seed != other.seed:
-            yield f"seed ({self.seed}, {other.seed})"
-        if self.trials != other.trials:
-            yield f"trials ({self.trials}, {other.trials})"
+        for name in ("seed", "trials"):
+            if getattr(self, name) != getattr(other, name):
+                yield f"{name} ({getattr(self, name)}, {getattr(other, name)})"
         if self.versions["source"] != other.versions["source"]:
             yield f"version of the code ({_release(self.versions)}, {_release(other.versions)})"
-
-    def differences_of_folds(self, other: Conditions) -> Iterator[str]:
-        """Yield the differences that two folds of a dataset may not have."""
-        yield from self.differences_of_protocol(other)
-        asked = [each.config["sessions"] for each in (self, other)]
-        if asked[0] != asked[1]:
-            first, second = ("by the dataset" if own is None else own for own in asked)
+        ours, theirs = (
+            each.config["sessions"] if folds else each.sessions for each in (self, other)
+        )
+        if ours != theirs:
+            first, second = ("by the dataset" if n is None else n for n in (ours, theirs))
             yield f"sessions ({first}, {second})"
 
     def is_another_fold_of(self, other: Conditions) -> bool:
         """Return whether two are different folds of one dataset, by their names and numbers."""
         from ebrank.experiments.framework.folds import set_name
 
-        known = self.fold is not None and other.fold is not None and self.fold != other.fold
-        return known and set_name(self.dataset) == set_name(other.dataset)
+        apart = self.fold is not None and other.fold is not None and self.fold != other.fold
+        return apart and set_name(self.dataset) == set_name(other.dataset)
 
 
 @dataclass(frozen=True)
@@ -123,7 +117,7 @@ def check_same(first: Conditions, second: Conditions) -> None:
 
 def conditions_of(plan: SimulationPlan) -> Conditions:
     """Return the conditions under which a plan will run."""
-    from ebrank.provenance import fingerprint, versions
+    from ebrank.kernels.provenance import fingerprint, versions
 
     return Conditions(
         "the new run",
@@ -153,7 +147,7 @@ def read_runs(folder: Path) -> list[StoredRun]:
     Raises:
         DataError: if the folder holds no such run, or a trial is missing, damaged or foreign.
     """
-    from ebrank.data.locate import folds_in
+    from ebrank.data.loading import folds_in
 
     folds = [fold for fold in folds_in(folder).values() if (fold / RESULTS).exists()]
     if folds and not (folder / RESULTS).exists():
@@ -194,6 +188,8 @@ class StoredFolds:
     """
 
     def __init__(self, runs: Iterable[StoredRun]) -> None:
+        from ebrank.experiments.framework.folds import check_disjoint
+
         groups: dict[str, list[StoredRun]] = {}
         for run in runs:
             groups.setdefault(run.conditions.fingerprint, []).append(run)
@@ -204,7 +200,10 @@ class StoredFolds:
                 check_same(own[0].conditions, run.conditions)
         for other in self.folds[1:]:
             check_folds(self.folds[0], other)
-        check_disjoint_runs([own[0] for own in self._groups])
+        check_disjoint(
+            {own[0].conditions.where: own[0].test_queries for own in self._groups},
+            "Leave one of them out.",
+        )
 
     def rankers(self) -> dict[Identity, ComparedRanker]:
         """Return each ranker once, its results pooled over folds, in the order of the runs."""
@@ -214,7 +213,7 @@ class StoredFolds:
             {entry.identity: entry for run in reversed(own) for entry in run.rankers}
             for own in self._groups
         ]
-        found = {}
+        everyone = {}
         for identity in dict.fromkeys(
             entry.identity for own in self._groups for run in own for entry in run.rankers
         ):
@@ -222,8 +221,8 @@ class StoredFolds:
             entries = [own[identity] for own in by_fold]
             results = [entry.result for entry in entries if entry.result is not None]
             whole = pooled(results) if len(results) > 1 else results[0]
-            found[identity] = replace(entries[0], result=whole)
-        return found
+            everyone[identity] = replace(entries[0], result=whole)
+        return everyone
 
     def _check_everywhere(
         self, identity: Identity, by_fold: Sequence[Mapping[Identity, ComparedRanker]]
@@ -247,7 +246,7 @@ def check_folds(first: Conditions, second: Conditions) -> None:
     """Raise if two are not folds of one dataset that were run alike."""
     if not first.is_another_fold_of(second):
         check_same(first, second)
-    differ = ", ".join(first.differences_of_folds(second))
+    differ = ", ".join(first.differences(second, folds=True))
     if differ:
         raise DataError(
             f"{first.where} and {second.where} are folds {first.fold} and {second.fold}, but "
@@ -257,27 +256,14 @@ def check_folds(first: Conditions, second: Conditions) -> None:
         )
 
 
-def check_disjoint_runs(folds: Sequence[StoredRun]) -> None:
-    """Raise if a query is a test query of two folders' folds."""
-    from ebrank.experiments.framework.folds import check_disjoint
-
-    check_disjoint(
-        {run.conditions.where: run.test_queries for run in folds}, "Leave one of them out."
-    )
-
-
 def _document(folder: Path) -> dict[str, Any]:
-    path = folder / RESULTS
+    if not (folder / RESULTS).exists():
+        raise DataError("no results.json in this folder", path=folder, remedy=REMEDY)
     try:
-        document: dict[str, Any] = json.loads(path.read_bytes())
-        ours = document["kind"] == "ebrank simulate"
-    except FileNotFoundError:
-        raise DataError("no results.json in this folder", path=folder, remedy=REMEDY) from None
-    except (ValueError, KeyError, TypeError):
-        ours = False
-    if not ours:
-        raise DataError("not the results of a simulation", path=path, remedy=REMEDY)
-    return document
+        return read_own(folder / RESULTS, "ebrank simulate")
+    except DataError:
+        message = "not the results of a simulation"
+        raise DataError(message, path=folder / RESULTS, remedy=REMEDY) from None
 
 
 def _stored_ranker(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -105,21 +105,13 @@ if TYPE_CHECKING:
 def command(
     log: tuple[str, ...],
     out: str,
-    engine: Literal["duckdb", "spark"],
     maps: tuple[str, ...],
     ubi: bool,
-    lists: tuple[str, ...],
-    impressions: Literal["served", "confirmed"],
     behaviors: tuple[str, ...],
     negative: tuple[str, ...],
-    impression: str,
-    first_rank: int,
-    skip_bad: bool,
     memory: str,
-    spill: str | None,
-    threads: int | None,
-    master: str | None,
     as_json: bool,
+    **options: Any,  # noqa: ANN401 (of `ebrank.logs.aggregate`)
 ) -> None:
     """Turn logs of any size into evidence for each query and item.
 
@@ -136,18 +128,10 @@ def command(
         report = aggregate(
             log,
             out,
-            lists=lists,
             fields=FieldMap.of(maps, UBI if ubi else None),
             behaviors=Behaviors.parse(behaviors or CLICKS.names, negative),
-            impression=impression,
-            impressions=impressions,
-            first_rank=first_rank,
-            skip_bad=skip_bad,
-            engine=engine,
             memory=bytes_of(memory),
-            threads=threads,
-            spill=spill,
-            master=master,
+            **options,
             progress=progress,
         )
     if as_json:

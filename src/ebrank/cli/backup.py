@@ -10,7 +10,7 @@ import click
 from ebrank.cli import console
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
-from ebrank.paths import expanded
+from ebrank.environment.paths import expanded
 
 
 @click.command(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -41,6 +40,8 @@ def command(store: str, config: str | None, as_json: bool) -> None:
     and replays the log. STORE may be in use, and may be a backup. Exit code 0 means no damage, 1
     damage, 2 no readable store. To fix a store, see `ebrank repair`.
     """
+    from ebrank.service.store.urls import RESTORE, can_rebuild
+
     faults = asyncio.run(found(store, config))
     if as_json:
         console.print_json(
@@ -49,7 +50,8 @@ def command(store: str, config: str | None, as_json: bool) -> None:
     elif faults:
         for fault in faults:
             click.echo(f"{fault.kind}: {fault.what}")
-        click.echo(f"{len(faults)} faults (at most ten of each kind). See `ebrank repair {store}`")
+        remedy = f"See `ebrank repair {store}`" if can_rebuild(store) else RESTORE
+        click.echo(f"{len(faults)} faults (at most ten of each kind). {remedy}")
     else:
         click.echo("nothing is wrong")
     if faults:
@@ -58,11 +60,12 @@ def command(store: str, config: str | None, as_json: bool) -> None:
 
 async def found(store: str, config: str | None) -> list[Fault]:
     """Return the faults of a store as it is now."""
-    from ebrank import policy as policies
-    from ebrank.service.learning.models import own_parts
+    from ebrank.policy import policies
+    from ebrank.service.core.models import own_parts
     from ebrank.service.ops import configuration
     from ebrank.service.ops.check import check
-    from ebrank.service.store import StoreError, open
+    from ebrank.service.store import open
+    from ebrank.service.store.base import Damaged
     from ebrank.service.store.records import Fault
 
     settings = configuration.read(config, environment=os.environ)
@@ -71,7 +74,5 @@ async def found(store: str, config: str | None) -> list[Fault]:
         try:
             async with open(store, "read") as opened:
                 return await check(opened, time.time(), own_parts=own, progress=progress)
-        except StoreError as problem:
-            if isinstance(problem.__cause__, sqlite3.Error):  # too damaged to open
-                return [Fault("file", str(problem))]
-            raise
+        except Damaged as problem:  # too much to open it
+            return [Fault("file", str(problem))]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli._protocol import is_given, protocol_options
+from ebrank.cli._protocol import is_given
 from ebrank.cli._simulation import (
-    OPTIONS,
+    DATASET,
     RANKER,
     folds_to_run,
     note_of_compilation,
     one_interrupt_at_a_time,
     plan_pooled_folds,
+    print_table,
     read_rankers,
     say_stopped,
+    simulation_options,
     warn_of_unserved,
-    wrapped,
 )
 from ebrank.cli._stored_runs import (
     NOW,
@@ -44,14 +43,12 @@ from ebrank.errors import DataError, MissingExtraError, ParameterError
 if TYPE_CHECKING:
     from ebrank.cli._simulation import SimulationPlan
     from ebrank.experiments.comparison import Comparison
-    from ebrank.experiments.framework.ranker_by_fold import AnyRanker
+    from ebrank.experiments.framework.folds import AnyRanker
     from ebrank.simulation.result import Result
 
 PICTURE = "compare"
 WITHOUT_RUNNING = {"runs", "out", "as_json"}
 """What has an effect even if no ranker runs."""
-OTHER_COLUMNS = 52
-"""Characters of the table that are not the ranker's."""
 
 
 @click.command(
@@ -67,27 +64,13 @@ OTHER_COLUMNS = 52
     ),
 )
 @click.argument("runs", nargs=-1, required=True, metavar=f"FOLDER|{RANKER}...")
-@click.option(
-    "--dataset",
-    metavar="NAME|FOLDER",
-    help="A preset, a published dataset, or a folder with train.txt, vali.txt and test.txt; needed "
-    "to run rankers.",
+@simulation_options(
+    dataset={"required": False, "help": f"{DATASET}; needed to run rankers."},
+    out={
+        "help": "Folder for compare.svg, compare.png and the trials of rankers that run now; "
+        "trials it already holds are not run again."
+    },
 )
-@OPTIONS["trials"]
-@OPTIONS["seed"]
-@protocol_options()
-@OPTIONS["jobs"]
-@OPTIONS["cluster"]
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    help="Folder for compare.svg, compare.png and the trials of rankers that run now; trials it "
-    "already holds are not run again.",
-)
-@OPTIONS["scale"]
-@OPTIONS["interactions"]
-@OPTIONS["about data"]
 @json_option
 def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Compare rankers and show which differences are significant.
@@ -102,30 +85,17 @@ def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
 
     Ctrl-C stops; --out keeps finished trials for the next run.
     """
-    from ebrank.experiments.comparison import compared, plain
+    from ebrank.experiments.comparison import compared, plain, table
 
     with one_interrupt_at_a_time(), note_of_compilation():
         comparison = compared(results_of(runs, options))
     if as_json:
         console.print_json(plain(comparison))
     else:
-        click.echo(printed(comparison, shutil.get_terminal_size().columns))
+        print_table(table(comparison))
     warn_of_unserved(comparison.results)
     if options["out"] is not None:
         draw(comparison, Path(options["out"]))
-
-
-def printed(comparison: Comparison, width: int) -> str:
-    """Return the table for a terminal, with long ranker texts wrapped between parameters."""
-    from ebrank.experiments import comparison as experiment
-    from ebrank.report.tables.terminal import text
-
-    table = experiment.table(comparison)
-    rows = []
-    for row in table.rows:
-        ranker = wrapped(str(row.cells[0]), width - OTHER_COLUMNS)
-        rows.append(replace(row, cells=(ranker, *row.cells[1:])))
-    return text(replace(table, rows=tuple(rows)), width=width, color=sys.stdout.isatty())
 
 
 def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
@@ -140,9 +110,9 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     typed: dict[str, str] = {}
     for run in runs:
         if is_folder(run):
-            found = read_runs(Path(run))
-            stored += found
-            named = [entry for own in found for entry in own.rankers]
+            held = read_runs(Path(run))
+            stored += held
+            named = [entry for own in held for entry in own.rankers]
         else:
             ranker = parsed(run, options)
             named = [ComparedRanker(str(ranker), stamp_of(ranker), NOW)]
@@ -166,8 +136,8 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
 
 def stamp_of(ranker: AnyRanker) -> str:
     """Return a hash of a ranker's code."""
-    from ebrank.experiments.framework.ranker_by_fold import RankerByFold
-    from ebrank.provenance import stamp
+    from ebrank.experiments.framework.folds import RankerByFold
+    from ebrank.kernels.provenance import stamp
 
     return stamp(*ranker.rankers) if isinstance(ranker, RankerByFold) else stamp(ranker)
 
@@ -263,7 +233,7 @@ def check_nothing_else_was_meant(
 
 def check_folds_at_hand(earlier: Sequence[Conditions], options: Mapping[str, Any]) -> None:
     """Raise if the folders are of other folds than the options say."""
-    from ebrank.data.locate import folds_of
+    from ebrank.data.loading import folds_of
 
     stored = [own.fold for own in earlier]
     if options["fold"] == ALL_FOLDS and earlier:
@@ -289,8 +259,8 @@ def check_folds_at_hand(earlier: Sequence[Conditions], options: Mapping[str, Any
 
 def draw(comparison: Comparison, folder: Path) -> None:
     """Draw the picture, or warn that the package that draws it is not installed."""
+    from ebrank.environment.files import write_whole
     from ebrank.experiments.comparison import figure
-    from ebrank.files import write_whole
     from ebrank.report.figures.render import FIGURE_FILES
 
     picture = figure(comparison)

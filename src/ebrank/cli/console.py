@@ -26,7 +26,11 @@ _LOG_SECONDS = 5.0
 
 
 def print_json(value: object) -> None:
-    """Print one JSON document."""
+    """Print one JSON document: plain values, or a message of the service."""
+    if hasattr(value, "__struct_fields__"):
+        import msgspec
+
+        value = msgspec.to_builtins(value)
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
@@ -87,10 +91,10 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
     """Yield a callback of (done, total) that shows progress on stderr.
 
     It also takes a new label, for a new stage. A terminal gets a bar. Elsewhere, for example in a
-    log, each long stage gets a line.
+    log, each of several stages gets a line when it begins, if the whole takes a while.
     """
     if not sys.stderr.isatty():
-        yield _line_per_stage(label)
+        yield _line_per_stage()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
@@ -112,15 +116,14 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
         bar.stop()
 
 
-def _line_per_stage(first: str) -> Callable[..., None]:
+def _line_per_stage() -> Callable[..., None]:
     began, said = time.monotonic(), ""
 
     def update(done: int, total: int, label: str | None = None) -> None:
         nonlocal said
-        stage = label or first
-        if stage != said and time.monotonic() - began > _LOG_SECONDS:
-            click.echo(f"{stage}: {done:,} of {total:,}", err=True)
-            said = stage
+        if label not in (None, said) and time.monotonic() - began > _LOG_SECONDS:
+            said = label or ""
+            click.echo(f"{said} ({done / max(total, 1):.0%} done)", err=True)
 
     return update
 

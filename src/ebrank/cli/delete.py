@@ -83,7 +83,7 @@ async def in_store(
     """Delete from a store that no server uses, and rewrite its files; or list its proofs."""
     from ebrank.service.core.deletions import delete, proof_out
     from ebrank.service.core.fixed_settings import QUERY_NAMES
-    from ebrank.service.core.queries.names import naming
+    from ebrank.service.core.queries import naming
     from ebrank.service.store import open, open_existing
     from ebrank.service.store.base import SALT
 

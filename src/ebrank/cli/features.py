@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ebrank.cli import console
-from ebrank.cli._requests import checked
+from ebrank.cli._requests import answer, catalog_of, checked
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option, token_option
 
 if TYPE_CHECKING:
+    from ebrank.client import Client
     from ebrank.service import api
 
-ACTIONS = ("show", "add", "remove", "rename", "name")
+ACTIONS = ("show", "add", "require", "remove", "rename", "name")
 
 
 @click.command(
@@ -24,6 +23,7 @@ ACTIONS = ("show", "add", "remove", "rename", "name")
     epilog=examples(
         "ebrank features ebrank-store",
         "ebrank features ebrank-store add stock --shared --dry-run",
+        "ebrank features ebrank-store require stock",
         "ebrank features ebrank-store remove age",
         "ebrank features ebrank-store rename prize price",
         "ebrank features ebrank-store name price rating age",
@@ -46,27 +46,28 @@ def command(
     token: str | None,
     as_json: bool,
 ) -> None:
-    """Show the features of a store's items; add, remove and rename them.
+    """Show the features of a store's items; add, remove, rename and require them.
 
     Stored items are not rewritten. Features that items lack count as missing, and the active model
-    keeps using the features it knows until the next fit. `rename` takes an old name and a new one;
-    `name` names features that have only positions so far.
+    keeps using the features it knows until the next fit. Requests may leave out an added feature
+    until you `require` it, and may still send a removed one. `rename` takes an old name and a new
+    one; `name` names features that have only positions so far.
 
     If a server is running, give its URL instead of STORE.
     """
     request = requested(action, names, shared=shared, dry_run=dry_run)
-    if store.startswith(("http://", "https://")):
-        answer = over_http(store, request, token)
-    else:
-        answer = asyncio.run(in_store(store, request))
+    response = answer(
+        store,
+        token,
+        lambda client: over_http(client, request),
+        lambda url: in_store(url, request),
+    )
     if as_json:
-        import msgspec
-
-        console.print_json(msgspec.to_builtins(answer))
+        console.print_json(response)
         return
-    for change in answer.changes:
+    for change in response.changes:
         click.echo(f"would {change}" if dry_run else f"done: {change}")
-    print_features(answer)
+    print_features(response)
 
 
 def requested(
@@ -84,67 +85,56 @@ def requested(
     if not names or (action == "rename" and len(names) != 2):
         wanted = "an old name and a new one" if action == "rename" else "at least one name"
         raise click.UsageError(f"{action} takes {wanted}.")
+    value: Any = list(names)
     if action == "rename":
-        request = api.ChangeFeaturesRequest(rename={names[0]: names[1]}, dry_run=dry_run)
-    elif action == "name":
-        request = api.ChangeFeaturesRequest(name=list(names), dry_run=dry_run)
-    elif action == "remove":
-        request = api.ChangeFeaturesRequest(remove=list(names), dry_run=dry_run)
-    else:
-        added = [api.NewFeature(name, shared) for name in names]
-        request = api.ChangeFeaturesRequest(add=added, dry_run=dry_run)
-    return checked(request)
+        value = {names[0]: names[1]}
+    elif action == "add":
+        value = [api.NewFeature(name, shared) for name in names]
+    return checked(api.ChangeFeaturesRequest(**{action: value}, dry_run=dry_run))
 
 
 async def in_store(url: str, request: api.ChangeFeaturesRequest | None) -> api.FeaturesResponse:
     """Show or change the features of a store that no server uses."""
-    from ebrank.service.core.catalog import Catalog
     from ebrank.service.core.feature_changes import change_features, features_view
-    from ebrank.service.settings import FeaturesSettings
     from ebrank.service.store import open, open_existing
 
     only_read = request is None or request.dry_run
-    async with open(url, "read") if only_read else open_existing(url) as store:
-        catalog = await Catalog.open(store, FeaturesSettings())
+    opening = open(url, "read") if only_read else open_existing(url)
+    async with catalog_of(opening) as (store, catalog, now):
         if request is None:
             return await features_view(store, catalog.schema)
-        now = max(time.time(), await store.log.last_time())
-        answer = await change_features(store, catalog, request, now)
-        await store.flush()
-        return answer
+        return await change_features(store, catalog, request, now)
 
 
-def over_http(
-    url: str, request: api.ChangeFeaturesRequest | None, token: str | None
-) -> api.FeaturesResponse:
+def over_http(client: Client, request: api.ChangeFeaturesRequest | None) -> api.FeaturesResponse:
     """Show or change the features of a store through its server."""
-    from ebrank.client import Client
-
-    with Client(url, token=token) as client:
-        if request is None:
-            return client.features()
-        return client.change_features(
-            add=[feature.name for feature in request.add if not feature.shared],
-            add_shared=[feature.name for feature in request.add if feature.shared],
-            remove=request.remove,
-            rename=request.rename,
-            name=request.name,
-            dry_run=request.dry_run,
-        )
+    if request is None:
+        return client.features()
+    return client.change_features(
+        add=[feature.name for feature in request.add if not feature.shared],
+        add_shared=[feature.name for feature in request.add if feature.shared],
+        remove=request.remove,
+        rename=request.rename,
+        name=request.name,
+        require=request.require,
+        dry_run=request.dry_run,
+    )
 
 
-def print_features(answer: api.FeaturesResponse) -> None:
+def print_features(response: api.FeaturesResponse) -> None:
     """Print a row for each feature."""
     rows = [
         (
             "(no name)" if feature.name is None else feature.name,
             "all queries" if feature.shared else "query and item",
+            "" if feature.required else "optional",
             feature.lacking,
             feature.items,
             "" if feature.weight is None else f"{feature.weight:.4g}",
             note,
         )
-        for features, note in ((answer.features, ""), (answer.removed, "removed"))
+        for features, note in ((response.features, ""), (response.removed, "removed"))
         for feature in features
     ]
-    console.print_table(("feature", "of", "lacking", "items", f"model {answer.model}", ""), rows)
+    header = ("feature", "of", "", "lacking", "items", f"model {response.model}", "")
+    console.print_table(header, rows)

@@ -119,7 +119,7 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    from ebrank.data.catalog import DatasetNote
+    from ebrank.data.published import DatasetNote
 
     if issubclass(category, DatasetNote):
         console.note(str(message))

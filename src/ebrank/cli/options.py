@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ebrank.data.interpretation import AUTO, NONE
-from ebrank.data.limits import MAX_FEATURE, MAX_LABEL
+from ebrank.data.interpretation import AUTO, MAX_FEATURE, NONE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,7 +36,7 @@ def dataset_options(function: F) -> F:
         ),
         click.option(
             "--baseline-feature",
-            callback=_baseline_feature,
+            callback=_whole,
             default=AUTO,
             metavar="N|none",
             help="Feature with the score of the production ranker (BM25), which ranks before "
@@ -54,7 +53,7 @@ def dataset_options(function: F) -> F:
         ),
         click.option(
             "--max-label",
-            callback=_max_label,
+            callback=_whole,
             default=AUTO,
             metavar="N",
             help="Largest possible label. Known for the same datasets, otherwise the largest in "
@@ -84,28 +83,17 @@ def _fold(ctx: click.Context, param: click.Parameter, value: str | None) -> int 
     if value == ALL_FOLDS:
         listed = " and ".join((", ".join(RUNNING_ALL[:-1]), RUNNING_ALL[-1]))
         raise click.BadParameter(f"all works only with {listed}; choose one fold")
-    number = _whole(value)
-    if number is None or number < 1:
-        raise click.BadParameter(f"{value!r} is not a fold number from 1 up")
-    return number
+    return _whole(ctx, param, value)
 
 
-def _baseline_feature(ctx: click.Context, param: click.Parameter, value: str) -> int | str | None:
+def _whole(ctx: click.Context, param: click.Parameter, value: str) -> int | str | None:
+    """Return a whole number, None for `none`, or `auto`; `ebrank.load` checks its range."""
     if value in (AUTO, NONE):
         return None if value == NONE else value
-    number = _whole(value)
-    if number is None or not 1 <= number <= MAX_FEATURE:
-        raise click.BadParameter(f"{value!r} is neither a feature number from 1 up nor none")
-    return number
-
-
-def _max_label(ctx: click.Context, param: click.Parameter, value: str) -> int | str:
-    if value == AUTO:
-        return value
-    number = _whole(value)
-    if number is None or not 1 <= number <= MAX_LABEL:
-        raise click.BadParameter(f"{value!r} is not a label from 1 to {MAX_LABEL}")
-    return number
+    try:
+        return int(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not {param.metavar}: a whole number") from None
 
 
 def _drop_features(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...] | str:
@@ -131,14 +119,6 @@ def _range_of(part: str) -> range:
     if not numbers or numbers[0] < 1 or numbers[-1] > MAX_FEATURE:
         raise ValueError(part)
     return numbers
-
-
-def _whole(text: str) -> int | None:
-    """Return the whole number that a text holds, or None."""
-    try:
-        return int(text)
-    except ValueError:
-        return None
 
 
 def token_option(function: F) -> F:

@@ -66,10 +66,9 @@ def about(ranker: Ranker) -> dict[str, Any]:
 
 def installed() -> dict[str, str]:
     """Return the origin of each ranker in installed packages, by name, without importing it."""
-    from ebrank.rankers import external, registry
+    from ebrank.rankers import registry
 
-    ours = registry.known()
-    return {name: external.origin(entry, ours) for name, entry in external.installed().items()}
+    return {name: registry.origin(entry) for name, entry in registry.installed().items()}
 
 
 def print_list(rankers: list[dict[str, Any]], installed: dict[str, str]) -> None:

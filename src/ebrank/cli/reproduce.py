@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import shutil
-import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,23 +15,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli._protocol import config_of, is_given, protocol_options
+from ebrank.cli._protocol import config_of, is_given
 from ebrank.cli._simulation import (
-    OPTIONS,
+    DATASET,
     RANKER,
     connected,
+    disjoint_folds,
     note_of_compilation,
     one_interrupt_at_a_time,
+    print_table,
     read_again,
     read_own,
     refuse_jobs_on_clusters,
     say_what_begins,
+    simulation_options,
 )
 from ebrank.cli.lazy import examples
-from ebrank.cli.options import ALL_FOLDS, dataset_options, json_option
+from ebrank.cli.options import ALL_FOLDS, json_option
 from ebrank.data.interpretation import as_text
+from ebrank.environment.extras import import_extra
 from ebrank.errors import DataError, ParameterError
-from ebrank.extras import import_extra
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.parallel import TrialPool
     from ebrank.simulation.worker import Locator
-    from ebrank.typing import Texts
 
 EMBEDDED = "mq2007-like"
 TRIALS = "trials"
@@ -62,7 +63,7 @@ ANY_FOLDER = "FOLDER"
         "ebrank reproduce --dataset MQ2008 --trials 5 --out mq2008",
         "ebrank reproduce --only table2,time --scale 0.1 --trials 2",
         "ebrank reproduce --only table2,ablation --given ebrank:epsilon=30",
-        "ebrank reproduce --only table2 --also auto --tune mymodule:MyRanker",
+        "ebrank reproduce --only table2 --also smoothedctr --tune mymodule:MyRanker",
         "ebrank reproduce --only beyond --scale 0.1 --trials 2",
         "ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets",
         "ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786",
@@ -70,24 +71,12 @@ ANY_FOLDER = "FOLDER"
     ),
 )
 @click.option(
-    "--dataset",
-    "datasets",
-    multiple=True,
-    default=(EMBEDDED,),
-    show_default=True,
-    metavar="NAME|FOLDER",
-    help="A preset, a published dataset, or a folder with train.txt, vali.txt and test.txt; "
-    "repeatable.",
-)
-@OPTIONS["trials"]
-@click.option(
     "--only",
     metavar="NAMES",
     help="Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all of "
     "these. You can also name single extras: waiting, epsilon, beta, default, examination, "
     "calibration. beyond (auto against EBRank and others) runs only if you name it, or all.",
 )
-@OPTIONS["seed"]
 @click.option(
     "--given",
     multiple=True,
@@ -107,18 +96,17 @@ ANY_FOLDER = "FOLDER"
     metavar=RANKER,
     help="The same, but first tune all its parameters that have a grid on validation queries.",
 )
-@protocol_options(without=["eta"])  # which the experiments vary
-@OPTIONS["jobs"]
-@OPTIONS["cluster"]
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(file_okay=False),
-    help="Folder for results and finished trials, by default reproduction/DATASET.",
+@simulation_options(
+    without=["eta"],  # which the experiments vary
+    dataset={
+        "called": "datasets",
+        "required": False,
+        "multiple": True,
+        "default": (EMBEDDED,),
+        "help": f"{DATASET}; repeatable.",
+    },
+    out={"help": "Folder for results and finished trials, by default reproduction/DATASET."},
 )
-@OPTIONS["scale"]
-@OPTIONS["interactions"]
-@dataset_options
 @json_option
 def command(
     datasets: tuple[str, ...],
@@ -171,7 +159,7 @@ def make_plan(
     options: dict[str, Any],
 ) -> ReproductionPlan:
     """Remove the options that say what to run, and return the plan."""
-    from ebrank.experiments import catalog
+    from ebrank.experiments import exhibits
     from ebrank.experiments.framework import tuning
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.rankers import registry
@@ -179,9 +167,9 @@ def make_plan(
     for text in also:
         registry.parse(text)  # raises if there is no such ranker
     for text in tune:
-        tuning.points_of(text)  # raises if it has nothing to tune
+        tuning.grid_of(text)  # raises if it has nothing to tune
     return ReproductionPlan(
-        catalog.selected(only),
+        exhibits.selected(only),
         config_of(options),
         options.pop("seed"),
         options.pop("trials"),
@@ -244,24 +232,25 @@ def load_one(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> So
 
 def load_folds(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
     """Return all folds of a dataset: each was read and fits the plan, the first is kept."""
-    from ebrank.data.locate import folds_of
-    from ebrank.experiments.framework.folds import Fold, check_disjoint, pooled_name, set_name
+    from ebrank.data.loading import folds_of
+    from ebrank.experiments.framework.folds import Fold, pooled_name, set_name
 
-    read: list[Source] = []
     folds: list[Fold] = []
-    test_ids: dict[str, Texts] = {}
-    for number in folds_of(source, options["data_dir"]):
-        one = load_one(source, plan, options | {"fold": number})
-        data = one.dataset
-        folds.append(Fold.of(data, plan.config, f"{set_name(data.name)}, fold {number}"))
-        test_ids[f"fold {number}"] = data.query_ids[data.queries_in("test")]
-        read.append(one if not read else replace(one, dataset=read[0].dataset))
-    check_disjoint(test_ids)
-    locators = tuple(one.locators[0] for one in read)
-    first = read[0].dataset
+    locators: list[Locator] = []
+    first: Source | None = None
+    with disjoint_folds() as add:
+        for number in folds_of(source, options["data_dir"]):
+            part = load_one(source, plan, options | {"fold": number})
+            add(number, part.dataset)
+            name = f"{set_name(part.name)}, fold {number}"
+            folds.append(Fold.of(part.dataset, plan.config, name))
+            locators += part.locators
+            first = first or part
+    assert first is not None
     if len(folds) == 1:
-        return read[0]
-    return Source(pooled_name(first.name, len(folds)), first, locators, tuple(folds))
+        return first
+    name = pooled_name(first.name, len(folds))
+    return Source(name, first.dataset, tuple(locators), tuple(folds))
 
 
 def named_apart(sources: Sequence[Source]) -> list[Source]:
@@ -282,8 +271,8 @@ def named_apart(sources: Sequence[Source]) -> list[Source]:
 
 def prepared_folder(out: str | None, loaded: Sequence[Source]) -> Path:
     """Return the folder for the results, marked as ours; raise if it holds something else."""
+    from ebrank.environment.files import write_whole
     from ebrank.experiments.document import KIND, RESULTS
-    from ebrank.files import write_whole
 
     names = "+".join(re.sub(r"[^\w.-]+", "-", source.folder_name) for source in loaded)
     folder = Path("reproduction", names) if out is None else Path(out)
@@ -323,9 +312,9 @@ def run(
     """Run the plan, write the results and the report, return the results."""
     from ebrank.experiments import assembly
     from ebrank.experiments.document import write_document, write_times
-    from ebrank.experiments.framework.runner import run_folds, run_plan
+    from ebrank.experiments.framework.runner import run_folds
+    from ebrank.kernels.threads import available_threads
     from ebrank.report.write import write_report
-    from ebrank.threads import available_threads
 
     jobs = jobs or available_threads() if cluster is None else cluster.slots
     parts: list[DatasetPart] = []
@@ -342,12 +331,9 @@ def run(
                     return data, None
                 return data, cluster.workers(data, source.locators[place])
 
-            trials = folder / TRIALS
-            if source.folds:
-                finished = run_folds(plan, source.folds, opened, trials, jobs=jobs, watch=watch)
-            else:
-                data, pool = opened(0)
-                finished = run_plan(plan, data, trials, jobs=jobs, pool=pool, watch=watch)
+            finished = run_folds(
+                plan, source.folds, opened, folder / TRIALS, jobs=jobs, watch=watch
+            )
             command = as_typed(but="only")
             part = assembly.dataset_part(command, plan, finished, several=len(loaded) > 1)
             parts.append(part)
@@ -394,33 +380,25 @@ def as_plain(document: Document, folder: Path) -> dict[str, Any]:
 
 def print_summary(document: Document, folder: Path) -> None:
     """Print Table 2, the findings by theme, and where the report is."""
-    from ebrank.report.tables.terminal import text
-
-    width = shutil.get_terminal_size().columns
     for table in document.tables:
         if table.name == "table2":
-            click.echo(text(table, width=width, color=sys.stdout.isatty()) + "\n")
+            print_table(table)
     for data in document.datasets:
         if data.findings:
-            print_findings(data, document.trials, width)
+            print_findings(data, document.trials)
     click.echo(f"Report: {folder / 'report.html'}")
 
 
-def print_findings(data: DatasetRecord, trials: int, width: int) -> None:
+def print_findings(data: DatasetRecord, trials: int) -> None:
     """Print how many findings are confirmed, theme by theme, and which ones are not."""
     from ebrank.experiments.framework.outcome import VERDICTS
     from ebrank.experiments.framework.significance import caution
-    from ebrank.report.findings import tally, themes
+    from ebrank.report.ledger import tally, themes
 
     def say(text: str, indent: str = "") -> None:
-        lines = textwrap.wrap(
-            text,
-            width,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        click.echo("\n".join(lines))
+        whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+        width = shutil.get_terminal_size().columns
+        click.echo(textwrap.fill(text, width, subsequent_indent=indent, **whole))
 
     click.echo(f"{data.name}: {tally(data.findings)}")
     careful = caution(data.test_queries, trials)

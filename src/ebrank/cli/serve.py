@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ebrank.cli.lazy import examples
-from ebrank.extras import import_extra
+from ebrank.environment.extras import import_extra
 
 if TYPE_CHECKING:
     from ebrank.service.settings import Settings
@@ -68,7 +68,7 @@ def command(
         raise click.UsageError("--scopes works only with --new-token NAME.")
     if demo and store is not None:
         raise click.UsageError("--demo uses a temporary store: leave out --store.")
-    for module in ("cachetools", "httptools"):
+    for module in ("cachetools", "httptools", "uvicorn"):
         import_extra(module, extra="service", purpose="to serve")
     if new_token is not None:
         print_token(new_token, (scopes or "rank,feedback").split(","))

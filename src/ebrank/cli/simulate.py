@@ -15,25 +15,24 @@ from ebrank.cli._simulation import (
     RANKER,
     SimulationPlan,
     folds_to_run,
-    mean_and_spread,
     note_of_compilation,
     one_interrupt_at_a_time,
     plan_pooled_folds,
     pool_of,
+    print_table,
     read_own,
     read_rankers,
-    right_aligned,
     say_stopped,
     simulation_options,
     warn_of_unserved,
-    wrapped,
 )
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
 from ebrank.errors import EBRankError
 
 if TYPE_CHECKING:
-    from ebrank.experiments.framework.ranker_by_fold import AnyRanker
+    from ebrank.experiments.framework.folds import AnyRanker
+    from ebrank.experiments.framework.outcome import Table
     from ebrank.experiments.query_files import QueryRow
     from ebrank.rankers.base import Ranker
     from ebrank.simulation.result import Result
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
 
 RESULTS = "results.json"
 KIND = "ebrank simulate"
-MEASURED_COLUMNS = 58
-"""Characters of the table that are not the ranker's."""
 WIDE = 92
 """The fewest characters that leave room for run times."""
 
@@ -68,7 +65,7 @@ WIDE = 92
     metavar=RANKER,
     help="A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
 )
-@simulation_options
+@simulation_options()
 @click.option(
     "--per-query",
     metavar="FILE",
@@ -167,12 +164,11 @@ class FinishedFolds:
             self.rows += query_rows(plan.dataset, results, plan.fold)
         if self.trec is not None:
             folder = Path(self.trec) / ("" if plan.fold is None else f"Fold{plan.fold}")
-            write_trec(folder, plan.dataset, results)
+            write_trec(folder, plan.config.judged(plan.dataset), results)
 
     def results(self) -> list[Result]:
         """Return the results of each ranker, over all folds if there are several."""
-        from ebrank.experiments.framework.folds import pooled
-        from ebrank.experiments.framework.ranker_by_fold import in_fold
+        from ebrank.experiments.framework.folds import in_fold, pooled
 
         folds = list(self.by_fold.values())
         if len(folds) == 1:
@@ -202,7 +198,7 @@ class FinishedFolds:
 
     def _rankers_in(self, place: int) -> list[Ranker]:
         """Return the rankers of a fold: what differs in one may be the same in another."""
-        from ebrank.experiments.framework.ranker_by_fold import in_fold
+        from ebrank.experiments.framework.folds import in_fold
 
         return list(dict.fromkeys(in_fold(ranker, place) for ranker in self.rankers))
 
@@ -247,7 +243,7 @@ def write_results(
 
     It keeps earlier results of other rankers if all else is the same.
     """
-    from ebrank.provenance import versions
+    from ebrank.kernels.provenance import versions
     from ebrank.simulation.storage import write_json
     from ebrank.simulation.summary import about_config, about_dataset, measured
 
@@ -290,17 +286,25 @@ def _compared(document: dict[str, Any]) -> str:
 
 def print_results(results: Sequence[Result], as_json: bool) -> None:
     """Print what has finished: a table, or one JSON document."""
-    some = [result for result in results if result.trials]
     if as_json:
         console.print_json(plain(results))
-    elif some:
-        width = shutil.get_terminal_size().columns
-        columns = ("ranker", "Cold-NDCG", "Warm-NDCG", "Cum-NDCG", "Run-NDCG", "seconds")
-        shown = len(columns) if width >= WIDE else len(columns) - 1
-        room = width - MEASURED_COLUMNS - (9 if width >= WIDE else 0)
-        rows = right_aligned([_row(result, room)[:shown] for result in some])
-        console.print_table(columns[:shown], rows)
+    elif any(result.trials for result in results):
+        print_table(table([result for result in results if result.trials]))
     warn_of_unserved(results)
+
+
+def table(results: Sequence[Result]) -> Table:
+    """Return the measures of each ranker, and run times where the terminal has room for them."""
+    from ebrank.experiments.framework.measures import COLUMNS, cells
+    from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
+
+    wide = shutil.get_terminal_size().columns >= WIDE
+    rows: list[tuple[Cell | str, ...]] = [
+        (result.ranker, *cells(result), Cell(result.seconds, digits=2)) for result in results
+    ]
+    columns = (Column("ranker"), *COLUMNS, Column("seconds"))
+    shown = len(columns) if wide else len(columns) - 1
+    return Table("simulate", "", "", columns[:shown], tuple(Row(row[:shown]) for row in rows))
 
 
 def plain(results: Sequence[Result]) -> dict[str, Any]:
@@ -308,14 +312,3 @@ def plain(results: Sequence[Result]) -> dict[str, Any]:
     from ebrank.simulation.summary import summary
 
     return {"rankers": [{"ranker": result.ranker} | summary(result) for result in results]}
-
-
-def _row(result: Result, room: int) -> tuple[str, ...]:
-    return (
-        wrapped(result.ranker, room),
-        mean_and_spread(result.cold_ndcg, 3),
-        mean_and_spread(result.warm_ndcg, 3),
-        mean_and_spread(result.cum_ndcg, 1),
-        mean_and_spread(result.run_ndcg, 3),
-        f"{result.seconds:.2f}",
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,12 @@ from ebrank.cli._simulation import (
     SimulationPlan,
     folds_to_run,
     given_options,
-    mean_and_spread,
     note_of_compilation,
     one_interrupt_at_a_time,
     plan_folds,
     pool_of,
+    print_table,
     read_own,
-    right_aligned,
     say_stopped,
     simulation_options,
 )
@@ -28,6 +28,7 @@ from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
 
 if TYPE_CHECKING:
+    from ebrank.experiments.framework.outcome import Table
     from ebrank.rankers.base import Ranker
     from ebrank.simulation.tuning import Grid, Tuning
 
@@ -61,7 +62,7 @@ WIDER = "a wider one may do better"
     metavar="VALUES",
     help="Values to try, such as 0,1,5: one --grid per --param; by default its own grid.",
 )
-@simulation_options
+@simulation_options()
 @json_option
 def command(
     ranker: str,
@@ -106,10 +107,8 @@ def command(
     if as_json:
         seconds = sum(point.result.seconds for tuning in tunings for point in tuning.points)
         console.print_json(as_one(documents, tunings) | {"seconds": seconds})
-    elif len(tunings) > 1:
-        print_folds(tunings, [document["dataset"]["fold"] for document in documents])
     else:
-        print_tuning(tunings[0])
+        print_tuning(tunings, [document["dataset"]["fold"] for document in documents])
 
 
 def run(plan: SimulationPlan, ranker: Ranker, grid: Grid) -> Tuning:
@@ -138,7 +137,7 @@ def run(plan: SimulationPlan, ranker: Ranker, grid: Grid) -> Tuning:
 
 def report(plan: SimulationPlan, tuning: Tuning) -> dict[str, Any]:
     """Return the grid, its results and the choice, as an object for JSON."""
-    from ebrank.provenance import versions
+    from ebrank.kernels.provenance import versions
     from ebrank.simulation.summary import about_config, about_dataset, spread
 
     best = tuning.best
@@ -175,54 +174,42 @@ def as_one(documents: Sequence[dict[str, Any]], tunings: Sequence[Tuning]) -> di
 
 def best_text(tunings: Sequence[Tuning]) -> str:
     """Return the ranker with what was chosen, in each fold if that is not the same."""
-    from ebrank.experiments.framework.ranker_by_fold import RankerByFold, by_fold
+    from ebrank.experiments.framework.folds import RankerByFold, by_fold
 
     ranker = by_fold([tuning.best.ranker for tuning in tunings])
     return str(ranker) if isinstance(ranker, RankerByFold) else tunings[0].best.text
 
 
-def print_folds(tunings: Sequence[Tuning], folds: Sequence[int]) -> None:
+def print_tuning(tunings: Sequence[Tuning], folds: Sequence[int | None]) -> None:
     """Print the grid with a column for each fold, the choices marked, and how to use them."""
+    print_table(table(tunings, folds))
+    for name in tunings[0].best.values:
+        pairs = zip(folds, tunings, strict=True)
+        edge = [fold for fold, tuning in pairs if name in tuning.at_the_edge]
+        if edge:
+            where = f" of fold{'s' if len(edge) > 1 else ''} {', '.join(map(str, edge))}"
+            where = where if len(folds) > 1 else ""
+            console.warn(f"the best {name}{where} is at the edge of its grid; {WIDER}")
+    click.echo(f"Use it: ebrank simulate {given_options()} --ranker {best_text(tunings)}")
+
+
+def table(tunings: Sequence[Tuning], folds: Sequence[int | None]) -> Table:
+    """Return the mean validation NDCG of every point, in each fold if there are several."""
+    from ebrank.experiments.framework.measures import cell
+    from ebrank.experiments.framework.outcome import Column, Row, Table
     from ebrank.parameters import typed
 
     rows = []
     for points in zip(*(tuning.points for tuning in tunings), strict=True):
-        means = (f"{point.validation_ndcg.mean():.4f}".removeprefix("0") for point in points)
-        marks = (
-            "*" if p is tuning.best else " " for p, tuning in zip(points, tunings, strict=True)
-        )
-        cells = (f"{mean} {mark}" for mean, mark in zip(means, marks, strict=True))
-        rows.append((*map(typed, points[0].values.values()), *cells))
-    headings = (*tunings[0].best.values, *(f"fold {fold}" for fold in folds))
-    console.print_table(headings, right_aligned(rows))
-    click.echo("Mean validation NDCG. * : best of the fold, by its own validation queries.")
-    for name in tunings[0].best.values:
-        edge = [
-            str(fold)
-            for fold, tuning in zip(folds, tunings, strict=True)
-            if name in tuning.at_the_edge
+        means = [
+            replace(cell(point.validation_ndcg, 4), best=best, marks=" *" if best else "")
+            for point, best in (
+                (point, point is tuning.best) for point, tuning in zip(points, tunings, strict=True)
+            )
         ]
-        if edge:
-            where = f"fold{'s' if len(edge) > 1 else ''} {', '.join(edge)}"
-            console.warn(f"the best {name} of {where} is at the edge of its grid; {WIDER}")
-    click.echo(f"Use it: ebrank simulate {given_options()} --ranker {best_text(tunings)}")
-
-
-def print_tuning(tuning: Tuning) -> None:
-    """Print the grid as a table with the choice marked, and how to use it."""
-    from ebrank.parameters import typed
-
-    best = tuning.best
-    names = tuple(best.values)
-    rows = [
-        (
-            *(typed(value) for value in point.values.values()),
-            mean_and_spread(point.validation_ndcg, 4),
-            "best" if point is best else "",
-        )
-        for point in tuning.points
-    ]
-    console.print_table((*names, "validation NDCG", ""), right_aligned(rows))
-    for name in tuning.at_the_edge:
-        console.warn(f"the best {name} is at the edge of its grid; {WIDER}")
-    click.echo(f"Use it: ebrank simulate {given_options()} --ranker {best.text}")
+        rows.append(Row((*map(typed, points[0].values.values()), *means)))
+    headings = [f"fold {fold}" for fold in folds] if len(folds) > 1 else ["validation NDCG"]
+    columns = map(Column, (*tunings[0].best.values, *headings))
+    own = " of the fold, by its own validation queries" if len(folds) > 1 else ""
+    caption = f"Mean NDCG of the lists served to validation queries. * : best{own}."
+    return Table("tune", "", caption, tuple(columns), tuple(rows))

@@ -9,14 +9,13 @@ Methods return the structs of `ebrank.service.api` and raise `ServiceError`. `re
 sent again if a request fails.
 """
 
-from ebrank.extras import import_extra
+from ebrank.environment.extras import import_extra
 
 import_extra("msgspec", extra="service", purpose="to call a server")
 
-from ebrank.client.asynchronous import AsyncClient  # noqa: E402 (it needs msgspec)
+from ebrank.client.clients import AsyncClient, Client  # noqa: E402 (they need msgspec)
 from ebrank.client.errors import ServiceError  # noqa: E402
 from ebrank.client.retries import Retries  # noqa: E402
-from ebrank.client.synchronous import Client  # noqa: E402
 from ebrank.service.api import EventIn  # noqa: E402
 
 __all__ = ["AsyncClient", "Client", "EventIn", "Retries", "ServiceError"]

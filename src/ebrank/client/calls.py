@@ -1,6 +1,6 @@
-"""What each method of a client sends and receives; the clients only transport it.
+"""A request to a server, how to read its response, and what requests are made of.
 
->>> rank("tea", k=3).content
+>>> Call("POST", "/v1/rank", api.RankResponse, content=encoded({"query": "tea", "k": 3})).content
 b'{"query":"tea","k":3}'
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -31,8 +31,11 @@ Features: TypeAlias = Iterable[float | None] | Mapping[str, float | None]
 Items: TypeAlias = Mapping[str, Features]
 Candidates: TypeAlias = Iterable[str] | Items
 Event: TypeAlias = api.EventIn | Mapping[str, object]
-LINES_AT_ONCE = 5000
 Served: TypeAlias = api.RankResponse | str
+
+LINES_AT_ONCE = 5000
+FALLS_BACK = (404, 408, 409, 429, 500, 502, 503, 504)
+"""Statuses for which the caller's own order is returned; others mean that the request is wrong."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,6 @@ class Call(Generic[Answer]):
     content: bytes | None = None
     media_type: str = "application/json"
     lasts: bool = False
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers that only this request has."""
-        return {"content-type": self.media_type}
 
     def result(self, outcome: httpx.Response | Exception, base_url: str) -> Answer:
         """Return the content of a response; raise `ServiceError` if there is none, or an error."""
@@ -71,37 +69,86 @@ class Call(Generic[Answer]):
             ) from None
 
 
-def put_items(query: str, items: Items) -> Call[api.PutItemsResponse]:
-    """Add candidates or change their features."""
-    body = api.PutItemsRequest([_item(name, features) for name, features in items.items()])
-    path = f"/v1/queries/{_part(query)}/items"
-    return Call("PUT", path, api.PutItemsResponse, content=_json(body))
+class _ErrorBody(msgspec.Struct):
+    code: str
+    message: str
+    field: str | None = None
 
 
-def put_catalog(items: Items) -> Call[api.PutCatalogResponse]:
-    """Add items that queries share, or change their features."""
-    body = api.PutItemsRequest([_item(name, features) for name, features in items.items()])
-    return Call("PUT", "/v1/items", api.PutCatalogResponse, content=_json(body))
+class _ErrorAnswer(msgspec.Struct):
+    error: _ErrorBody
+
+
+def _refusal(response: httpx.Response) -> ServiceError:
+    try:
+        error = msgspec.json.decode(response.content, type=_ErrorAnswer).error
+    except msgspec.DecodeError:
+        what = f"{response.url} answered with status {response.status_code}"
+        error = _ErrorBody("foreign", what)
+    status = response.status_code
+    return ServiceError(error.message, status=status, code=error.code, field=error.field)
+
+
+def path(*parts: str, **options: str | int | None) -> str:
+    """Return a path below /v1, with the options that are given.
+
+    >>> path("queries", "a/b", "items", limit=3, cursor=None)
+    '/v1/queries/a%2Fb/items?limit=3'
+    """
+    # Dots alone would mean something else in a URL.
+    quoted = (quote(part, safe="") if part.strip(".") else "%2E" * len(part) for part in parts)
+    given = {name: value for name, value in options.items() if value not in (None, "")}
+    return "/".join(("/v1", *quoted)) + (f"?{urlencode(given)}" if given else "")
+
+
+def encoded(body: object) -> bytes:
+    """Return a body as JSON."""
+    return msgspec.json.encode(body)
+
+
+def item(name: str, features: Features) -> api.ItemIn:
+    """Return an item as it is sent."""
+    if isinstance(features, Mapping):
+        return api.ItemIn(name, {key: _number(value, name, key) for key, value in features.items()})
+    return api.ItemIn(name, [_number(value, name, at) for at, value in enumerate(features)])
+
+
+def _number(value: float | None, item: str, feature: str | int) -> float | None:
+    number = None if value is None else float(value)  # NumPy's numbers too
+    if number is not None and not math.isfinite(number):
+        # JSON has no such number; it would become null, which means something else.
+        raise ParameterError(
+            f"item {item!r}, feature {feature!r}: {number} is no number that can be sent. "
+            "Send None for a missing value"
+        )
+    return number
+
+
+def put_body(items: Items) -> bytes:
+    """Return the body that adds or changes items."""
+    return encoded(api.PutItemsRequest([item(*pair) for pair in items.items()]))
+
+
+def candidates(items: Candidates) -> list[str | api.ItemIn]:
+    """Return the items of a rank request: ids, or whole items."""
+    if isinstance(items, Mapping):
+        return [item(*pair) for pair in items.items()]
+    return list(items)
 
 
 def catalog_lines(items: Items | Iterable[tuple[str, Features]]) -> Iterator[bytes]:
     """Yield items as lines of JSON."""
     pairs = items.items() if isinstance(items, Mapping) else items
-    return (_json(_item(name, features)) for name, features in pairs)
+    return (encoded(item(*pair)) for pair in pairs)
 
 
-def load_catalog(lines: Iterable[bytes]) -> Iterator[Call[api.BulkResponse]]:
+def bulk(lines: Iterable[bytes]) -> Iterator[Call[api.BulkResponse]]:
     """Yield requests of some thousand lines each, which can all be sent again."""
     left = iter(lines)
     while some := list(islice(left, LINES_AT_ONCE)):
         content = b"\n".join(line.rstrip(b"\r\n") for line in some)
-        yield Call(
-            "POST",
-            "/v1/items:bulk",
-            api.BulkResponse,
-            content=content,
-            media_type="application/x-ndjson",
-        )
+        at, kind = "/v1/items:bulk", "application/x-ndjson"
+        yield Call("POST", at, api.BulkResponse, content=content, media_type=kind)
 
 
 def together(answers: Sequence[api.BulkResponse]) -> api.BulkResponse:
@@ -111,59 +158,11 @@ def together(answers: Sequence[api.BulkResponse]) -> api.BulkResponse:
         for part, answer in enumerate(answers)
         for error in answer.errors
     ]
-    return api.BulkResponse(
-        lines=sum(answer.lines for answer in answers),
-        changed=sum(answer.changed for answer in answers),
-        unchanged=sum(answer.unchanged for answer in answers),
-        rejected=sum(answer.rejected for answer in answers),
-        errors=errors,
-    )
-
-
-def catalog_item(item: str) -> Call[api.CatalogItem]:
-    """Ask for the features of an item that queries share."""
-    return Call("GET", f"/v1/items/{_part(item)}", api.CatalogItem)
-
-
-def features() -> Call[api.FeaturesResponse]:
-    """Ask which features items have."""
-    return Call("GET", "/v1/features", api.FeaturesResponse)
-
-
-def change_features(
-    add: Iterable[str],
-    add_shared: Iterable[str],
-    remove: Iterable[str],
-    rename: Mapping[str, str] | None,
-    name: Iterable[str],
-    dry_run: bool,
-) -> Call[api.FeaturesResponse]:
-    """Change the features that items have."""
-    added = [api.NewFeature(name) for name in add]
-    added += [api.NewFeature(name, shared=True) for name in add_shared]
-    body = api.ChangeFeaturesRequest(list(name), dict(rename or {}), list(remove), added, dry_run)
-    again: Again = "always" if dry_run else "unsent"  # the same change fails the second time
-    return Call("PATCH", "/v1/features", api.FeaturesResponse, again, _json(body))
-
-
-def withdraw(query: str, item: str) -> Call[api.WithdrawResponse]:
-    """Withdraw a candidate."""
-    path = f"/v1/queries/{_part(query)}/items/{_part(item)}"
-    return Call("DELETE", path, api.WithdrawResponse)
-
-
-def rank(query: str, **wanted: Any) -> Call[api.RankResponse]:  # noqa: ANN401 (see `Client.rank`)
-    """Ask for a list; the server decides whatever is None."""
-    body = {"query": query} | {key: value for key, value in wanted.items() if value is not None}
-    if "items" in body:
-        body["items"] = _candidates(body["items"])
-    if "context" in body:
-        body["context"] = dict(body["context"])
-    return Call("POST", "/v1/rank", api.RankResponse, "broken", _json(body))
-
-
-FALLS_BACK = (404, 408, 429, 500, 502, 503, 504)
-"""Statuses for which the caller's own order is returned; others mean that the request is wrong."""
+    counts = {
+        name: sum(getattr(answer, name) for answer in answers)
+        for name in ("lines", "changed", "unchanged", "rejected")
+    }
+    return api.BulkResponse(**counts, errors=errors)
 
 
 def own_list(
@@ -188,13 +187,13 @@ def rejection(served: Served, count: int) -> api.FeedbackResponse | None:
 
 
 def feedback(events: Iterable[Event]) -> Call[api.FeedbackResponse]:
-    """Report what users did."""
-    body = api.FeedbackRequest([_event(at, one) for at, one in enumerate(events)])
-    for one in body.events:
-        for name, number in (("time", one.time), ("value", one.value)):
+    """Return the request that reports what users did."""
+    body = api.FeedbackRequest([_event(at, given) for at, given in enumerate(events)])
+    for sent in body.events:
+        for name, number in (("time", sent.time), ("value", sent.value)):
             if isinstance(number, float) and not math.isfinite(number):
-                raise ParameterError(f"event {one.event_id!r}: its {name} is {number}")
-    return Call("POST", "/v1/feedback", api.FeedbackResponse, content=_json(body))
+                raise ParameterError(f"event {sent.event_id!r}: its {name} is {number}")
+    return Call("POST", "/v1/feedback", api.FeedbackResponse, content=encoded(body))
 
 
 def event(
@@ -206,7 +205,10 @@ def event(
 ) -> api.EventIn:
     """Return an event about an item of a list; its id is made here, once."""
     ranking_id = served if isinstance(served, str) else served.ranking_id
-    return api.EventIn(event_id or _event_id(), ranking_id, item, type, time)
+    # The id begins with the time, so that a store's index of ids grows at one end: a quarter of the
+    # disk traffic of ids that are random throughout.
+    own_id = event_id or f"{time_ns():016x}{secrets.token_hex(8)}"
+    return api.EventIn(own_id, ranking_id, item, type, time)
 
 
 def _event(at: int, given: Event) -> api.EventIn:
@@ -217,110 +219,3 @@ def _event(at: int, given: Event) -> api.EventIn:
             f"event {at}: {problem}. An event is an `ebrank.client.EventIn`, or a mapping with "
             "event_id, ranking_id, item, type and, if you like, time and value"
         ) from None
-
-
-def _event_id() -> str:
-    # It begins with the time, so that a store's index of ids grows at one end: a quarter of the
-    # disk traffic of ids that are random throughout.
-    return f"{time_ns():016x}{secrets.token_hex(8)}"
-
-
-def query(name: str, cursor: int = 0, limit: int | None = None) -> Call[api.QueryResponse]:
-    """Ask for the state of a query, or of a part of it."""
-    options = {"cursor": cursor or None, "limit": limit}
-    given = urlencode({key: value for key, value in options.items() if value is not None})
-    path = f"/v1/queries/{_part(name)}"
-    return Call("GET", f"{path}?{given}" if given else path, api.QueryResponse)
-
-
-def queries(**asked: str | int | None) -> Call[api.QueriesResponse]:
-    """List queries; the server decides whatever is None."""
-    given = {name: value for name, value in asked.items() if value not in (None, "")}
-    end = f"?{urlencode(given)}" if given else ""
-    return Call("GET", f"/v1/queries{end}", api.QueriesResponse)
-
-
-def delete(kind: api.DeletedKind, name: str) -> Call[api.DeletionOut]:
-    """Permanently delete one thing."""
-    body = api.DeletionRequest(kind, name)
-    return Call("POST", "/v1/deletions", api.DeletionOut, "unsent", _json(body), lasts=True)
-
-
-def deletions() -> Call[api.DeletionsResponse]:
-    """List the proofs of deletions."""
-    return Call("GET", "/v1/deletions", api.DeletionsResponse)
-
-
-def train() -> Call[api.TrainResponse]:
-    """Refit the prior."""
-    return Call("POST", "/v1/train", api.TrainResponse, "unsent")
-
-
-def models() -> Call[api.ModelsResponse]:
-    """List the versions of the prior."""
-    return Call("GET", "/v1/models", api.ModelsResponse)
-
-
-def activate(version: int) -> Call[api.ModelsResponse]:
-    """Activate a version."""
-    return Call("POST", f"/v1/models/{version}/activate", api.ModelsResponse)
-
-
-def insights(hours: int) -> Call[api.Insights]:
-    """Ask for what the dashboard shows."""
-    return Call("GET", f"/v1/insights?hours={hours}", api.Insights)
-
-
-def headers(token: str | None) -> dict[str, str]:
-    """Return the headers of every request."""
-    return {} if token is None else {"authorization": f"Bearer {token}"}
-
-
-def _refusal(response: httpx.Response) -> ServiceError:
-    try:
-        told = msgspec.json.decode(response.content, type=_Refusal).error
-    except msgspec.DecodeError:
-        told = _Told("foreign", f"{response.url} answered with status {response.status_code}")
-    return ServiceError(told.message, status=response.status_code, code=told.code, field=told.field)
-
-
-class _Told(msgspec.Struct):
-    code: str
-    message: str
-    field: str | None = None
-
-
-class _Refusal(msgspec.Struct):
-    error: _Told
-
-
-def _part(name: str) -> str:
-    """Return a name as one part of a URL; dots alone would mean something else there."""
-    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
-
-
-def _candidates(items: Candidates) -> list[str | api.ItemIn]:
-    if isinstance(items, Mapping):
-        return [_item(name, features) for name, features in items.items()]
-    return list(items)
-
-
-def _item(name: str, features: Features) -> api.ItemIn:
-    if isinstance(features, Mapping):
-        return api.ItemIn(name, {key: _number(value, name, key) for key, value in features.items()})
-    return api.ItemIn(name, [_number(value, name, at) for at, value in enumerate(features)])
-
-
-def _number(value: float | None, item: str, feature: str | int) -> float | None:
-    number = None if value is None else float(value)  # NumPy's numbers too
-    if number is not None and not math.isfinite(number):
-        # JSON has no such number; it would become null, which means something else.
-        raise ParameterError(
-            f"item {item!r}, feature {feature!r}: {number} is no number that can be sent. "
-            "Send None for a missing value"
-        )
-    return number
-
-
-def _json(body: object) -> bytes:
-    return msgspec.json.encode(body)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Again: TypeAlias = Literal["always", "broken", "unsent"]
 
-REFUSED = (429, 503)
+REFUSED = (409, 429, 503)
 """Statuses of a server that did nothing."""
 LOST = (502, 504)
 """Statuses of a proxy that does not know what the server did."""

@@ -16,33 +16,21 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ebrank.data.catalog import DatasetNote as DatasetNote
-    from ebrank.data.catalog import DatasetWarning as DatasetWarning
     from ebrank.data.dataset import Dataset as Dataset
     from ebrank.data.letor import read as read
     from ebrank.data.loading import load as load
     from ebrank.data.preparation import prepare as prepare
+    from ebrank.data.published import DatasetNote as DatasetNote
+    from ebrank.data.published import DatasetWarning as DatasetWarning
     from ebrank.data.synthetic import generate as generate
     from ebrank.data.table import from_arrays as from_arrays
     from ebrank.data.table import from_table as from_table
 
-__all__ = [
-    "Dataset",
-    "DatasetNote",
-    "DatasetWarning",
-    "from_arrays",
-    "from_table",
-    "generate",
-    "load",
-    "prepare",
-    "read",
-]
-
 # Imported on first use, because they need compiled code: `import ebrank.data` stays cheap.
 _HOMES = {
     "Dataset": "ebrank.data.dataset",
-    "DatasetNote": "ebrank.data.catalog",
-    "DatasetWarning": "ebrank.data.catalog",
+    "DatasetNote": "ebrank.data.published",
+    "DatasetWarning": "ebrank.data.published",
     "from_arrays": "ebrank.data.table",
     "from_table": "ebrank.data.table",
     "generate": "ebrank.data.synthetic",
@@ -50,6 +38,7 @@ _HOMES = {
     "prepare": "ebrank.data.preparation",
     "read": "ebrank.data.letor",
 }
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -7,20 +7,24 @@ the error if a line is bad, are the same for any number of threads and any chunk
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
-from ebrank.arrays import read_only
+from ebrank.data.cache import Parsed, ParsedFile
 from ebrank.data.feature_table import FeatureTable
-from ebrank.data.parsed import Parsed, ParsedFile, Progress
 from ebrank.data.parser import Chunk, parse
 from ebrank.data.text_reader import CHUNK, TextReader
 from ebrank.errors import DataError
-from ebrank.threads import available_threads
+from ebrank.kernels.arrays import read_only
+from ebrank.kernels.threads import available_threads
 from ebrank.typing import Ints, Labels
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with the bytes read and the total bytes."""
 
 MAX_THREADS = 8  # more would wait for the thread that assembles
 

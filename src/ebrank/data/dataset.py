@@ -33,10 +33,10 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.data.catalog import fold_of
-from ebrank.data.limits import MAX_LABEL
+from ebrank.data.interpretation import MAX_LABEL
+from ebrank.data.published import fold_of
 from ebrank.errors import DataError
-from ebrank.typing import Features, Ints, Labels, SmallInts, Texts
+from ebrank.typing import Bools, Features, Ints, Labels, SmallInts, Texts
 
 SPLITS = ("train", "vali", "test")
 
@@ -164,6 +164,11 @@ class Dataset:
         """Number of candidate items of each query."""
         return np.diff(self.query_pointers)
 
+    @property
+    def query_of_rows(self) -> Ints:
+        """Index of each row's query."""
+        return np.repeat(np.arange(self.n_queries), self.candidates)
+
     def rows_of(self, query: int) -> slice:
         """Return the rows of the query with this index."""
         return slice(int(self.query_pointers[query]), int(self.query_pointers[query + 1]))
@@ -203,20 +208,32 @@ class Dataset:
     def _refuse(self, problem: str, remedy: str) -> NoReturn:
         raise DataError(f"dataset {self.name!r}: {problem}", remedy=remedy)
 
+    def _refuse_first(
+        self, name: str, wrong: Bools, remedy: str, why: str = "", *, by_row: bool = False
+    ) -> None:
+        """Raise for the first wrong element of an array, if any; name its query if there is one."""
+        if wrong.any():
+            index, query = int(wrong.argmax()), ""
+            if by_row:
+                query = f" (query {self._query_of(index)!r})"
+            elif name in ("query_pointers", "query_splits"):
+                query = f" (query {str(self.query_ids[index])!r})"
+            value = getattr(self, name)[index].item()
+            self._refuse(f"{name}[{index}] is {value!r}{query}{why}", remedy)
+
     def _check_types(self) -> None:
         for name, (dtype, dimensions) in ARRAYS.items():
             array = getattr(self, name)
+            numpy_type = f"np.{dtype.type.__name__}"
             if not isinstance(array, np.ndarray):
                 self._refuse(
                     f"{name} must be an array of {dtype.name}, not {type(array).__name__}",
-                    f"Make it one: np.array({name}, np.{dtype.type.__name__}).",
+                    f"Make it one: np.array({name}, {numpy_type}).",
                 )
-            same = array.dtype.kind == "U" if dtype.kind == "U" else array.dtype == dtype
-            if not same:
+            if array.dtype != dtype and not array.dtype.kind == dtype.kind == "U":
                 self._refuse(
                     f"{name} must be {dtype.name}, not {array.dtype}",
-                    f"Make sure that its values fit, then convert it: "
-                    f"{name}.astype(np.{dtype.type.__name__}).",
+                    f"Make sure that its values fit, then convert it: {name}.astype({numpy_type}).",
                 )
             if array.ndim != dimensions:
                 self._refuse(
@@ -238,17 +255,11 @@ class Dataset:
             ("query_splits", queries, "one for each of query_ids"),
             ("query_pointers", queries + 1, "one for each of query_ids, and the end"),
             ("feature_ids", columns, "one for each column of features"),
+            ("feature_names", columns, "one for each column of features, or none at all"),
         ):
-            if len(getattr(self, name)) != length:
-                self._refuse(
-                    f"{name} has length {len(getattr(self, name))}, not {length}",
-                    f"Give {reason}.",
-                )
-        if len(self.feature_names) not in (0, columns):
-            self._refuse(
-                f"feature_names has length {len(self.feature_names)}, not {columns}",
-                "Give one for each column of features, or none at all.",
-            )
+            actual = len(getattr(self, name))
+            if actual != length and not (name == "feature_names" and actual == 0):
+                self._refuse(f"{name} has length {actual}, not {length}", f"Give {reason}.")
 
     def _check_queries(self) -> None:
         pointers, rows = self.query_pointers, self.n_rows
@@ -256,37 +267,25 @@ class Dataset:
         if pointers[0] != 0 or pointers[-1] != rows:
             ends = f"{pointers[0]} to {pointers[-1]}"
             self._refuse(f"query_pointers run from {ends}, not from 0 to {rows}", remedy)
-        query = _first(pointers[1:] <= pointers[:-1])
-        if query is not None:
-            self._refuse(
-                f"query_pointers[{query + 1}] is {pointers[query + 1]}, which must exceed the "
-                f"one before it, {pointers[query]} (query {str(self.query_ids[query])!r})",
-                remedy,
-            )
-        query = _first((self.query_splits < 0) | (self.query_splits >= len(SPLITS)))
-        if query is not None:
-            self._refuse(
-                f"query_splits[{query}] is {self.query_splits[query]} "
-                f"(query {str(self.query_ids[query])!r})",
-                f"Use {', '.join(f'{i} for {split}' for i, split in enumerate(SPLITS))}.",
-            )
-        repeated = _first_repeated(self.query_ids)
-        if repeated is not None:
-            self._refuse(
-                f"query_ids[{repeated}] is {str(self.query_ids[repeated])!r}, which is also the id "
-                "of an earlier query",
-                "Keep the rows of a query together, and give each query its own id.",
-            )
+        empty = pointers[1:] <= pointers[:-1]
+        self._refuse_first("query_pointers", empty, remedy, ", but the next must exceed it")
+        self._refuse_first(
+            "query_splits",
+            (self.query_splits < 0) | (self.query_splits >= len(SPLITS)),
+            f"Use {', '.join(f'{i} for {split}' for i, split in enumerate(SPLITS))}.",
+        )
+        self._refuse_first(
+            "query_ids",
+            _repeated(self.query_ids),
+            "Keep the rows of a query together, and give each query its own id.",
+            ", which is also the id of an earlier query",
+        )
 
     def _check_feature_ids(self) -> None:
         remedy = "Number the features from 1, each once."
-        column = _first(self.feature_ids < 1)
-        if column is not None:
-            self._refuse(f"feature_ids[{column}] is {self.feature_ids[column]}", remedy)
-        repeated = _first_repeated(self.feature_ids)
-        if repeated is not None:
-            number = self.feature_ids[repeated]
-            self._refuse(f"feature_ids[{repeated}] is {number}, the same as an earlier one", remedy)
+        self._refuse_first("feature_ids", self.feature_ids < 1, remedy)
+        repeated = _repeated(self.feature_ids)
+        self._refuse_first("feature_ids", repeated, remedy, ", the same as an earlier one")
         self.check_feature_numbers(self.behavior_features)
 
     def _check_labels(self) -> None:
@@ -296,19 +295,14 @@ class Dataset:
                 f"max_label is {self.max_label!r}",
                 f"Give the largest label of the scale, a whole number from 1 to {MAX_LABEL}.",
             )
-        row = _first(self.labels > self.max_label)
-        if row is not None:
-            self._refuse(
-                f"labels[{row}] is {self.labels[row]} (query {self._query_of(row)!r}), "
-                f"but max_label is {self.max_label}",
-                "Correct the label, or set max_label to the largest label of the scale.",
-            )
-        row = _first(self.labels < 0)
-        if row is not None:
-            self._refuse(
-                f"labels[{row}] is {self.labels[row]} (query {self._query_of(row)!r})",
-                "Labels are whole numbers from 0, which means not relevant, to max_label.",
-            )
+        self._refuse_first(
+            "labels",
+            (self.labels < 0) | (self.labels > self.max_label),
+            "Labels are whole numbers from 0, which means not relevant, to max_label, the largest "
+            "of the scale.",
+            f", but max_label is {self.max_label}",
+            by_row=True,
+        )
 
     def _check_finite(self, name: str) -> None:
         array: npt.NDArray[Any] = getattr(self, name)
@@ -330,20 +324,10 @@ class Dataset:
         return str(self.query_ids[query])
 
 
-def _first(mask: npt.NDArray[np.bool_]) -> int | None:
-    """Return the first index that is set, or None."""
-    index = int(mask.argmax()) if len(mask) else 0
-    return index if len(mask) and mask[index] else None
-
-
-def _first_repeated(values: npt.NDArray[Any]) -> int | None:
-    """Return the index of the first value that repeats an earlier one, or None."""
-    listed = values.tolist()
-    if len(set(listed)) == len(listed):
-        return None
-    seen: set[object] = set()
-    for index, value in enumerate(listed):
-        if value in seen:
-            return index
-        seen.add(value)
-    return None
+def _repeated(values: npt.NDArray[Any]) -> Bools:
+    """Return which values repeat an earlier one."""
+    repeated = np.zeros(len(values), np.bool_)
+    if len(set(values.tolist())) < len(values):
+        repeated[:] = True
+        repeated[np.unique(values, return_index=True)[1]] = False
+    return repeated

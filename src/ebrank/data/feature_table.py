@@ -1,7 +1,8 @@
 """The dense table of features, written block by block: to memory, or to a file larger than memory.
 
 The width of the table is known only at the end. Blocks are written as wide as the features seen so
-far; if a later one is wider, zeros widen the earlier ones when the table is finished.
+far; if a later one is wider, zeros widen the earlier ones when the table is finished. The file
+holds nothing but the numbers.
 
 >>> table = FeatureTable(None)
 >>> table.append(np.array([2, 3]), np.array([1, 2, 1], np.int32), np.array([5, 6, 7], np.float32))
@@ -22,14 +23,13 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ebrank.arrays import header_lock
-from ebrank.compiled import kernel
 from ebrank.errors import DataError
+from ebrank.kernels.arrays import read_only
+from ebrank.kernels.compiled import kernel
 from ebrank.typing import Features, Ints, SmallInts
 
 BLOCK = 4 << 20  # bytes of the table made at a time
 ITEM = np.dtype(np.float32).itemsize
-HEADER = 128  # bytes of the .npy header of any table
 SPARSE_BYTES = 1 << 30
 SPARSE_SHARE = 1000
 """A table over `SPARSE_BYTES` must have a value in at least one of this many cells."""
@@ -39,7 +39,7 @@ class FeatureTable:
     """Rows of float32 features, appended sparse and stored dense.
 
     Args:
-        path: the `.npy` file to write, or None to keep the table in memory.
+        path: the file to write, a new one, or None to keep the table in memory.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -48,7 +48,7 @@ class FeatureTable:
         self._entries = 0
         self.rows = 0
         self.width = 0
-        self._file = self._new_file(path)
+        self._file: BinaryIO = io.BytesIO() if path is None else path.open("w+b")
 
     def append(self, row_ends: Ints, ids: SmallInts, values: Features) -> None:
         """Add rows; `row_ends` says where each row's entries end in `ids` and `values`."""
@@ -71,16 +71,13 @@ class FeatureTable:
         """Return the whole table, read-only; if it is in a file, memory-mapped."""
         if len(self._blocks) > 1:
             self._widen()
+        shape = (self.rows, self.width)
         if isinstance(self._file, io.BytesIO):
-            table = np.frombuffer(self._file.getbuffer(), np.float32, offset=HEADER)
-            table.flags.writeable = False
-            return table.reshape(self.rows, self.width)
-        self._file.seek(0)
-        self._file.write(_header((self.rows, self.width)))
-        self.close()
-        assert self._path is not None
-        with header_lock:
-            return np.asarray(np.load(self._path, mmap_mode="r"))
+            table = np.frombuffer(self._file.getbuffer(), np.float32)
+        else:
+            self.close()
+            table = np.asarray(np.memmap(self._file.name, np.float32, mode="r"))
+        return read_only(table.reshape(shape))
 
     def close(self) -> None:
         """Give up the file, if there is one."""
@@ -88,27 +85,22 @@ class FeatureTable:
             self._file.close()
 
     def _widen(self) -> None:
-        """Copy the table to a new file with all rows equally wide."""
-        narrow, wide_path = self._file, None
-        if self._path is not None:
-            wide_path = self._path.with_suffix(".wide")
-        self._file = self._new_file(wide_path)
-        with narrow:
-            narrow.seek(HEADER)
-            for rows, width in self._blocks:
-                for start, stop in _stretches(rows, self.width):
-                    block = np.zeros((stop - start, self.width), np.float32)
-                    cells = narrow.read((stop - start) * width * ITEM)
-                    block[:, :width] = np.frombuffer(cells, np.float32).reshape(-1, width)
-                    self._file.write(block.data)
-        if self._path is not None and wide_path is not None:
-            wide_path.replace(self._path)
+        """Widen all rows to the final width, in place: from the last block to the first.
 
-    @staticmethod
-    def _new_file(path: Path | None) -> BinaryIO:
-        file: BinaryIO = io.BytesIO() if path is None else path.open("w+b")
-        file.seek(HEADER)  # which is written last, when the shape is known
-        return file
+        A row only moves towards the end, so no row that is still to be read is overwritten.
+        """
+        source = sum(rows * width for rows, width in self._blocks) * ITEM
+        target = self.rows * self.width * ITEM
+        for rows, width in reversed(self._blocks):
+            for start, stop in reversed(list(_stretches(rows, self.width))):
+                source -= (stop - start) * width * ITEM
+                target -= (stop - start) * self.width * ITEM
+                self._file.seek(source)
+                cells = self._file.read((stop - start) * width * ITEM)
+                block = np.zeros((stop - start, self.width), np.float32)
+                block[:, :width] = np.frombuffer(cells, np.float32).reshape(-1, width)
+                self._file.seek(target)
+                self._file.write(block.data)
 
     def _check_size(self) -> None:
         """Raise if the table is too sparse to be worth its space, or too large for memory."""
@@ -141,21 +133,6 @@ def _stretches(rows: int, width: int) -> Iterator[tuple[int, int]]:
     step = max(1, BLOCK // (width * ITEM))
     for start in range(0, rows, step):
         yield start, min(start + step, rows)
-
-
-def _header(shape: tuple[int, int]) -> bytes:
-    """Return the header of a `.npy` file of float32."""
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        header,
-        {
-            "descr": np.lib.format.dtype_to_descr(np.dtype(np.float32)),
-            "fortran_order": False,
-            "shape": shape,
-        },
-    )
-    assert header.tell() == HEADER, "NumPy pads the header to a multiple of 64 bytes"
-    return header.getvalue()
 
 
 def _memory() -> int:

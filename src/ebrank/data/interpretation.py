@@ -4,12 +4,12 @@ The caller's choices come first. For the rest, the catalog decides about a datas
 a published one. Any other is compared with the known feature sets by its number of features, which
 may mislead; so a note says what was assumed and how to change it.
 
->>> own = interpret("mine", n_features=136, largest_label=3, named=None, choices=Choices())
+>>> own = interpret("mine", n_features=136, largest_label=3, named=None, choices=ColumnChoices())
 >>> own.baseline_feature, own.drop_features, own.max_label
 (110, (134, 135, 136), 4)
 >>> own.notes[0].partition(".")[0]
 'mine has 136 features, like MSLR-WEB'
->>> keep = Choices(baseline_feature=7, drop_features=(), max_label=3)
+>>> keep = ColumnChoices(baseline_feature=7, drop_features=(), max_label=3)
 >>> interpret("mine", n_features=136, largest_label=3, named=None, choices=keep).notes
 ()
 """
@@ -20,10 +20,14 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
-from ebrank.data.catalog import FeatureSet, PublishedDataset, recognize
-from ebrank.data.limits import MAX_LABEL
+from ebrank.data.published import FeatureSet, PublishedDataset, recognize
 from ebrank.errors import ParameterError
 from ebrank.parameters import check_whole
+
+MAX_LABEL = 30
+"""The largest label a file may have. Gains grow as 2^label: no real scale comes close."""
+MAX_FEATURE = 100_000
+"""The largest feature number a file may have: features become columns of a dense table."""
 
 Auto: TypeAlias = Literal["auto"]
 AUTO: Auto = "auto"
@@ -35,10 +39,10 @@ BY_COUNT = "number of features"
 
 
 @dataclass(frozen=True)
-class Choices:
+class ColumnChoices:
     """What the caller says about a dataset; "auto" leaves it to the catalog or the files.
 
-    >>> Choices(drop_features=[134, 135, 136]).given
+    >>> ColumnChoices(drop_features=[134, 135, 136]).given
     (('drop_features', '134-136'),)
 
     Attributes:
@@ -59,7 +63,7 @@ class Choices:
             check_whole("max_label", self.max_label, at_least=1)
             if self.max_label > MAX_LABEL:
                 raise ParameterError(f"max_label must be at most {MAX_LABEL}, not {self.max_label}")
-        if not isinstance(self.drop_features, str) or self.drop_features != AUTO:
+        if not (isinstance(self.drop_features, str) and self.drop_features == AUTO):
             numbers = feature_numbers("drop_features", self.drop_features)
             object.__setattr__(self, "drop_features", numbers)
 
@@ -126,7 +130,8 @@ class Interpretation:
     def __str__(self) -> str:
         """Return it in a line.
 
-        >>> print(interpret("mine", n_features=46, largest_label=2, named=None, choices=Choices()))
+        >>> choices = ColumnChoices()
+        >>> print(interpret("mine", n_features=46, largest_label=2, named=None, choices=choices))
         LETOR 4.0 (by its number of features): baseline feature 25, labels 0–2
         """
         parts = [
@@ -149,7 +154,7 @@ def interpret(
     n_features: int,
     largest_label: int,
     named: PublishedDataset | None,
-    choices: Choices,
+    choices: ColumnChoices,
 ) -> Interpretation:
     """Return what the columns and labels of a dataset mean.
 
@@ -209,7 +214,7 @@ def as_text(value: object) -> str:
 
 
 def _resolved(
-    choices: Choices, feature_set: FeatureSet | None, largest_label: int
+    choices: ColumnChoices, feature_set: FeatureSet | None, largest_label: int
 ) -> tuple[int | None, tuple[int, ...], int]:
     """Return baseline, features to drop and largest label: as chosen, else as known."""
     baseline: int | None = feature_set.baseline_feature if feature_set else None
@@ -225,7 +230,7 @@ def _resolved(
 
 
 def _recognized(
-    n_features: int, named: PublishedDataset | None, choices: Choices
+    n_features: int, named: PublishedDataset | None, choices: ColumnChoices
 ) -> tuple[FeatureSet | None, str | None, tuple[str, ...]]:
     """Return the feature set to consult, how it was found, and which facts are only assumed."""
     feature_set = recognize(n_features)
@@ -262,14 +267,12 @@ def _notes_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> tup
 def _listed(parts: list[str], conjunction: str) -> str:
     """Return parts as a list in a sentence.
 
-    >>> _listed(["a", "b", "c"], "or")
-    'a, b, or c'
+    >>> _listed(["a", "b", "c"], "or"), _listed(["a", "b"], "or"), _listed(["a"], "or")
+    ('a, b, or c', 'a or b', 'a')
     """
-    *others, last = parts
-    if not others:
-        return last
-    comma = "," if len(others) > 1 else ""
-    return f"{', '.join(others)}{comma} {conjunction} {last}"
+    if len(parts) < 3:
+        return f" {conjunction} ".join(parts)
+    return f"{', '.join(parts[:-1])}, {conjunction} {parts[-1]}"
 
 
 def _runs(numbers: Iterable[int]) -> list[str]:

@@ -31,29 +31,30 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xxhash
 
 from ebrank.data import cache as caching
-from ebrank.data.catalog import DatasetNote, PublishedDataset, Size, named_by
+from ebrank.data.cache import Parsed, ParsedFile
 from ebrank.data.dataset import SPLITS, Dataset
-from ebrank.data.interpretation import AUTO, Auto, Choices, Interpretation, interpret
-from ebrank.data.parsed import Parsed, ParsedFile, Progress
+from ebrank.data.interpretation import AUTO, Auto, ColumnChoices, Interpretation, interpret
+from ebrank.data.published import DatasetNote, PublishedDataset, Size, fold_number, named_by
 from ebrank.data.text_reader import unreadable
+from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
 from ebrank.parameters import check_whole
-from ebrank.paths import expanded
 from ebrank.typing import Ints, Labels, Texts
+
+if TYPE_CHECKING:
+    from ebrank.data.assembly import Progress
 
 VALIDATION_SHARE = 0.2
 """Share of the training queries that become validation queries if there is no vali.txt."""
-
-Result = TypeVar("Result")
 
 
 def read(
@@ -91,7 +92,7 @@ def read(
     dataset, interpretation = read_as(
         place,
         named_by(place.absolute()),
-        Choices(baseline_feature, drop_features, max_label),
+        ColumnChoices(baseline_feature, drop_features, max_label),
         cache=cache,
         threads=threads,
         progress=progress,
@@ -104,7 +105,7 @@ def read(
 def read_as(
     path: Path,
     named: PublishedDataset | None,
-    choices: Choices,
+    choices: ColumnChoices,
     *,
     cache: bool = True,
     threads: int | None = None,
@@ -118,12 +119,9 @@ def read_as(
         choices: the caller's.
         cache, threads, progress: as for `read`.
     """
-
-    def use(parsed: Parsed) -> tuple[Dataset, Interpretation]:
-        interpretation = interpretation_of(parsed, path, named, choices)
-        return dataset_of(parsed, interpretation), interpretation
-
-    return _parsed(text_files(path), use, cache=cache, threads=threads, progress=progress)
+    parsed = parse(path, cache=cache, threads=threads, progress=progress)
+    interpretation = interpretation_of(parsed, path, named, choices)
+    return dataset_of(parsed, interpretation), interpretation
 
 
 def parse(
@@ -137,12 +135,32 @@ def parse(
 
     Labels may be on any scale; `dataset_of` does the rest.
     """
+    check_whole("threads", threads, at_least=1, optional=True)
     files = text_files(expanded(path))
-    return _parsed(files, lambda parsed: parsed, cache=cache, threads=threads, progress=progress)
+    cache = cache and all(file.is_file() for file in files)  # a pipe cannot be read again
+    cached = caching.load(files, threads=threads) if cache else None
+    if cached is not None:
+        return cached
+    from ebrank.data.assembly import parse_files  # compiled: imported when needed
+
+    if cache:
+        try:
+            with caching.staging(files) as entry:
+                parsed = parse_files(files, entry, threads=threads, progress=progress)
+                caching.publish(parsed, entry, threads=threads)
+                return parsed
+        except OSError as error:
+            warnings.warn(
+                f"parsed data is not cached: {error}. "
+                "Set EBRANK_DATASET_CACHE to a writable folder with enough space.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+    return parse_files(files, None, threads=threads, progress=progress)
 
 
 def interpretation_of(
-    parsed: Parsed, path: Path, named: PublishedDataset | None, choices: Choices
+    parsed: Parsed, path: Path, named: PublishedDataset | None, choices: ColumnChoices
 ) -> Interpretation:
     """Return what the columns and labels of parsed files mean, with notes on what was assumed."""
     interpretation = interpret(
@@ -213,7 +231,7 @@ def totals(files: Sequence[ParsedFile]) -> dict[str, int]:
 
 def sizes(files: Sequence[ParsedFile]) -> dict[str, Size]:
     """Return the size of each file, by its split."""
-    return {_split_of(file): Size(queries=file.queries, rows=file.rows) for file in files}
+    return {_split_of(file): Size(file.queries, file.rows) for file in files}
 
 
 def text_files(path: Path) -> list[Path]:
@@ -228,59 +246,25 @@ def text_files(path: Path) -> list[Path]:
         members = {member.name for member in path.iterdir()}
     except OSError as error:
         raise unreadable(path, error) from None
-    found = {
-        split: next((n for n in (f"{split}.txt", f"{split}.txt.gz") if n in members), None)
+    files = [
+        next((path / name for name in (f"{split}.txt", f"{split}.txt.gz") if name in members), None)
         for split in SPLITS
-    }
+    ]
     named = named_by(path.absolute())
     missing = [
         f"{split}.txt"
-        for split, name in found.items()
-        if name is None and (split != "vali" or named is not None)
+        for split, file in zip(SPLITS, files, strict=True)
+        if file is None and (split != "vali" or named is not None)
     ]
     if missing:
         remedy = "A folder needs train.txt and test.txt, plain or as .txt.gz; vali.txt is optional."
-        folds = sorted(name for name in members if re.fullmatch(r"fold\d+", name, re.IGNORECASE))
+        folds = sorted(name for name in members if fold_number(name) is not None)
         if folds:
             remedy = f"Name one of its folds, such as {path / folds[0]}."
         elif named is not None:
             remedy = f"Each fold of {named.name} has train.txt, vali.txt and test.txt."
         raise DataError(f"no {' and no '.join(missing)} in this folder", path=path, remedy=remedy)
-    return [path / name for name in found.values() if name is not None]
-
-
-def _parsed(
-    files: list[Path],
-    use: Callable[[Parsed], Result],
-    *,
-    cache: bool,
-    threads: int | None,
-    progress: Progress | None,
-) -> Result:
-    """Return what `use` makes of the parsed files; they are cached only if it accepts them."""
-    check_whole("threads", threads, at_least=1, optional=True)
-    cache = cache and all(path.is_file() for path in files)  # a pipe cannot be read again
-    kept = caching.load(files, threads=threads) if cache else None
-    if kept is not None:
-        return use(kept)
-    from ebrank.data.assembly import parse_files
-
-    if cache:
-        try:
-            with caching.staging(files) as folder:
-                features = folder / caching.FEATURES
-                parsed = parse_files(files, features, threads=threads, progress=progress)
-                result = use(parsed)
-                caching.publish(parsed, folder, threads=threads)
-                return result
-        except OSError as error:
-            warnings.warn(
-                f"parsed data is not cached: {error}. "
-                "Set EBRANK_DATASET_CACHE to a writable folder with enough space.",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-    return use(parse_files(files, None, threads=threads, progress=progress))
+    return [file for file in files if file is not None]
 
 
 def _split_of(file: ParsedFile) -> str:
@@ -335,4 +319,4 @@ def _name(path: Path) -> str:
     own = re.sub(r"(\.txt)?(\.gz)?$", "", path.name) or path.name
     if own in SPLITS:
         return f"{_name(path.parent)}/{own}"
-    return f"{path.parent.name}/{own}" if re.fullmatch(r"(?i)fold\d+", own) else own
+    return own if fold_number(own) is None else f"{path.parent.name}/{own}"

@@ -1,22 +1,44 @@
 """The front door: any dataset by name or path, ready for experiments.
 
-A *source* is the name of a synthetic preset ("mq2007-like"), the name of a dataset of the catalog
-("MQ2007", looked for in the data folder), or the path of a folder with the files of a fold.
+A *source* is the name of a synthetic preset ("mq2007-like"), the name of a published dataset
+("MQ2007"), or the path of a folder with the files of a fold. Published datasets are looked for in
+the data folder, as `NAME/Fold1/{train,vali,test}.txt`, or `NAME/` with the three files directly in
+it; the letter case of folders does not matter.
 """
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import os
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
-from ebrank.data.catalog import DatasetNote, DatasetWarning, Size, differences, fold_of
+from ebrank.data import letor
 from ebrank.data.dataset import SPLITS, Dataset, Origin
-from ebrank.data.interpretation import AUTO, Auto, Choices
-from ebrank.data.locate import Place, differences_at, place_of, preset_named
+from ebrank.data.interpretation import AUTO, Auto, ColumnChoices
 from ebrank.data.preparation import prepare
-from ebrank.errors import ParameterError
+from ebrank.data.presets import PRESETS
+from ebrank.data.published import (
+    PUBLISHED,
+    DatasetNote,
+    DatasetWarning,
+    PublishedDataset,
+    Size,
+    differences,
+    find,
+    fold_number,
+    fold_of,
+    named_by,
+)
+from ebrank.environment.config import DataDir, config_path
+from ebrank.environment.config import data_dir as chosen_data_dir
+from ebrank.environment.paths import expanded
+from ebrank.errors import DataError, ParameterError
+from ebrank.parameters import check_whole
 
 
 def load(
@@ -42,7 +64,7 @@ def load(
 
     Args:
         source: a preset's name, a catalog name or a fold folder.
-        data_dir: where to look up catalog names; default: see `ebrank.settings`.
+        data_dir: where to look up catalog names; default: see `ebrank.environment.config`.
         scale: share of a preset's queries to generate, 1 by default; presets only.
         interactions: share of a preset's linear signal to move into products of features, 0 by
             default; presets only.
@@ -57,19 +79,16 @@ def load(
         threads: number of cores to use; it does not affect the result.
         progress: called with (bytes read, total bytes) while files are parsed.
     """
-    choices = Choices(baseline_feature, drop_features, max_label)
+    choices = ColumnChoices(baseline_feature, drop_features, max_label)
     preset = preset_named(source)
     if preset is not None:
         refuse_for_presets(choices, data_dir=data_dir, fold=fold)
         size = 1.0 if scale is None else scale
         products = 0.0 if interactions is None else interactions
         return _generated(preset, size, products, seed, choices, threads)
-    if scale is not None:
-        raise ParameterError(f"scale works only with synthetic presets, not with {source}")
-    if interactions is not None:
-        raise ParameterError(f"interactions works only with synthetic presets, not with {source}")
-    from ebrank.data import letor
-
+    for option, value in (("scale", scale), ("interactions", interactions)):
+        if value is not None:
+            raise ParameterError(f"{option} works only with synthetic presets, not with {source}")
     place = place_of(source, data_dir=data_dir, fold=fold)
     raw, interpretation = letor.read_as(
         place.folder, place.named, choices, cache=cache, threads=threads, progress=progress
@@ -82,7 +101,7 @@ def load(
     return prepare(raw, threads=threads)
 
 
-def refuse_for_presets(choices: Choices, **options: object) -> None:
+def refuse_for_presets(choices: ColumnChoices, **options: object) -> None:
     """Raise if an option is given that has no meaning for a synthetic preset."""
     given = [option for option, _ in choices.given if option != "drop_features"]
     given += [option for option, value in options.items() if value is not None]
@@ -95,7 +114,7 @@ def _generated(
     scale: float,
     interactions: float,
     seed: int,
-    choices: Choices,
+    choices: ColumnChoices,
     threads: int | None,
 ) -> Dataset:
     from ebrank.data.synthetic import generate
@@ -105,25 +124,217 @@ def _generated(
     if interactions:
         options = (*options, ("interactions", f"{interactions:g}"))
     origin = Origin(preset, preset=True, scale=scale, options=options)
-    known = replace(raw, origin=origin, check_values=False)
-    return prepare(known, drop_features=choices.drop_features, threads=threads)
+    raw = replace(raw, origin=origin, check_values=False)
+    return prepare(raw, drop_features=choices.drop_features, threads=threads)
 
 
-def _with_origin(raw: Dataset, place: Place, choices: Choices) -> Dataset:
+def _with_origin(raw: Dataset, place: Place, choices: ColumnChoices) -> Dataset:
     """Return a dataset with its origin, if it has the name of a published one."""
     if place.named is None:
         return raw
-    sizes = {split: _size_of(raw, split) for split in SPLITS}
-    found = tuple(differences_at(place, sizes, raw.n_features))
+    queries = {split: raw.queries_in(split) for split in SPLITS}
+    sizes = {s: Size(len(own), int(raw.candidates[own].sum())) for s, own in queries.items()}
     fold = fold_of(place.folder.absolute())
-    if fold is None and not differences(place.named, sizes.items()):
+    if fold is None and not differences(place.named, sizes):
         fold = 1  # known by the sizes of its files
-    name = place.named.name
-    origin = Origin(name, fold=fold, differences=found, options=choices.given)
-    return replace(raw, name=name, origin=origin, check_values=False)
+    differing = tuple(differences_at(place, sizes, raw.n_features))
+    origin = Origin(place.named.name, fold=fold, differences=differing, options=choices.given)
+    return replace(raw, name=origin.name, origin=origin, check_values=False)
 
 
-def _size_of(dataset: Dataset, split: str) -> Size:
-    """Return the queries and rows of one split."""
-    queries = dataset.queries_in(split)
-    return Size(queries=len(queries), rows=int(dataset.candidates[queries].sum()))
+# --- where the files are -------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """A folder with the files of a fold, and the published dataset of the same name."""
+
+    folder: Path
+    named: PublishedDataset | None
+
+
+def preset_named(source: str | os.PathLike[str]) -> str | None:
+    """Return the preset that a source names, or None."""
+    name = source.casefold() if isinstance(source, str) else None
+    return name if name in PRESETS else None
+
+
+def place_of(
+    source: str | os.PathLike[str],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    fold: int | None = None,
+) -> Place:
+    """Return where the files of a catalog name or path are.
+
+    Raises:
+        DataError: if they are missing; says where ebrank looked, and what is there.
+    """
+    check_whole("fold", fold, at_least=1, optional=True)
+    published = find(source) if isinstance(source, str) else None
+    if published is not None:
+        root = chosen_data_dir(data_dir)
+        folder = locate(published, root, fold or 1) or _incomplete(published, root, fold or 1)
+        return Place(folder, published)
+    path = expanded(source)
+    if not path.exists():
+        raise DataError("no such dataset or folder", path=source, remedy=_nearest(path))
+    if not path.is_dir():
+        remedy = "Name the folder with train.txt, vali.txt and test.txt."
+        raise DataError("this is not a folder", path=path, remedy=remedy)
+    if holds_splits(path):
+        refuse_fold(fold, path)
+        return Place(path, named_by(path.absolute()))
+    folder = _fold_in(path, fold or 1) or path  # the reader says which files are missing
+    return Place(folder, named_by(folder.absolute()))
+
+
+def refuse_fold(fold: int | None, path: Path) -> None:
+    """Raise if a fold is chosen but there are none."""
+    if fold is not None:
+        raise ParameterError(f"fold selects one of the folders Fold1, Fold2, …; {path} has none")
+
+
+def holds_splits(folder: Path) -> bool:
+    """Return whether the files of a fold are in this folder."""
+    try:
+        return folder.is_dir() and bool(letor.text_files(folder))
+    except DataError:
+        return False
+
+
+def folds_in(folder: Path) -> dict[int, Path]:
+    """Return the folders of folds in a folder, by number, in order; none if it cannot be read."""
+    folds: dict[int, Path] = {}
+    with contextlib.suppress(OSError):
+        for member in sorted(folder.iterdir()):
+            number = fold_number(member.name)
+            if number is not None and member.is_dir():
+                folds.setdefault(number, member)
+    return dict(sorted(folds.items()))
+
+
+def folds_of(source: str, data_dir: str | os.PathLike[str] | None = None) -> list[int]:
+    """Return the numbers of a dataset's folds.
+
+    Raises:
+        DataError: if it has no folds.
+    """
+    published = find(source)
+    roots = [expanded(source)]
+    if published is not None:
+        roots = _folders_of(published, chosen_data_dir(data_dir))
+    numbers = next((list(folds) for folds in map(folds_in, roots) if folds), [])
+    if not numbers:
+        raise DataError(
+            f"{source} has no folds to pool",
+            remedy="Leave out --fold all, or give a dataset with folders Fold1, Fold2, …",
+        )
+    return numbers
+
+
+def locate(published: PublishedDataset, data_dir: DataDir | None, fold: int = 1) -> Path | None:
+    """Return the folder with this dataset's files, or None if it is not in the data folder."""
+    for folder in _folders_of(published, data_dir):
+        inner = folds_in(folder).get(fold)
+        if inner is not None and holds_splits(inner):
+            return inner
+        if inner is None and fold == 1 and holds_splits(folder):
+            return folder
+    return None
+
+
+def differences_at(place: Place, sizes: Mapping[str, Size], n_features: int) -> list[str]:
+    """Return what differs from the catalog: sizes per file for fold 1, in total for others.
+
+    `sizes` are those of the files, by split.
+    """
+    if place.named is None:
+        return []
+    expected = place.named.feature_set.n_features
+    if n_features != expected:
+        return [f"{place.named.name}: {n_features} features, expected {expected}"]
+    if fold_of(place.folder.absolute()) == 1:
+        return differences(place.named, sizes)
+    if len(sizes) < len(SPLITS):
+        return []
+    return differences(place.named, {"all": Size.total(sizes.values())})
+
+
+def sought(published: PublishedDataset, data_dir: DataDir | None, fold: int = 1) -> str:
+    """Return in words where ebrank looked for a dataset."""
+    if data_dir is None:
+        return "no data folder is set"
+    if not data_dir.path.is_dir():
+        return f"the data folder {data_dir.path} (from {data_dir.origin}) does not exist"
+    place = data_dir.path / published.name / f"Fold{fold}"
+    return (
+        f"train.txt, vali.txt and test.txt are not in {place} (data folder from {data_dir.origin})"
+    )
+
+
+def how_to_place(published: PublishedDataset) -> str:
+    """Return how to tell ebrank where a downloaded dataset is."""
+    return (
+        f"unpack it to DATA/{published.name}/Fold1 and set DATA with --data-dir (data_dir= in "
+        f'Python), with the environment variable EBRANK_DATA, or with data_dir = "DATA" in '
+        f"{config_path()}"
+    )
+
+
+def _incomplete(published: PublishedDataset, data_dir: DataDir | None, fold: int) -> Path:
+    """Return the folder of a fold that lacks files, so that the reader can say which.
+
+    Raises:
+        DataError: if there is no such folder; says which folds there are, or how to get them.
+    """
+    for folder in _folders_of(published, data_dir):
+        inner = _fold_in(folder, fold)
+        if inner is not None:
+            return inner
+        if holds_splits(folder):
+            raise DataError(
+                f"no fold {fold} here: the files are not in folds",
+                path=folder,
+                remedy="Leave out --fold (fold= in Python), or add the folders Fold1, Fold2, …",
+            )
+    raise DataError(
+        f"{published.name} was not found: {sought(published, data_dir, fold)}",
+        remedy=f"Download it from Microsoft Research ({published.page}); {how_to_place(published)}",
+    )
+
+
+def _fold_in(folder: Path, fold: int) -> Path | None:
+    """Return the folder of this fold; None if there are no folds at all.
+
+    Raises:
+        DataError: if there are only others.
+    """
+    folds = folds_in(folder)
+    if folds and fold not in folds:
+        raise DataError(
+            f"no fold {fold} here, only {', '.join(path.name for path in folds.values())}",
+            path=folder,
+            remedy="Choose one with --fold (fold= in Python).",
+        )
+    return folds.get(fold)
+
+
+def _nearest(path: Path) -> str:
+    names = [*(published.name for published in PUBLISHED), *PRESETS]
+    close = difflib.get_close_matches(path.name, names, n=1)
+    guess = f"Did you mean {close[0]}? " if close else ""
+    return f"{guess}Known names: {', '.join(names)}; or give the path of a fold folder."
+
+
+def _folders_of(published: PublishedDataset, data_dir: DataDir | None) -> list[Path]:
+    """Return the folders in the data folder with a dataset's name, the exact one first."""
+    if data_dir is None or not data_dir.path.is_dir():
+        return []
+    names = [published.name.casefold(), *published.aliases]
+    folders = [
+        path for path in data_dir.path.iterdir() if path.name.casefold() in names and path.is_dir()
+    ]
+    return sorted(
+        folders,
+        key=lambda path: (path.name != published.name, names.index(path.name.casefold()), path),
+    )

@@ -3,7 +3,7 @@
 1. behavior features are removed: behavior must come only from the simulated users;
 2. queries with at most five candidates are removed, and so are test queries without a relevant
    item, whose NDCG says nothing;
-3. each feature is scaled to [0, 1] within each query (`ebrank.scaling`);
+3. each feature is scaled to [0, 1] within each query (`ebrank.kernels.min_max`);
 4. features that are then constant over the training partition are removed.
 
 The production ranker's score (`baseline`) stays as it was, for the rows that are kept.
@@ -39,7 +39,10 @@ def prepare(
             default the dataset's `behavior_features`.
         threads: cores to use; it does not affect the result.
     """
-    from ebrank.scaling import query_min_max, varying_features  # compiled: imported when needed
+    from ebrank.kernels.min_max import (  # compiled: imported when needed
+        query_min_max,
+        varying_features,
+    )
 
     check_whole("threads", threads, at_least=1, optional=True)
     numbers = (

@@ -1,19 +1,253 @@
-"""The synthetic datasets by name: which datasets they imitate, and how hard they are.
+"""The synthetic datasets by name: what they imitate, how hard they are, what they are made of.
 
+A document has hidden *factors*: how well it, and each of its five text streams, matches the query's
+topic; how long each stream is; how well linked, how good, how deep in its site it is. Each feature
+is a noisy view of a few factors. As in LETOR, term frequencies, TF·IDF, BM25 and language models of
+the same stream nearly repeat each other, and some features are useless.
+
+>>> LETOR_FEATURES[24].name, len(LETOR_FEATURES)
+('BM25, whole document', 46)
+>>> MSLR_FEATURES[109].name, len(MSLR_FEATURES)
+('BM25, whole document', 133)
 >>> PRESETS["mq2007-like"].help
 '1,643 queries of 41 documents with 46 features, labels 0 to 2'
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from ebrank.data.synthetic_features import LETOR_FEATURES, MSLR_FEATURES, Feature
+from ebrank.data.published import Size
+
+STREAMS = ("body", "anchor", "title", "URL", "whole document")
+
+FACTORS = (
+    "topic",
+    *(f"match {stream}" for stream in STREAMS),
+    *(f"length {stream}" for stream in STREAMS),
+    "links",
+    "quality",
+    "depth",
+    "rarity",
+)
+"""Hidden traits of a document; "rarity" is that of the query's terms, so all documents share it."""
+
+RELEVANCE = MappingProxyType(
+    {
+        "topic": 0.65,
+        "match title": 0.40,
+        "match whole document": 0.25,
+        "match anchor": 0.20,
+        "match body": 0.15,
+        "links": 0.35,
+        "quality": 0.30,
+    }
+)
+"""Weights of the factors in the part of relevance that a linear model can learn."""
+
+INTERACTION = ("length body", "depth")
+"""Relevance grows with the first factor where the second is positive, and falls elsewhere: trees
+and networks can learn this, a linear model cannot."""
+
+MORE_INTERACTIONS = (INTERACTION, ("length whole document", "links"), ("length title", "depth"))
+"""These share additional interactions, if a set has any. The first factors affect relevance in no
+other way."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preset:
+class SyntheticFeature:
+    """How one feature is made of the factors.
+
+    The weighted factors and noise add up to a latent x of unit variance within a query. Then
+
+        value = offset + min(scale · (e^(tail·y) − 1)/tail, ceiling),   y = max(x − cut, 0),
+
+    rounded down to multiples of `step`; tail = 0 stands for its limit, scale · y. A high cut gives
+    many zeros, a high tail a few huge values, step 1 counts.
+    """
+
+    name: str
+    factors: tuple[tuple[str, float], ...]
+    noise: float
+    cut: float = -4.0
+    tail: float = 0.0
+    scale: float = 1.0
+    step: float = 0.0
+    ceiling: float = float("inf")
+    offset: float = 0.0
+
+
+TOPICALITY = (0.75, 0.60, 0.65, 0.20, 0.80)
+"""How much the match of each stream comes from the topic rather than from the stream alone."""
+
+STREAM_CUT = (-2.0, 0.8, -1.0, 0.6, -2.2)
+"""Documents with a lower latent value have a zero: few have anchor texts, most have a body."""
+
+STREAM_SCALE = (400.0, 12.0, 6.0, 4.0, 450.0)
+"""Typical length of each stream, in words."""
+
+
+def _per_stream(
+    name: str,
+    *,
+    match: float = 0.0,
+    length: float = 0.0,
+    rarity: float = 0.0,
+    noise: float = 0.2,
+    cuts: tuple[float, ...] = STREAM_CUT,
+    scales: tuple[float, ...] = (1.0,) * len(STREAMS),
+    sparsity: float = 0.0,
+    **shape: float,
+) -> tuple[SyntheticFeature, ...]:
+    """Return a feature computed for each stream.
+
+    `match`, `length` and `rarity` weigh the stream's factors; `sparsity` is added to its cut; the
+    rest is as in `SyntheticFeature`.
+    """
+    return tuple(
+        SyntheticFeature(
+            name=f"{name}, {stream}",
+            factors=(
+                ("topic", match * topicality),
+                (f"match {stream}", match * (1.0 - topicality**2) ** 0.5),
+                (f"length {stream}", length),
+                ("rarity", rarity),
+            ),
+            noise=noise,
+            cut=cut + sparsity,
+            **{"scale": scale, **shape},
+        )
+        for stream, topicality, cut, scale in zip(STREAMS, TOPICALITY, cuts, scales, strict=True)
+    )
+
+
+COVERED = _per_stream("covered query terms", match=0.8, noise=0.3, scale=1.2, step=1.0)
+COVERAGE = _per_stream(
+    "covered query term ratio", match=0.8, noise=0.3, scale=0.3, step=0.05, ceiling=1.0
+)
+LENGTH = _per_stream(
+    "stream length", length=1.0, noise=0.1, tail=0.9, scales=STREAM_SCALE, step=1.0
+)
+IDF = _per_stream("IDF", rarity=1.0, noise=0.0, scale=3.0, cuts=(-4.0,) * len(STREAMS))
+TF = _per_stream("term frequency", match=0.7, length=0.4, noise=0.15, tail=0.8, scale=3.0, step=1.0)
+TFIDF = _per_stream("TF·IDF", match=0.7, length=0.4, rarity=0.5, noise=0.15, tail=0.8, scale=12.0)
+BM25 = _per_stream("BM25", match=0.95, noise=0.12, tail=0.2, scale=6.0)
+LANGUAGE_MODELS = (
+    *_per_stream(
+        "language model, absolute discount",
+        match=0.8,
+        length=-0.3,
+        noise=0.12,
+        scale=4.0,
+        offset=-30.0,
+    ),
+    *_per_stream(
+        "language model, Dirichlet", match=0.8, length=-0.4, noise=0.12, scale=3.5, offset=-28.0
+    ),
+    *_per_stream(
+        "language model, Jelinek–Mercer", match=0.8, length=-0.2, noise=0.2, scale=5.0, offset=-32.0
+    ),
+)
+BOOLEAN = _per_stream(
+    "Boolean match", match=0.7, noise=0.4, scale=1e6, ceiling=1.0, step=1.0, sparsity=1.5
+)
+VECTOR_SPACE = _per_stream("vector space", match=0.8, length=0.2, noise=0.15, tail=0.5, scale=0.3)
+
+
+def _aggregates(
+    statistic: str, length: float, rarity: float, scale: float, step: float
+) -> Iterator[SyntheticFeature]:
+    """Yield sum, minimum, maximum, mean, variance of a term statistic over the query's terms."""
+    for name, noise, tail, share, sparsity in (
+        ("sum", 0.1, 0.8, 1.0, 0.0),
+        ("minimum", 0.5, 0.7, 0.3, 0.8),
+        ("maximum", 0.2, 0.9, 0.8, 0.0),
+        ("mean", 0.1, 0.8, 0.5, 0.0),
+        ("variance", 0.4, 1.6, 0.8, 0.4),
+    ):
+        yield from _per_stream(
+            f"{name} of {statistic}",
+            match=0.7,
+            length=length,
+            rarity=rarity,
+            noise=noise,
+            tail=tail,
+            scale=scale * share,
+            step=step if name in ("sum", "minimum", "maximum") else 0.0,
+            sparsity=sparsity,
+        )
+
+
+SLASHES = SyntheticFeature(
+    name="slashes in URL", factors=(("depth", 0.9),), noise=0.4, cut=-2.5, step=1.0
+)
+URL_LENGTH = SyntheticFeature(
+    name="length of URL",
+    factors=(("depth", 0.7),),
+    noise=0.7,
+    cut=-3.0,
+    tail=0.3,
+    scale=12.0,
+    step=1.0,
+)
+IN_LINKS = SyntheticFeature(
+    name="in-links", factors=(("links", 0.8),), noise=0.6, cut=-0.2, tail=1.6, scale=3.0, step=1.0
+)
+OUT_LINKS = SyntheticFeature(
+    name="out-links", factors=(), noise=1.0, cut=0.0, tail=1.4, scale=4.0, step=1.0
+)
+NO_OUT_LINKS = SyntheticFeature(name="out-links", factors=(), noise=0.0, cut=0.0)
+PAGE_RANK = SyntheticFeature(
+    name="PageRank", factors=(("links", 0.8),), noise=0.6, tail=0.7, scale=300.0, step=1.0
+)
+SITE_RANK = SyntheticFeature(
+    name="SiteRank", factors=(("links", 0.5),), noise=0.8, tail=0.4, scale=9000.0, step=1.0
+)
+CHILD_PAGES = SyntheticFeature(
+    name="child pages",
+    factors=(("depth", -0.3),),
+    noise=0.9,
+    cut=1.0,
+    tail=1.8,
+    scale=2.0,
+    step=1.0,
+)
+QUALITY = SyntheticFeature(
+    name="quality score",
+    factors=(("quality", 0.9),),
+    noise=0.4,
+    scale=30.0,
+    step=1.0,
+    ceiling=255.0,
+)
+QUALITY_TOO = SyntheticFeature(
+    name="quality score 2", factors=(("quality", 0.6),), noise=0.8, tail=0.4, scale=12.0, step=1.0
+)
+
+LETOR_FEATURES = (
+    *(*TF, *IDF, *TFIDF, *LENGTH, *BM25, *LANGUAGE_MODELS),
+    *(PAGE_RANK, IN_LINKS, NO_OUT_LINKS, SLASHES, URL_LENGTH, CHILD_PAGES),
+)
+"""The 46 features of LETOR 4.0 (MQ2007), in its order; six are constant within a query."""
+
+MSLR_FEATURES = (
+    *(*COVERED, *COVERAGE, *LENGTH, *IDF),
+    *_aggregates("term frequency", length=0.4, rarity=0.0, scale=4.0, step=1.0),
+    *_aggregates("term frequency per word", length=-0.3, rarity=0.0, scale=0.02, step=0.0),
+    *_aggregates("TF·IDF", length=0.4, rarity=0.5, scale=20.0, step=0.0),
+    *(*BOOLEAN, *VECTOR_SPACE, *BM25, *LANGUAGE_MODELS),
+    *(SLASHES, URL_LENGTH, IN_LINKS, OUT_LINKS, PAGE_RANK, SITE_RANK, QUALITY, QUALITY_TOO),
+)
+"""Features 1 to 133 of MSLR-WEB10K and 30K, in their order: all but the behavior features."""
+
+
+# --- presets -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticPreset:
     """A synthetic dataset that imitates a real one.
 
     Attributes:
@@ -43,7 +277,7 @@ class Preset:
     interaction: float
     baseline_clarity: float
     baseline_feature: int
-    features: tuple[Feature, ...]
+    features: tuple[SyntheticFeature, ...]
 
     @property
     def n_features(self) -> int:
@@ -54,6 +288,11 @@ class Preset:
     def max_label(self) -> int:
         """The largest label."""
         return len(self.label_shares) - 1
+
+    @property
+    def size(self) -> Size:
+        """Queries at scale 1, and the rows that are expected of them."""
+        return Size(self.queries, self.queries * self.mean_candidates)
 
 
 # Secant steps on two reserved seeds, with some 7,000 to 13,000 queries each, found `linear`
@@ -68,7 +307,7 @@ class Preset:
 # Small sets teach a linear model less, and measure it less well: on mq2007-like×0.05, with 49
 # training and 17 test queries, least squares reaches .55 on average, with a deviation of .05.
 
-MQ2007_LIKE = Preset(
+MQ2007_LIKE = SyntheticPreset(
     name="mq2007-like",
     help="1,643 queries of 41 documents with 46 features, labels 0 to 2",
     queries=1643,
@@ -91,9 +330,9 @@ def _mslr_like(
     upper_quartile: int,
     linear: float,
     baseline_clarity: float,
-) -> Preset:
+) -> SyntheticPreset:
     """Return a preset like one of the MSLR sets, which differ mainly in size."""
-    return Preset(
+    return SyntheticPreset(
         name=name,
         help=f"{queries:,} queries of {mean_candidates} documents with 133 features, labels 0 to 4",
         queries=queries,
@@ -115,5 +354,19 @@ def _mslr_like(
 MSLR10K_LIKE = _mslr_like("mslr10k-like", 9835, 122, 141, 0.139, 0.730)
 MSLR30K_LIKE = _mslr_like("mslr30k-like", 30995, 121, 136, 0.131, 0.790)
 
-PRESETS = MappingProxyType({p.name: p for p in (MQ2007_LIKE, MSLR10K_LIKE, MSLR30K_LIKE)})
+# Not fitted to anything: a few queries, each with as many candidates as a shop's search for a
+# common word, of which 20 or so are perfect.
+MANY_CANDIDATES = replace(
+    MQ2007_LIKE,
+    name="many-candidates",
+    help="50 queries of 5,000 documents with 46 features, labels 0 to 2",
+    queries=50,
+    mean_candidates=5000,
+    candidate_quantiles=((0.0, 2000), (0.5, 5000), (1.0, 8000)),
+    label_shares=(0.97, 0.026, 0.004),
+)
+
+PRESETS = MappingProxyType(
+    {p.name: p for p in (MQ2007_LIKE, MSLR10K_LIKE, MSLR30K_LIKE, MANY_CANDIDATES)}
+)
 """The synthetic datasets, by name."""

@@ -3,7 +3,7 @@
 A document's relevance is a weighted sum of hidden factors, an interaction of two factors that
 linear models cannot see, and a part that no feature shows. Together with the ease of its query, it
 determines the label. Features are noisy, skewed, often zero views of the factors
-(`synthetic_features`). How much of the relevance they show, and how clearly the BM25-like one does,
+(`presets`). How much of the relevance they show, and how clearly the BM25-like one does,
 was fitted (`presets`) so that a linear model and BM25 rank about as well as on the real sets.
 
 >>> dataset = generate("mq2007-like", scale=0.01)
@@ -23,25 +23,29 @@ from typing import NamedTuple
 import numpy as np
 
 from ebrank.data.dataset import SPLITS, Dataset
-from ebrank.data.presets import PRESETS, Preset
-from ebrank.data.synthetic_features import (
+from ebrank.data.presets import (
     FACTORS,
     INTERACTION,
     MORE_INTERACTIONS,
+    PRESETS,
     RELEVANCE,
-    Feature,
+    SyntheticFeature,
+    SyntheticPreset,
 )
 from ebrank.errors import ParameterError
+from ebrank.kernels.compiled import exact
+from ebrank.kernels.threads import map_blocks
 from ebrank.parameters import check_number, check_whole
-from ebrank.threads import map_blocks
 from ebrank.typing import Bools, Features, Floats, Ints, Labels
 
-__all__ = ["PRESETS", "Preset", "generate"]
+__all__ = ["PRESETS", "SyntheticPreset", "generate"]
 
 LARGEST_SCALE = 10.0
 FEWEST_QUERIES = 5
 SPLIT_SHARES = (0.6, 0.2)
 QUERIES_PER_BLOCK = 32
+LOG2_E = 1.4426950408889634
+LOG_2 = 0.6931471805599453
 QUERY_FACTOR_SPREAD = 0.8
 """Standard deviation of a query's shift of each factor: features have different levels in different
 queries, and may be zero throughout a query."""
@@ -87,7 +91,7 @@ def generate(
     )
 
 
-def _known(preset: str) -> Preset:
+def _known(preset: str) -> SyntheticPreset:
     if preset not in PRESETS:
         raise ParameterError(f"no preset {preset!r}; choose one of {', '.join(PRESETS)}")
     return PRESETS[preset]
@@ -121,7 +125,7 @@ def _splits(queries: int) -> Labels:
     return np.repeat(np.arange(3, dtype=np.int8), [train, vali, queries - train - vali])
 
 
-def _stream(preset: Preset, seed: int, *key: int) -> np.random.Generator:
+def _stream(preset: SyntheticPreset, seed: int, *key: int) -> np.random.Generator:
     """Return the random stream of one part of a dataset."""
     name = zlib.crc32(preset.name.encode())
     sequence = np.random.SeedSequence(seed, spawn_key=(name, *key))
@@ -139,7 +143,7 @@ class _Plan(NamedTuple):
     needs_relevant: Bools
 
 
-def _plan(preset: Preset, splits: Labels, seed: int) -> _Plan:
+def _plan(preset: SyntheticPreset, splits: Labels, seed: int) -> _Plan:
     rng = _stream(preset, seed, 0)
     sizes = np.bincount(splits)
     probability, candidates = np.array(preset.candidate_quantiles).T
@@ -166,11 +170,9 @@ def _stratified(rng: np.random.Generator, n: int) -> Floats:
 
 
 def _documents(
-    preset: Preset, plan: _Plan, interactions: float, seed: int, threads: int | None
+    preset: SyntheticPreset, plan: _Plan, interactions: float, seed: int, threads: int | None
 ) -> tuple[Features, Labels]:
     """Return the features and labels of all documents."""
-    from ebrank.data.synthetic_kernel import express, grade  # Numba takes a while to import
-
     rows = int(plan.pointers[-1])
     features = np.empty((rows, preset.n_features), np.float32)
     labels = np.empty(rows, np.int8)
@@ -204,7 +206,7 @@ def _factors(
 
 
 def _relevance(
-    preset: Preset, interactions: float, factors: Features, rng: np.random.Generator
+    preset: SyntheticPreset, interactions: float, factors: Features, rng: np.random.Generator
 ) -> Features:
     """Return the relevance of each document: of unit variance, and normal by construction.
 
@@ -231,14 +233,14 @@ def _product(factors: Features, pair: tuple[str, str]) -> Features:
     return product
 
 
-def _thresholds(preset: Preset) -> Features:
+def _thresholds(preset: SyntheticPreset) -> Features:
     """Return the levels of relevance + ease from which labels 1, 2, ... start."""
     normal = NormalDist(sigma=(1.0 + preset.query_spread**2) ** 0.5)
     below = np.cumsum(preset.label_shares)[:-1]
     return np.array([normal.inv_cdf(share) for share in below], np.float32)
 
 
-def _recipe(preset: Preset) -> tuple[Features, Features, Features]:
+def _recipe(preset: SyntheticPreset) -> tuple[Features, Features, Features]:
     """Return each feature's weights of the factors and of its own noise, and its shape."""
     weights = np.zeros((len(FACTORS), preset.n_features), np.float32)
     noise = np.zeros(preset.n_features, np.float32)
@@ -258,8 +260,95 @@ def _recipe(preset: Preset) -> tuple[Features, Features, Features]:
     return weights, noise, shapes
 
 
-def _loadings(feature: Feature) -> tuple[dict[str, float], float]:
+def _loadings(feature: SyntheticFeature) -> tuple[dict[str, float], float]:
     """Return the weights of the factors and of the noise, scaled to unit variance in a query."""
     own = [weight for name, weight in feature.factors if name != "rarity"]
     norm = (sum(weight**2 for weight in own) + feature.noise**2) ** 0.5 or 1.0
     return {name: weight / norm for name, weight in feature.factors}, feature.noise / norm
+
+
+# --- compiled ------------------------------------------------------------------------------------
+# Nothing here depends on the processor: arithmetic is done as written (`exact`), and the
+# exponential is our own, because platforms round theirs differently.
+
+
+@exact
+def grade(
+    pointers: Ints,
+    ease: Features,
+    needs_relevant: Bools,
+    relevance: Features,
+    thresholds: Features,
+    labels: Labels,
+) -> None:
+    """Set each label to the number of thresholds below the document's relevance + its query's ease.
+
+    If a query must have a relevant document and has none, its most relevant one gets label 1.
+    """
+    for q in range(len(ease)):
+        best = pointers[q]
+        relevant = False
+        for row in range(pointers[q], pointers[q + 1]):
+            label = 0
+            for threshold in thresholds:
+                label += relevance[row] + ease[q] > threshold
+            labels[row] = label
+            relevant |= label > 0
+            if relevance[row] > relevance[best]:
+                best = row
+        if needs_relevant[q] and not relevant:
+            labels[best] = 1
+
+
+@exact
+def express(
+    pointers: Ints,
+    factors: Features,
+    query_factors: Features,
+    weights: Features,
+    noise: Features,
+    shapes: Features,
+    features: Features,
+) -> None:
+    """Turn `features`, given as standard normal noise, into feature values, in place.
+
+    The latent value of feature f is noise[f]·features[row, f] + Σ_k weights[k, f]·(factors[row, k]
+    + query_factors[q, k]); `shapes` holds cut, tail, scale, step, ceiling, offset, in this order.
+    """
+    n_factors, n_features = weights.shape
+    latent = np.empty(n_features, np.float32)
+    for q in range(len(query_factors)):
+        for row in range(pointers[q], pointers[q + 1]):
+            values = features[row]
+            for f in range(n_features):
+                latent[f] = noise[f] * values[f]
+            for k in range(n_factors):
+                factor = factors[row, k] + query_factors[q, k]
+                for f in range(n_features):
+                    latent[f] += weights[k, f] * factor
+            for f in range(n_features):
+                values[f] = _shaped(latent[f], shapes[:, f])
+
+
+@exact
+def _shaped(latent: np.float32, shape: Features) -> np.float32:
+    """Return the value of a feature with this shape; see `presets.SyntheticFeature`."""
+    cut, tail, scale, step, ceiling, offset = shape
+    value = max(latent - cut, np.float32(0.0))
+    if tail > 0:
+        value = np.float32((_exp(tail * value) - 1.0) / tail)
+    value = min(scale * value, ceiling)
+    if step > 0:
+        value = np.floor(value / step) * step
+    return np.float32(offset + value)
+
+
+@exact
+def _exp(x: float) -> float:
+    """Return e^x to eight digits, for 0 ≤ x < 700: 2^k times a polynomial in the rest."""
+    k = np.floor(x * LOG2_E + 0.5)
+    r = x - k * LOG_2
+    p = 1 / 5040
+    for inverse in (1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1.0, 1.0):
+        p = p * r + inverse
+    return p * np.int64((np.int64(k) + 1023) << 52).view(np.float64)

@@ -48,20 +48,21 @@ def from_table(
         table: from pandas, Polars or Arrow, or a dictionary of columns.
         query: column with the query of each row.
         label: column of the relevance labels, whole numbers from 0.
-        features: columns of the features; by default all others.
+        features: columns of the features; by default all others, the baseline included.
         baseline: column with the production ranker's score, which ranks the initial log; by default
-            its order is random.
+            its order is random. As in files, it is a feature too, unless `features` leaves it out.
         split: column that says `train`, `vali` or `test`, the same for all rows of a query; by
             default a hash of the query's name decides, 60 : 20 : 20.
         name: what to call the dataset.
         max_label: the largest label of the scale; by default the largest there is.
     """
     columns = {str(column): column for column in _column_names(table)}
-    special = [column for column in (query, label, baseline, split) if column is not None]
+    special = [column for column in (query, label, split) if column is not None]
     chosen = [column for column in columns if column not in special]
     if features is not None:
         chosen = list(features)
-    absent = [column for column in (*special, *chosen) if column not in columns]
+    named = (*special, *([] if baseline is None else [baseline]), *chosen)
+    absent = [column for column in named if column not in columns]
     if absent:
         raise DataError(
             f"the table has no column {absent[0]!r}", remedy=f"Its columns: {', '.join(columns)}."

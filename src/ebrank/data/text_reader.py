@@ -6,12 +6,14 @@ pass. Gzip is recognized by its first bytes, not by the file's name.
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Any, Self
 
 import xxhash
 
@@ -25,27 +27,50 @@ GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
+class _HashedFile(io.RawIOBase):
+    """A file that counts and hashes the bytes that are read from it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("rb", buffering=0)
+        self.status = os.fstat(self._file.fileno())
+        self.consumed = 0
+        self.hash = xxhash.xxh3_128()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 (a buffer)
+        try:
+            count = self._file.readinto(buffer)
+        except OSError as error:
+            raise unreadable(self._path, error) from None
+        self.hash.update(memoryview(buffer)[:count])
+        self.consumed += count
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 class TextReader:
     """An open file of text.
 
     Attributes:
         path: where it is.
         size, mtime_ns: as they were when it was opened.
-        consumed: bytes read from the disk so far.
         problem: why `chunks` ended before the text did, or "".
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.consumed = 0
         self.problem = ""
-        self._hash = xxhash.xxh3_128()
         try:
-            self._file: BinaryIO = path.open("rb", buffering=0)
-            status = os.fstat(self._file.fileno())
+            self._raw = _HashedFile(path)
         except OSError as error:
             raise unreadable(path, error) from None
-        self.size, self.mtime_ns = status.st_size, status.st_mtime_ns
+        self.size, self.mtime_ns = self._raw.status.st_size, self._raw.status.st_mtime_ns
 
     def __enter__(self) -> Self:
         return self
@@ -56,12 +81,17 @@ class TextReader:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        self._file.close()
+        self._raw.close()
+
+    @property
+    def consumed(self) -> int:
+        """Bytes read from the disk so far."""
+        return self._raw.consumed
 
     @property
     def content_hash(self) -> str:
         """Hash of the bytes on disk, complete once `chunks` is exhausted."""
-        return self._hash.hexdigest()
+        return self._raw.hash.hexdigest()
 
     def chunks(self, size: int = CHUNK, max_line: int = MAX_LINE) -> Iterator[bytes]:
         """Yield runs of whole lines of about `size` bytes; only the last may lack its end.
@@ -83,65 +113,28 @@ class TextReader:
             yield rest
 
     def _texts(self, size: int) -> Iterator[bytes]:
-        """Yield the text without its byte-order mark, in pieces of at most `size` bytes."""
-        first = self._read(max(size, len(GZIP_MAGIC)))
-        if first.startswith(GZIP_MAGIC):
-            texts = self._unzipped(first, size)
-        else:
-            texts = self._blocks(first, size)
-        start = b""
-        for text in texts:
-            start += text
-            if len(start) >= len(UTF8_BOM):
-                break
-        yield start.removeprefix(UTF8_BOM)
-        yield from texts
-
-    def _blocks(self, block: bytes, size: int) -> Iterator[bytes]:
-        while block:
-            yield block
-            block = self._read(size)
-
-    def _unzipped(self, block: bytes, size: int) -> Iterator[bytes]:
-        """Yield the content of the gzip members in turn; `problem` says if one is damaged."""
-        member = zlib.decompressobj(wbits=31)
-        while True:
-            try:
-                text = member.decompress(block, size)
-            except zlib.error as error:
-                self.problem = f"gzip data is damaged ({error})"
-                return
-            if text:
-                yield text
-            if member.eof:
-                block = self._next_member(member.unused_data)
-                if not block:
-                    return
-                member = zlib.decompressobj(wbits=31)
-            else:
-                block = member.unconsumed_tail or self._read(BLOCK)
-                if not block:
-                    self.problem = "gzip data is truncated"
-                    return
-
-    def _next_member(self, block: bytes) -> bytes:
-        """Return the bytes from the next gzip member on; zeros may pad the end of one."""
-        block = block.lstrip(b"\0")
-        while not block and (read := self._read(BLOCK)):
-            block = read.lstrip(b"\0")
-        return block
-
-    def _read(self, size: int) -> bytes:
+        """Yield the text without its byte-order mark, in pieces of about `size` bytes."""
+        packed = io.BufferedReader(self._raw, BLOCK)
+        zipped = packed.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
+        opened = gzip.GzipFile(fileobj=packed) if zipped else packed
+        pieces: list[bytes] = []
+        wanted = size
         try:
-            block = self._file.read(size)
-        except OSError as error:
-            raise unreadable(self.path, error) from None
-        self._hash.update(block)
-        self.consumed += len(block)
-        return block
+            pieces.append(opened.read(len(UTF8_BOM)).removeprefix(UTF8_BOM))
+            while piece := opened.read1(wanted):  # `read` would lose what comes before damage
+                pieces.append(piece)
+                wanted -= len(piece)
+                if wanted == 0:
+                    yield b"".join(pieces)
+                    pieces, wanted = [], size
+        except EOFError:
+            self.problem = "gzip data is truncated"
+        except (gzip.BadGzipFile, zlib.error) as error:
+            self.problem = f"gzip data is damaged ({error})"
+        yield b"".join(pieces)
 
 
-def content_hash(path: Path, block: int = 4 * BLOCK) -> str:
+def content_hash(path: Path) -> str:
     """Return the hash that a `TextReader` of this file would end with.
 
     Raises:
@@ -149,7 +142,7 @@ def content_hash(path: Path, block: int = 4 * BLOCK) -> str:
     """
     digest = xxhash.xxh3_128()
     with path.open("rb", buffering=0) as file:
-        while piece := file.read(block):
+        while piece := file.read(4 * BLOCK):
             digest.update(piece)
     return digest.hexdigest()
 

@@ -22,10 +22,10 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ebrank import streams
-from ebrank.compiled import kernel
 from ebrank.errors import ParameterError
-from ebrank.threads import map_blocks
+from ebrank.kernels import streams
+from ebrank.kernels.compiled import kernel
+from ebrank.kernels.threads import map_blocks
 from ebrank.typing import Floats, Ints
 
 Metric = Literal["cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg"]

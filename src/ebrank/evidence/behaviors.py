@@ -149,14 +149,14 @@ class Behaviors:
         if name in self.negative:
             return NEGATIVE
         if name not in self.names:
-            known = ", ".join([*self.names, *self.negative])
-            raise ParameterError(f"no behavior is called {name!r}; known: {known}")
+            names = ", ".join([*self.names, *self.negative])
+            raise ParameterError(f"no behavior is called {name!r}; known: {names}")
         return 1 + self.names.index(name)
 
     def combined(self, outcomes: Iterable[int]) -> int:
         """Return the outcome of an impression after all these, in any order."""
-        found = set(outcomes)
-        return NEGATIVE if NEGATIVE in found else max(found, default=SHOWN)
+        distinct = set(outcomes)
+        return NEGATIVE if NEGATIVE in distinct else max(distinct, default=SHOWN)
 
 
 CLICKS = Behaviors((Behavior("click"),))

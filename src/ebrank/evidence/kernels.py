@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ebrank.compiled import kernel
 from ebrank.evidence.sums import (
     clicks_sum,
     exposure_sum,
@@ -10,7 +9,8 @@ from ebrank.evidence.sums import (
     shown_sum,
     weighted_clicks_sum,
 )
-from ebrank.pointers import pointer_to
+from ebrank.kernels.compiled import kernel
+from ebrank.kernels.pointers import pointer_to
 from ebrank.typing import Floats, Ints, SmallInts
 
 

@@ -25,7 +25,7 @@ from ebrank.evidence.behaviors import CLICKS, NEGATIVE, SHOWN, Behaviors
 from ebrank.evidence.examination import Examination
 from ebrank.evidence.slots import SLOTS, slot_name, slot_of
 from ebrank.evidence.valuation import Valuation
-from ebrank.threads import map_blocks
+from ebrank.kernels.threads import map_blocks
 from ebrank.typing import Floats, Ints, SmallInts
 
 COUNT = np.int32
@@ -235,8 +235,8 @@ def _session(
         raise ParameterError("a ranking must hold item numbers")
     lowest = NEGATIVE if behaviors.negative else SHOWN
     if not np.all(np.isin(results, range(lowest, behaviors.outcomes))):
-        known = ", ".join(f"{i} ({name})" for i, name in enumerate(behaviors.names, start=1))
-        raise ParameterError(f"an outcome must be 0 (nothing) or {known}")
+        names = ", ".join(f"{i} ({name})" for i, name in enumerate(behaviors.names, start=1))
+        raise ParameterError(f"an outcome must be 0 (nothing) or {names}")
     if np.any(items < 0) or np.any(items >= n_items):
         raise ParameterError(f"item numbers must be from 0 to {n_items - 1}")
     if len(np.unique(items)) != len(items):

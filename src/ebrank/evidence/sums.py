@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ebrank.evidence.valuation import UNIT
+from ebrank.kernels.sharing import share
 
 Numbers: TypeAlias = Sequence[Any]
 
@@ -60,3 +61,6 @@ def row_sum(counts: Numbers, first: int, table: Numbers, worth: int, slots: int)
 def number(units: int) -> float:
     """Return units of 2⁻³⁰ as a plain number."""
     return units * UNIT
+
+
+share(__name__)

@@ -17,16 +17,16 @@ from ebrank.experiments.document import KIND, DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.entrants import CONTENDERS, ENTRANTS, TUNING, Entrant, entrant_of
 from ebrank.experiments.framework.experiment import Results, Run, Setup
+from ebrank.experiments.framework.folds import AnyRanker
 from ebrank.experiments.framework.measures import COLD, CUM, RUN, WARM
 from ebrank.experiments.framework.outcome import Figure, Outcome, Row, Table
-from ebrank.experiments.framework.ranker_by_fold import AnyRanker
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
 from ebrank.experiments.ledger import build
 from ebrank.experiments.ledger.references import reference_for, stands_in_for
-from ebrank.provenance import fingerprint, versions
+from ebrank.kernels.provenance import versions
 from ebrank.rankers import registry
 from ebrank.simulation.result import Result
-from ebrank.simulation.summary import about_config
+from ebrank.simulation.summary import LABELS, about_config
 
 T = TypeVar("T", Table, Figure)
 
@@ -64,7 +64,7 @@ def dataset_part(
     own = [table for table in whole.tables if table.name not in SHARED]
     record = DatasetRecord(
         name=setup.name,
-        fingerprint=finished.fingerprint or fingerprint(data),
+        fingerprint=finished.fingerprint,
         stands_in_for=stands_in_for(data.origin),
         queries=max(part.queries for part in parts),
         rows=max(part.rows for part in parts),
@@ -184,6 +184,9 @@ def _run_record(key: str, label: str, run: Run, result: Result) -> RunRecord:
         warm=tuple(WARM.values(result).tolist()),
         cum=tuple(CUM.values(result).tolist()),
         run=tuple(RUN.values(result).tolist()),
+        labels=run.config.labels,
+        by_labels={metric: tuple(getattr(result, metric).tolist()) for metric in LABELS},
+        by_fold={metric: tuple(means.tolist()) for metric, means in result.by_fold.items()},
     )
 
 
@@ -199,7 +202,7 @@ def _times(plan: ReproductionPlan, finished: FinishedDataset) -> dict[str, Any]:
     setup, results = finished.setup, finished.results
     experiments = []
     for experiment in plan.experiments:
-        runs = dict.fromkeys(experiment.runs(setup))
+        runs = dict.fromkeys(experiment.runs(setup).values())
         experiments.append(
             {
                 "name": experiment.name,

@@ -27,14 +27,15 @@ from ebrank.experiments.framework.entrants import (
 from ebrank.experiments.framework.measures import (
     AT_UPDATES,
     BANDS,
+    COLUMNS,
     MEASURES,
     Measure,
     averaged,
-    cell,
-    over_time,
-    panels,
+    cells,
+    figure_over_time,
+    mean_of,
 )
-from ebrank.experiments.framework.outcome import Column, Figure, Row, Series, Table
+from ebrank.experiments.framework.outcome import Column, Figure, Row, Table
 from ebrank.experiments.framework.significance import LEVEL
 from ebrank.simulation.result import Result
 from ebrank.simulation.summary import summary
@@ -114,38 +115,29 @@ def table(comparison: Comparison) -> Table:
     """Return means, deviations and letters; the highest mean of each column is the best."""
     results = comparison.results
     columns = []
-    for measure, own_letters in zip(MEASURES, comparison.letters, strict=True):
-        cells = [cell(measure.values(result), measure.digits) for result in results]
+    measured = zip(*map(cells, results), strict=True)
+    for measure, own, own_letters in zip(MEASURES, measured, comparison.letters, strict=True):
         highest = max(measure.mean(result) for result in results)
         columns.append(
             [
-                replace(own, best=own.value == highest, marks=f" {marks}")
-                for own, marks in zip(cells, own_letters, strict=True)
+                replace(each, best=each.value == highest, marks=f" {marks}")
+                for each, marks in zip(own, own_letters, strict=True)
             ]
         )
     rows = zip((result.ranker for result in results), *columns, strict=True)
-    titles = ("ranker", *(measure.title for measure in MEASURES))
     title = f"Comparison on {results[0].dataset}"
-    caption = f"{averaged(len(results[0].trials), spread=' ± standard deviation')}. {CAPTION}"
-    return Table(
-        "compare", title, caption, tuple(map(Column, titles)), tuple(Row(cells) for cells in rows)
-    )
+    caption = f"{mean_of(results).capitalize()}. {CAPTION}"
+    return Table("compare", title, caption, (Column("ranker"), *COLUMNS), tuple(map(Row, rows)))
 
 
 def figure(comparison: Comparison) -> Figure:
     """Return the measures over time, a line for each ranker."""
     results = comparison.results
-    entrants = _as_entrants([result.ranker for result in results])
-
-    def lines(measure: Measure) -> tuple[Series, ...]:
-        pairs = zip(entrants, results, strict=True)
-        return tuple(over_time(entrant, result, measure) for entrant, result in pairs)
-
-    return Figure(
+    return figure_over_time(
         "compare",
         f"Comparison on {results[0].dataset}",
         f"{averaged(len(results[0].trials), AT_UPDATES, BANDS)}.",
-        panels("sessions", lines, MEASURES),
+        dict(zip(_as_entrants([result.ranker for result in results]), results, strict=True)),
     )
 
 
@@ -170,8 +162,8 @@ def _style(ranker: str) -> str:
     name = ranker.partition(":")[0]
     if name == EBRANK and "estimator=exposure" in ranker:
         return entrant_of(EXPOSURE).style
-    known = (*ENTRANTS, *CONTENDERS)
-    styles = {entrant.key.partition(":")[0]: entrant.style for entrant in reversed(known)}
+    everyone = (*ENTRANTS, *CONTENDERS)
+    styles = {entrant.key.partition(":")[0]: entrant.style for entrant in reversed(everyone)}
     return styles.get(name, ranker)
 
 

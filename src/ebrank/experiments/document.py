@@ -7,10 +7,11 @@ differ, are in `times.json`.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
 from ebrank.experiments.framework.experiment import TuningRecord
 from ebrank.experiments.framework.outcome import (
@@ -21,7 +22,6 @@ from ebrank.experiments.framework.outcome import (
     to_plain,
 )
 from ebrank.experiments.ledger.entries import LedgerSection
-from ebrank.files import write_whole
 
 KIND = "ebrank reproduce"
 FORMAT = 3
@@ -42,6 +42,9 @@ class RunRecord:
         click_rate: factor of their click probabilities.
         sessions: of each trial.
         cold, warm, cum, run: NDCG at the last checkpoint, one value per trial.
+        labels: `graded` or `binary`.
+        by_labels: Cold-, Warm- and Run-NDCG with standard gains, one value per trial each.
+        by_fold: the mean of each measure in each fold, if folds are pooled.
     """
 
     key: str
@@ -56,6 +59,9 @@ class RunRecord:
     warm: tuple[float, ...]
     cum: tuple[float, ...]
     run: tuple[float, ...]
+    labels: str = "graded"
+    by_labels: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    by_fold: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

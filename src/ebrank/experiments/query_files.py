@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ebrank.data.dataset import Dataset
+from ebrank.environment.extras import import_extra
+from ebrank.environment.files import write_whole
 from ebrank.errors import ParameterError
 from ebrank.experiments.framework.measures import COLD, CUM, RUN, WARM
-from ebrank.extras import import_extra
-from ebrank.files import write_whole
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.typing import Ints
 

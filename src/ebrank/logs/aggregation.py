@@ -26,21 +26,22 @@ import os
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from ebrank.environment.files import make_private_folder
+from ebrank.environment.paths import expanded
 from ebrank.errors import DataError, ParameterError
 from ebrank.evidence.behaviors import CLICKS, SHOWN, Behaviors
-from ebrank.files import make_private_folder
 from ebrank.logs import engines, evidence_file, locate, sql
-from ebrank.logs.engines import Engine, EngineError, EngineName
+from ebrank.logs.engines import EngineError, EngineName, SqlEngine
 from ebrank.logs.fields import FieldMap
-from ebrank.logs.files import Source, find, sources
+from ebrank.logs.files import LogSource, find, sources
 from ebrank.parameters import check_whole
-from ebrank.paths import expanded
 
 Paths: TypeAlias = Iterable[str | os.PathLike[str]]
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -128,18 +129,16 @@ def aggregate(
         raise ParameterError(f"{target}: already exists. Name a new file.")
     listed = find(lists)
     counting = sql.Counting(behaviors, impression, impressions, bool(listed), first_rank)
-    inputs = _Inputs(
-        sources(find(log), fields.events, _needed(fields, counting)),
-        sources(listed, fields.lists, _needed_of_lists(fields, counting)),
-        counting,
-    )
+    events = sources(find(log), fields.events, _needed(fields, counting))
+    served = sources(listed, fields.lists, _needed_of_lists(fields, counting))
     with (
         _folder(target, spill) as scratch,
-        _engine(engine, memory, threads, scratch, master) as running,
+        engines.start(
+            engine, memory=memory, threads=threads, spill=scratch, master=master
+        ) as running,
     ):
-        job = _Job(running, inputs, progress or _silent)
-        types = job.check(skip_bad=skip_bad)
-        return job.report(types, target, began)
+        job = _Job(running, events, served, counting, scratch, progress or _silent)
+        return job.report(job.check(skip_bad=skip_bad), target, began)
 
 
 def _needed(fields: FieldMap, counting: sql.Counting) -> set[str]:
@@ -155,65 +154,64 @@ def _needed_of_lists(fields: FieldMap, counting: sql.Counting) -> set[str]:
     return {"ranking", "query"} | ({"items"} if counting.served else set()) | named
 
 
-@dataclass(frozen=True)
-class _Inputs:
-    """The files, and what counts."""
+class _Types(NamedTuple):
+    """How many events there are of a type, an outcome and a problem."""
 
-    events: Sequence[Source]
-    lists: Sequence[Source]
-    counting: sql.Counting
+    type: str | None
+    outcome: int | None
+    problem: str | None
+    events: int
 
 
 class _Job:
     """An aggregation under way."""
 
-    def __init__(self, engine: Engine, inputs: _Inputs, progress: Progress) -> None:
-        self._engine = engine
-        self._inputs = inputs
-        self._progress = progress
-        for number, source in enumerate(inputs.events):
-            engine.offer(f"events_{number}", source)
-        for number, source in enumerate(inputs.lists):
-            engine.offer(f"lists_{number}", source)
-        engine.view("events", sql.events(inputs.events, inputs.counting))
-        if inputs.lists:
-            engine.view("lists", sql.lists(inputs.lists))
+    def __init__(
+        self,
+        engine: SqlEngine,
+        events: Sequence[LogSource],
+        lists: Sequence[LogSource],
+        counting: sql.Counting,
+        scratch: Path,
+        progress: Progress,
+    ) -> None:
+        self._engine, self._scratch, self._progress = engine, scratch, progress
+        self._events, self._lists, self._counting = events, lists, counting
+        for view, files in (("events", events), ("lists", lists)):
+            for number, source in enumerate(files):
+                engine.offer(f"{view}_{number}", source)
+        engine.view("events", sql.events(events, counting))
+        if lists:
+            engine.view("lists", sql.lists(lists))
 
-    def check(self, *, skip_bad: bool) -> list[tuple[str | None, int | None, str | None, int]]:
+    def check(self, *, skip_bad: bool) -> list[_Types]:
         """Return how many events there are of each type, outcome and problem.
 
         Raises:
             DataError: at the first bad row, unless they are to be skipped.
         """
-        inputs = self._inputs
+        list_problems: Sequence[object] = ()
         with self._readable():
-            types = self._engine.rows(sql.TYPES, self._step("checking"))
-            of_lists = (
-                self._engine.rows(sql.LIST_PROBLEMS, self._step("checking lists"))
-                if inputs.lists
-                else []
-            )
-        if not skip_bad and any(problem is not None for _, _, problem, _ in types):
-            raise self._bad_row("events", inputs.events)
-        if not skip_bad and of_lists:
-            raise self._bad_row("lists", inputs.lists)
-        if not any(outcome is not None for _, outcome, _, _ in types):
+            rows = self._engine.rows(sql.TYPES, self._step("checking"))
+            if self._lists:
+                list_problems = self._engine.rows(sql.LIST_PROBLEMS, self._step("checking lists"))
+        types = [_Types(*row) for row in rows]
+        if not skip_bad and any(row.problem is not None for row in types):
+            raise self._bad_row("events", self._events)
+        if not skip_bad and list_problems:
+            raise self._bad_row("lists", self._lists)
+        if all(row.outcome is None for row in types):
             raise self._nothing(types)
-        return [(kind, outcome, problem, count) for kind, outcome, problem, count in types]
+        return types
 
-    def report(
-        self,
-        types: Sequence[tuple[str | None, int | None, str | None, int]],
-        target: Path,
-        began: float,
-    ) -> Report:
+    def report(self, types: Sequence[_Types], target: Path, began: float) -> Report:
         """Count, write the evidence, and return the report."""
-        counting = self._inputs.counting
+        counting = self._counting
         with self._readable():
             self._engine.table("counted", sql.counted(counting), self._step("counting"))
-        totals = self._engine.rows(sql.TOTALS, _ignore)
+        totals = self._engine.rows(sql.TOTALS, lambda share: None)
         times = [last for *_, last in totals if last is not None]
-        about = evidence_file.About(
+        about = evidence_file.EvidenceMetadata(
             counting.behaviors, counting.impressions, max(times, default=None)
         )
         batches = self._engine.batches(sql.EVIDENCE, self._step("writing"))
@@ -221,7 +219,7 @@ class _Job:
         good = {outcome: count for refused, outcome, _, count, _ in totals if not refused}
         names = counting.behaviors.names
         return Report(
-            events=sum(count for *_, count in types),
+            events=sum(row.events for row in types),
             impressions=sum(good.values()),
             outcomes={name: good.get(SHOWN + 1 + at, 0) for at, name in enumerate(names)},
             rows=rows,
@@ -242,56 +240,42 @@ class _Job:
         try:
             yield
         except EngineError as problem:
-            place = locate.unreadable(self._inputs.events) or locate.unreadable(self._inputs.lists)
+            place = locate.unreadable([*self._events, *self._lists])
             raise (place or problem) from problem
 
-    def _bad_row(self, view: str, of: Sequence[Source]) -> DataError:
+    def _bad_row(self, view: str, sources: Sequence[LogSource]) -> DataError:
         first = f"SELECT min(file), min(problem) FROM {view} WHERE problem IS NOT NULL"
         [(file, field)] = self._engine.rows(first, self._step("looking for the bad row"))
-        counting, in_lists = self._inputs.counting, view == "lists"
         path = locate.path_of(file)
-        found = locate.bad_row(of, path, counting, lists=in_lists)
-        return found or DataError(
+        error = locate.bad_row(self._engine, sources, path, self._counting, self._scratch, view)
+        return error or DataError(
             f"in a row, {field} is missing or invalid",
             path=path,
             remedy=f"{locate.REMEDIES[field]}. --skip-bad leaves such rows out.",
         )
 
-    def _nothing(
-        self, types: Sequence[tuple[str | None, int | None, str | None, int]]
-    ) -> DataError:
-        first, wanted = self._inputs.events[0], ", ".join(self._inputs.counting.types)
-        there = ", ".join(repr(kind) for kind, *_ in types[:_MOST_TYPES]) or "none"
+    def _nothing(self, types: Sequence[_Types]) -> DataError:
+        wanted = ", ".join(self._counting.types)
+        there = ", ".join(repr(row.type) for row in types[:_MOST_TYPES]) or "none"
         return DataError(
             f"no event counts: the types that count are {wanted}, but the log has {there}",
-            path=first.files[0],
+            path=self._events[0].files[0],
             remedy="Name yours with --impression and --behavior, or another column with --map "
             "type=COLUMN.",
         )
 
 
-def _ignored(types: Iterable[tuple[str | None, int | None, str | None, int]]) -> dict[str, int]:
-    others = [(kind or "", count) for kind, outcome, _, count in types if outcome is None]
+def _ignored(types: Iterable[_Types]) -> dict[str, int]:
+    others = [(row.type or "", row.events) for row in types if row.outcome is None]
     return dict(others[:_MOST_TYPES])
 
 
-def _bad(types: Iterable[tuple[str | None, int | None, str | None, int]]) -> dict[str, int]:
-    bad: dict[str, int] = {}
-    for _, _, problem, count in types:
-        if problem is not None:
-            bad[problem] = bad.get(problem, 0) + count
-    return bad
-
-
-@contextmanager
-def _engine(
-    name: EngineName, memory: int, threads: int | None, spill: Path, master: str | None
-) -> Iterator[Engine]:
-    engine = engines.start(name, memory=memory, threads=threads, spill=spill, master=master)
-    try:
-        yield engine
-    finally:
-        engine.close()
+def _bad(types: Iterable[_Types]) -> dict[str, int]:
+    bad: Counter[str] = Counter()
+    for row in types:
+        if row.problem is not None:
+            bad[row.problem] += row.events
+    return dict(bad)
 
 
 @contextmanager
@@ -312,9 +296,5 @@ def _folder(target: Path, spill: str | os.PathLike[str] | None) -> Iterator[Path
             time.sleep(0.1)
 
 
-def _ignore(share: float) -> None:
-    """Tell nobody: it takes no time."""
-
-
 def _silent(done: int, total: int, step: str) -> None:
-    """Tell nobody."""
+    """Report to nobody."""

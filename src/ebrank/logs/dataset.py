@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import xxhash
 
 from ebrank.data.dataset import Dataset
+from ebrank.data.table import from_arrays
 from ebrank.equations import relevance_probability
 from ebrank.errors import DataError, ParameterError
 from ebrank.logs.reading import Evidence
-
-SPLITS = (0.6, 0.8)
-"""Queries below the first share train, those up to the second validate, the others test."""
 
 
 def lab_dataset(
@@ -34,16 +31,11 @@ def lab_dataset(
         raise ParameterError(f"relevance must be {len(evidence)} finite numbers, one for each row")
     clicks = relevance_probability(np.arange(max_label + 1.0), max_label)
     middles = (clicks[1:] + clicks[:-1]) / 2
-    shares = [xxhash.xxh3_64_intdigest(query.encode()) / 2**64 for query in evidence.queries]
-    return Dataset(
+    return from_arrays(
+        features,
+        np.searchsorted(middles, values),
+        [query for query, _ in evidence.pairs()],
         name=name,
-        features=features,
-        labels=np.searchsorted(middles, values).astype(np.int8),
-        query_pointers=evidence.pointers,
-        query_ids=np.array(evidence.queries, np.str_),
-        query_splits=np.searchsorted(SPLITS, shares, side="right").astype(np.int8),
-        baseline=np.zeros(len(evidence), np.float32),
-        feature_ids=np.arange(1, features.shape[1] + 1, dtype=np.int32),
         max_label=max_label,
         feature_names=evidence.feature_names,
     )

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ebrank.environment.files import whole_file
 from ebrank.errors import DataError
 from ebrank.evidence import Behaviors
-from ebrank.files import make_private_file
 from ebrank.logs.files import arrow, parquet_file
 
 FORMAT, VERSION = "ebrank evidence", 1
@@ -25,7 +24,7 @@ COLUMNS = ("query", "item", "outcome", "slot", "count", "first")
 
 
 @dataclass(frozen=True)
-class About:
+class EvidenceMetadata:
     """The metadata of a file of evidence: what was counted, and the latest time of the log."""
 
     behaviors: Behaviors
@@ -46,7 +45,7 @@ class About:
         return json.dumps(document).encode()
 
 
-def schema(about: About | None = None) -> Any:  # noqa: ANN401 (pyarrow has no types)
+def schema(about: EvidenceMetadata | None = None) -> Any:  # noqa: ANN401 (pyarrow has no types)
     """Return the columns of the file."""
     pa = arrow()
     kinds = (pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.float64())
@@ -57,30 +56,24 @@ def schema(about: About | None = None) -> Any:  # noqa: ANN401 (pyarrow has no t
     return pa.schema(fields, metadata=None if about is None else {"ebrank": about.to_json()})
 
 
-def write(path: Path, about: About, tables: Iterable[Any]) -> int:
+def write(path: Path, about: EvidenceMetadata, tables: Iterable[Any]) -> int:
     """Write tables of rows, which are in order, to a new file; return how many rows there are.
 
     It appears when it is complete. Only its owner can read it.
     """
     pa = arrow()
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     columns, count = schema(about), 0
-    make_private_file(temporary)
-    try:
-        with pa.parquet.ParquetWriter(temporary, columns, compression="zstd") as file:
-            waiting = columns.empty_table()
-            for table in tables:
-                waiting = pa.concat_tables([waiting, table.select(list(COLUMNS)).cast(columns)])
-                while len(waiting) >= ROWS_IN_GROUP:
-                    file.write_table(waiting.slice(0, ROWS_IN_GROUP).combine_chunks())
-                    waiting, count = waiting.slice(ROWS_IN_GROUP), count + ROWS_IN_GROUP
-            file.write_table(waiting.combine_chunks())
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with (
+        whole_file(path, private=True) as temporary,
+        pa.parquet.ParquetWriter(temporary, columns, compression="zstd") as file,
+    ):
+        waiting = columns.empty_table()
+        for table in tables:
+            waiting = pa.concat_tables([waiting, table.select(list(COLUMNS)).cast(columns)])
+            while len(waiting) >= ROWS_IN_GROUP:
+                file.write_table(waiting.slice(0, ROWS_IN_GROUP).combine_chunks())
+                waiting, count = waiting.slice(ROWS_IN_GROUP), count + ROWS_IN_GROUP
+        file.write_table(waiting.combine_chunks())
     return count + len(waiting)
 
 
@@ -89,7 +82,7 @@ def is_evidence(path: str | os.PathLike[str]) -> bool:
     return Path(path).suffix == ".parquet"
 
 
-def read_table(path: Path) -> tuple[About, Any]:
+def read_table(path: Path) -> tuple[EvidenceMetadata, Any]:
     """Return a file's metadata, and its rows as an Arrow table."""
     with parquet_file(path) as file:
         metadata = file.schema_arrow.metadata or {}
@@ -99,7 +92,7 @@ def read_table(path: Path) -> tuple[About, Any]:
         return about, file.read()
 
 
-def _about(path: Path, text: bytes | None) -> About:
+def _about(path: Path, text: bytes | None) -> EvidenceMetadata:
     try:
         document = json.loads(text or b"")
         if document["format"] != FORMAT:
@@ -111,7 +104,7 @@ def _about(path: Path, text: bytes | None) -> About:
                 remedy="Upgrade ebrank.",
             )
         behaviors = Behaviors.of(document["behaviors"], document["negative"])
-        return About(behaviors, document["impressions"], document["last_time"])
+        return EvidenceMetadata(behaviors, document["impressions"], document["last_time"])
     except (ValueError, KeyError, TypeError):
         raise _foreign(path, "it does not say what was counted") from None
 

@@ -53,16 +53,16 @@ class FieldMap:
     def _with(self, text: str) -> FieldMap:
         name, equals, column = (part.strip() for part in text.partition("="))
         of_lists = name.startswith(_LISTS)
-        known = LIST_FIELDS if of_lists else EVENT_FIELDS
+        fields = LIST_FIELDS if of_lists else EVENT_FIELDS
         key = name.removeprefix(_LISTS)
         if not equals or not column:
             raise ParameterError(f"{text!r} maps nothing; write it as in query=search_term")
-        if key not in known:
-            close = difflib.get_close_matches(key, known, n=1)
+        if key not in fields:
+            close = difflib.get_close_matches(key, fields, n=1)
             hint = f" Did you mean {close[0]}?" if close else ""
             kind = "lists" if of_lists else "events"
             raise ParameterError(
-                f"{kind} have no field {key!r}, only {', '.join(known)}.{hint} "
+                f"{kind} have no field {key!r}, only {', '.join(fields)}.{hint} "
                 "Write FIELD=COLUMN, or lists.FIELD=COLUMN for a file of lists"
             )
         changed = MappingProxyType({**(self.lists if of_lists else self.events), key: column})

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from ebrank.environment.extras import import_extra
+from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
-from ebrank.extras import import_extra
-from ebrank.paths import expanded
 
 Format: TypeAlias = Literal["parquet", "csv", "tsv", "ndjson"]
 Kind: TypeAlias = Literal["text", "whole", "float", "time", "nanoseconds", "texts", "absent"]
@@ -52,7 +52,7 @@ _UNIQUE = "Give each column a unique name."
 
 
 @dataclass(frozen=True)
-class Column:
+class LogColumn:
     """Where a field is: the path of a column, through nested ones, and what it holds."""
 
     path: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Source:
+class LogSource:
     """Files of one format with the same columns.
 
     Attributes:
@@ -75,7 +75,7 @@ class Source:
 
     format: Format
     files: tuple[Path, ...]
-    columns: Mapping[str, Column]
+    columns: Mapping[str, LogColumn]
     header: tuple[str, ...] = ()
 
     def nested(self, text: str, texts: str) -> dict[str, Any]:
@@ -91,15 +91,16 @@ class Source:
         return tree
 
 
-def arrow() -> Any:  # noqa: ANN401 (pyarrow has no types)
-    """Return pyarrow, or say how to install it."""
-    import_extra("pyarrow.parquet", extra="logs", purpose="to read and write Parquet files")
-    return import_extra("pyarrow", extra="logs", purpose="to read and write Parquet files")
+def arrow(module: str = "") -> Any:  # noqa: ANN401 (pyarrow has no types)
+    """Return pyarrow or one of its modules, or say how to install it."""
+    purpose = "to read and write Parquet files and tables"
+    import_extra("pyarrow.parquet", extra="logs", purpose=purpose)
+    return import_extra(f"pyarrow.{module}".rstrip("."), extra="logs", purpose=purpose)
 
 
 def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Return the files that paths name, those of a folder in the order of their names."""
-    found: list[Path] = []
+    files: list[Path] = []
     for path in map(expanded, paths):
         if path.is_dir():
             inside = sorted(
@@ -109,17 +110,17 @@ def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
             )
             if not inside:
                 raise DataError("empty folder", path=path, remedy="Name the files of the log.")
-            found += inside
+            files += inside
         elif path.is_file():
-            found.append(path)
+            files.append(path)
         else:
             raise DataError("file not found", path=path, remedy="Name the files of the log.")
-    for path in found:
+    for path in files:
         if set(str(path)) & set("*?[]{}"):
             raise DataError(
                 "engines take such a name for a pattern", path=path, remedy="Rename it: no *?[]{}."
             )
-    return found
+    return files
 
 
 def _hidden(file: Path) -> bool:
@@ -142,7 +143,7 @@ def format_of(path: Path) -> Format:
 
 def sources(
     files: Sequence[Path], wanted: Mapping[str, str], required: Iterable[str]
-) -> list[Source]:
+) -> list[LogSource]:
     """Return the files in groups with the same columns, with the columns of the wanted fields.
 
     A required column must be in at least one of the files; in others it is empty.
@@ -160,14 +161,14 @@ def sources(
     if absent and files:
         raise _absent(files[0], min(absent), wanted[min(absent)])
     return [
-        Source(format, tuple(paths), dict(columns), header)
+        LogSource(format, tuple(paths), dict(columns), header)
         for (format, columns, header), paths in groups.items()
     ]
 
 
 def _inspected(
     file: Path, format: Format, wanted: Mapping[str, str]
-) -> tuple[dict[str, Column], tuple[str, ...]]:
+) -> tuple[dict[str, LogColumn], tuple[str, ...]]:
     if format == "parquet":
         schema = _schema(file)
         return {name: _parquet_column(file, schema, name, wanted[name]) for name in wanted}, ()
@@ -175,10 +176,10 @@ def _inspected(
         return _json_columns(file, wanted), ()
     header = _header(file, format)
     columns = {
-        name: Column((column,), "text") if column in header else Column()
+        name: LogColumn((column,), "text") if column in header else LogColumn()
         for name, column in wanted.items()
     }
-    if columns.get("items", Column()).kind != "absent":
+    if columns.get("items", LogColumn()).kind != "absent":
         raise DataError(
             f"column {wanted['items']!r} holds no lists", path=file, remedy=_REMEDIES["items"]
         )
@@ -186,8 +187,8 @@ def _inspected(
 
 
 def _absent(file: Path, name: str, column: str) -> DataError:
-    known = _names(file, format_of(file))
-    there = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+    names = _names(file, format_of(file))
+    there = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
     return DataError(
         f"no column {column!r}; there are {there or 'none'}",
         path=file,
@@ -263,7 +264,22 @@ def csv_rows(file: Path, format: Format) -> Iterator[tuple[int, list[str]]]:
             yield line, row
             line = reader.line_num + 1
     except csv.Error as problem:
-        raise DataError(f"not CSV: {problem}", path=file, line=line) from None
+        raise DataError(
+            f"not CSV: {problem}",
+            path=file,
+            line=line,
+            remedy="Is there a quote too many, or one too few?",
+        ) from None
+
+
+def wrong_width(file: Path, line: int, values: int, columns: int) -> DataError:
+    """Return the error for a row of a CSV file with other values than columns."""
+    return DataError(
+        f"{values} values, but {columns} columns",
+        path=file,
+        line=line,
+        remedy='Put values that hold a comma or a line break into quotes: "a, b".',
+    )
 
 
 def _header(file: Path, format: Format) -> tuple[str, ...]:
@@ -308,22 +324,22 @@ def json_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def _json_columns(file: Path, wanted: Mapping[str, str]) -> dict[str, Column]:
+def _json_columns(file: Path, wanted: Mapping[str, str]) -> dict[str, LogColumn]:
     """Return the paths that occur in the first lines of a file."""
-    found = {name: Column() for name in wanted}
+    columns = {name: LogColumn() for name in wanted}
     lines = json_rows(file)
     for _, row in itertools.islice(lines, LOOK):
         for name, column in wanted.items():
             path = _path_in(row, column)
-            if found[name].kind == "absent" and path:
-                found[name] = Column(path, _json_kind(name))
+            if columns[name].kind == "absent" and path:
+                columns[name] = LogColumn(path, _json_kind(name))
     if next(lines, None) is None:
-        return found
+        return columns
     return {  # the lines to come may have it
-        name: Column(tuple(wanted[name].split(".")), _json_kind(name))
+        name: LogColumn(tuple(wanted[name].split(".")), _json_kind(name))
         if column.kind == "absent"
         else column
-        for name, column in found.items()
+        for name, column in columns.items()
     }
 
 
@@ -362,14 +378,14 @@ def _schema(file: Path) -> Any:  # noqa: ANN401
         return opened.schema_arrow
 
 
-def _parquet_column(file: Path, schema: Any, name: str, column: str) -> Column:  # noqa: ANN401
+def _parquet_column(file: Path, schema: Any, name: str, column: str) -> LogColumn:  # noqa: ANN401
     pa = arrow()
     path = (column,) if column in schema.names else tuple(column.split("."))
     kind: Any = pa.struct(list(schema))
     for part in path:
         if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
-            return Column()
-        _check_unique(file, [one.name for one in kind if one.name.lower() == part.lower()])
+            return LogColumn()
+        _check_unique(file, [inner.name for inner in kind if inner.name.lower() == part.lower()])
         kind = kind.field(part).type
     held = kind_of(kind)
     if held not in _ALLOWED.get(name, ("text", "whole")):
@@ -378,7 +394,7 @@ def _parquet_column(file: Path, schema: Any, name: str, column: str) -> Column: 
             path=file,
             remedy=_REMEDIES.get(name, "Write names as texts, or as whole numbers."),
         )
-    return Column(path, held)
+    return LogColumn(path, held)
 
 
 def kind_of(kind: Any) -> Kind | None:  # noqa: ANN401

@@ -5,16 +5,25 @@ Files are read again, row by row, only once it is known that one of them has a b
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 from ebrank.errors import DataError
-from ebrank.logs.files import Column, Source, csv_rows, json_rows, parquet_file
-from ebrank.logs.sql import Counting
+from ebrank.logs.engines import ROWS_AT_ONCE, SqlEngine
+from ebrank.logs.files import (
+    LogColumn,
+    LogSource,
+    arrow,
+    csv_rows,
+    json_rows,
+    parquet_file,
+    wrong_width,
+)
+from ebrank.logs.sql import LINE, Counting, events, lists
 
 REMEDIES = {
     "ranking": "A row needs the id of the list",
@@ -37,21 +46,33 @@ def path_of(file: str) -> Path:
 
 
 def bad_row(
-    sources: Sequence[Source], file: Path | None, counting: Counting, *, lists: bool = False
+    engine: SqlEngine,
+    sources: Sequence[LogSource],
+    path: Path,
+    counting: Counting,
+    folder: Path,
+    view: str,
 ) -> DataError | None:
-    """Return what is wrong with the first bad row of a file; None if there is none."""
-    for source in sources:
-        for path in source.files:
-            if file is not None and path.resolve() != file.resolve():
-                continue
-            for place, row in _rows(path, source):
-                name = _list_problem(row) if lists else _event_problem(row, counting)
-                if name is not None:
-                    return _told(path, source, place, name, row[name])
+    """Return what is wrong with the first bad row of a file; None if there is none.
+
+    The engine judges a copy of the file with numbered lines, by the same SQL as the whole log.
+    """
+    owners = (source for source in sources if path.resolve() in map(Path.resolve, source.files))
+    source = next(owners, None)
+    if source is None:
+        return None
+    copy = _numbered(path, source, folder)
+    engine.offer("numbered_0", copy)
+    judged = lists([copy], "numbered") if view == "lists" else events([copy], counting, "numbered")
+    engine.view("numbered", judged)
+    bad = f"SELECT {LINE}, problem FROM numbered WHERE problem IS NOT NULL ORDER BY {LINE} LIMIT 1"
+    for line, name in engine.rows(bad, lambda share: None):
+        value = next(row[name] for number, row in _rows(path, source) if number == line)
+        return _error(path, source, line, name, value)
     return None
 
 
-def unreadable(sources: Sequence[Source]) -> DataError | None:
+def unreadable(sources: Sequence[LogSource]) -> DataError | None:
     """Return where the first file that is not of its format stops being readable."""
     for source in sources:
         for path in source.files:
@@ -63,81 +84,51 @@ def unreadable(sources: Sequence[Source]) -> DataError | None:
     return None
 
 
-def _told(path: Path, source: Source, place: int, name: str, value: object) -> DataError:
-    column = source.columns["items" if name == "item" and "items" in source.columns else name]
-    said = f"column {column.name!r}" if column.path else f"field {name!r}"
-    problem = f"{said} is empty" if value in (None, "") else f"{said} is {value!r}"
-    if source.format == "parquet":
-        problem = f"row {place}: {problem}"
-    line = None if source.format == "parquet" else place
+def _error(path: Path, source: LogSource, line: int, name: str, value: object) -> DataError:
+    column = source.columns[name]
+    place = f"column {column.name!r}" if column.path else f"field {name!r}"
+    problem = f"{place} is empty" if value in (None, "") else f"{place} is {value!r}"
     remedy = f"{REMEDIES[name]}. Fix it, or leave out such rows with --skip-bad."
+    if source.format == "parquet":
+        return DataError(f"row {line}: {problem}", path=path, remedy=remedy)
     return DataError(problem, path=path, line=line, remedy=remedy)
 
 
-def _event_problem(row: dict[str, Any], counting: Counting) -> str | None:
-    """Return the field that is wrong, by the rules of `sql.events`."""
-    kind, value = _text(row["type"]), _number(row["value"])
-    if kind in counting.valued and value is None:
-        return "value"
-    outcome = counting.outcome(kind, value)
-    if outcome is None:
-        return None
-    for name in ("ranking", "item", "query"):
-        if name == "query" and counting.lists:
-            continue
-        if not _text(row[name]):
-            return name
-    given = _text(row["rank"])
-    if not counting.served:
-        rank = _whole(given)
-        if (given and (rank is None or rank + 1 - counting.first_rank < 1)) or (
-            not given and outcome == 0
-        ):
-            return "rank"
-    if not _is_time(row["time"]):
-        return "time"
-    return "value" if _text(row["value"]) and value is None else None
+def _numbered(path: Path, source: LogSource, folder: Path) -> LogSource:
+    """Copy a file with the line of each row, or its number, in a column of its own."""
+    pa = arrow()
+    types = {
+        "text": pa.string(),
+        "whole": pa.int64(),
+        "float": pa.float64(),
+        "texts": pa.list_(pa.string()),
+    }
+    columns = {
+        name: LogColumn((name,), column.kind) if column.kind in types else LogColumn()
+        for name, column in source.columns.items()
+    }
+    columns[LINE] = LogColumn((LINE,), "whole")
+    present = {name: column.kind for name, column in columns.items() if column.path}
+    schema = pa.schema([(name, types[kind]) for name, kind in present.items()])
+    copy = folder / "numbered.parquet"
+    rows = ({**row, LINE: line} for line, row in _rows(path, source))
+    with pa.parquet.ParquetWriter(copy, schema) as file:
+        while batch := list(islice(rows, ROWS_AT_ONCE)):
+            values = {
+                name: [_plain(row[name], kind) for row in batch] for name, kind in present.items()
+            }
+            file.write_table(pa.table(values, schema=schema))
+    return LogSource("parquet", (copy,), columns)
 
 
-def _list_problem(row: dict[str, Any]) -> str | None:
-    for name in ("ranking", "query"):
-        if not _text(row[name]):
-            return name
-    return None
+def _plain(value: Any, kind: str) -> Any:  # noqa: ANN401 (of JSON)
+    """Return a value as engines read it: what JSON does not quote is text, too."""
+    if kind == "texts":
+        return [_plain(item, "text") for item in value] if isinstance(value, list) else None
+    return json.dumps(value) if kind == "text" and not isinstance(value, str | None) else value
 
 
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
-
-
-def _whole(text: str) -> int | None:
-    digits = text.strip().removesuffix(".0")
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None
-
-
-def _number(value: object) -> float | None:
-    try:
-        number = float(_text(value))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _is_time(value: object) -> bool:
-    text = _text(value).strip()
-    if not isinstance(value, str) or not text:
-        return not (isinstance(value, float) and not math.isfinite(value))
-    try:
-        if not text.strip("0123456789."):
-            float(text)
-        else:
-            datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _rows(path: Path, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(path: Path, source: LogSource) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of a file with their lines, or with their numbers from 1."""
     if source.format == "parquet":
         yield from _parquet_rows(path, source)
@@ -147,7 +138,7 @@ def _rows(path: Path, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         yield from _csv_rows(path, source)
 
 
-def _csv_rows(path: Path, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv_rows(path: Path, source: LogSource) -> Iterator[tuple[int, dict[str, Any]]]:
     places = {
         name: source.header.index(column.path[0]) if column.path else None
         for name, column in source.columns.items()
@@ -158,26 +149,21 @@ def _csv_rows(path: Path, source: Source) -> Iterator[tuple[int, dict[str, Any]]
         if not values:
             continue
         if len(values) != len(source.header):
-            raise DataError(
-                f"{len(values)} values, but {len(source.header)} columns",
-                path=path,
-                line=line,
-                remedy='Put values that hold a comma or a line break into quotes: "a, b".',
-            )
+            raise wrong_width(path, line, len(values), len(source.header))
         yield (
             line,
             {name: None if place is None else values[place] for name, place in places.items()},
         )
 
 
-def _json_rows(path: Path, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def _json_rows(path: Path, source: LogSource) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, row in json_rows(path):
         yield line, {name: _inside(row, column) for name, column in source.columns.items()}
 
 
-def _parquet_rows(path: Path, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+def _parquet_rows(path: Path, source: LogSource) -> Iterator[tuple[int, dict[str, Any]]]:
     moments = ("time", "nanoseconds")  # cannot be wrong
-    wanted = {name: one for name, one in source.columns.items() if one.kind not in moments}
+    wanted = {name: column for name, column in source.columns.items() if column.kind not in moments}
     tops = sorted({column.path[0] for column in wanted.values() if column.path})
     absent = dict.fromkeys(source.columns)
     with parquet_file(path) as file:
@@ -185,10 +171,13 @@ def _parquet_rows(path: Path, source: Source) -> Iterator[tuple[int, dict[str, A
         for batch in file.iter_batches(batch_size=10_000, columns=tops):
             for row in batch.to_pylist():
                 number += 1
-                yield number, absent | {name: _inside(row, one) for name, one in wanted.items()}
+                yield (
+                    number,
+                    absent | {name: _inside(row, column) for name, column in wanted.items()},
+                )
 
 
-def _inside(row: Any, column: Column) -> Any:  # noqa: ANN401 (of JSON)
+def _inside(row: Any, column: LogColumn) -> Any:  # noqa: ANN401 (of JSON)
     if not column.path:
         return None
     for part in column.path:

@@ -29,13 +29,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
 from ebrank.evidence import Behaviors, BehaviorStats
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.stats import COUNT, TOO_MANY
-from ebrank.extras import import_extra
-from ebrank.features import Scaling
-from ebrank.logs.evidence_file import COLUMNS, About, read_table
+from ebrank.logs.evidence_file import COLUMNS, EvidenceMetadata, read_table
 from ebrank.logs.files import (
     Format,
     arrow,
@@ -45,7 +44,7 @@ from ebrank.logs.files import (
     kind_of,
     parquet_file,
 )
-from ebrank.paths import expanded
+from ebrank.policy.scaling import Scaling
 from ebrank.typing import Features, Floats, Ints
 
 NAMES = ("query", "item")
@@ -131,7 +130,7 @@ def read_evidence(
     return _with_features(evidence, file, expanded(features), missing)
 
 
-def _arrays(path: Path, about: About, table: Any) -> Evidence:  # noqa: ANN401 (an Arrow table)
+def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noqa: ANN401 (an Arrow table)
     _check_rows(path, about.behaviors, table)
     if not _in_order(table):
         table = _added_up(table)
@@ -162,12 +161,12 @@ def _arrays(path: Path, about: About, table: Any) -> Evidence:  # noqa: ANN401 (
 
 def _in_order(table: Any) -> bool:  # noqa: ANN401
     """Return whether each row comes after the one before, as `aggregate` writes them."""
-    compute = import_extra("pyarrow.compute", extra="logs", purpose="to read evidence")
+    compute = arrow("compute")
     later: Any = False
     for name in reversed(KEY):
-        one, next_one = table[name].slice(0, max(len(table) - 1, 0)), table[name].slice(1)
-        tied = compute.and_(compute.equal(one, next_one), later)
-        later = compute.or_(compute.less(one, next_one), tied)
+        this, following = table[name].slice(0, max(len(table) - 1, 0)), table[name].slice(1)
+        tied = compute.and_(compute.equal(this, following), later)
+        later = compute.or_(compute.less(this, following), tied)
     return bool(compute.all(later, min_count=0).as_py())
 
 
@@ -246,8 +245,8 @@ def _with_features(
         pairs = [key for key in keys if isinstance(key, tuple)]
         evidence = _laid_out(evidence, evidence.pairs(), pairs)
     wanted: Sequence[str | tuple[str, str]] = evidence.pairs() if by_query else evidence.items
-    found = np.array([places.get(key, -1) for key in wanted], np.int64)
-    lacking = np.flatnonzero(found < 0)
+    rows = np.array([places.get(key, -1) for key in wanted], np.int64)
+    lacking = np.flatnonzero(rows < 0)
     if len(lacking) and missing == "refuse":
         raise DataError(
             f"no features for {_called(wanted[lacking[0]])} and {len(lacking) - 1:,} others in "
@@ -256,9 +255,9 @@ def _with_features(
             remedy="Add them, or read with missing='drop'.",
         )
     features = np.full((len(evidence), len(names)), np.nan, np.float32)
-    features[found >= 0] = numbers[found[found >= 0]]
+    features[rows >= 0] = numbers[rows[rows >= 0]]
     evidence = replace(evidence, features=features, feature_names=names)
-    return _kept(evidence, found >= 0) if missing == "drop" and len(lacking) else evidence
+    return _kept(evidence, rows >= 0) if missing == "drop" and len(lacking) else evidence
 
 
 def _called(key: str | tuple[str, str]) -> str:
@@ -318,7 +317,7 @@ def _check_columns(file: Path, names: Sequence[str]) -> None:
 
 def _read_csv(file: Path, format: Format) -> Any:  # noqa: ANN401
     """Return a CSV file with the names as they are written."""
-    csv = import_extra("pyarrow.csv", extra="logs", purpose="to read tables of features")
+    csv = arrow("csv")
     return csv.read_csv(
         file,
         parse_options=csv.ParseOptions(delimiter="\t" if format == "tsv" else ","),
@@ -328,9 +327,9 @@ def _read_csv(file: Path, format: Format) -> Any:  # noqa: ANN401
 
 def _read_json(file: Path) -> Any:  # noqa: ANN401
     """Return an NDJSON file; names that look like times are texts nevertheless."""
-    json = import_extra("pyarrow.json", extra="logs", purpose="to read tables of features")
-    pa, table = arrow(), json.read_json(file)
-    times = [one.name for one in table.schema if pa.types.is_timestamp(one.type)]
+    pa, json = arrow(), arrow("json")
+    table = json.read_json(file)
+    times = [column.name for column in table.schema if pa.types.is_timestamp(column.type)]
     texts = pa.schema([(name, pa.string()) for name in NAMES if name in times])
     if not texts:
         return table
@@ -382,8 +381,8 @@ def _laid_out(
     if counts.max(initial=0) > np.iinfo(COUNT).max:
         raise DataError(TOO_MANY)
     first = np.full(len(order), np.inf)
-    known = ~np.isnan(evidence.first_shown)
-    np.minimum.at(first, rows[known], evidence.first_shown[known])
+    timed = ~np.isnan(evidence.first_shown)
+    np.minimum.at(first, rows[timed], evidence.first_shown[timed])
     features = evidence.features
     if features is not None:
         features = np.full((len(order), features.shape[1]), np.nan, np.float32)

@@ -18,10 +18,12 @@ from typing import Literal, TypeAlias
 from ebrank.errors import ParameterError
 from ebrank.evidence.behaviors import CLICKS, NEGATIVE, SHOWN, Behaviors
 from ebrank.evidence.slots import FIRST_RANKS
-from ebrank.logs.files import Column, Source
+from ebrank.logs.files import LogColumn, LogSource
 
 Impressions: TypeAlias = Literal["served", "confirmed"]
 
+LINE = "line"
+"""The field of a row's line, or its number, in the copy that `locate` makes of a file."""
 UNLISTED, UNPLACED = -2, -1
 """Slots of what does not count: no list has the item; its rank is unknown."""
 
@@ -75,30 +77,23 @@ class Counting:
     @property
     def valued(self) -> tuple[str, ...]:
         """The types of events that need a value."""
-        plain = {one.type for one in self.behaviors.all if one.at_least is None}
+        plain = {behavior.type for behavior in self.behaviors.all if behavior.at_least is None}
         return tuple(kind for kind in self.types if kind not in plain and self._measured(kind))
 
     def _measured(self, kind: str) -> bool:
-        return any(one.type == kind and one.at_least is not None for one in self.behaviors.all)
-
-    def outcome(self, kind: str, value: float | None = None) -> int | None:
-        """Return what an event is: an outcome, 0 for an impression; None if it does not count."""
-        if kind == self.impression:
-            return SHOWN
-        name = self.behaviors.of_event(kind, value)
-        return None if name is None else self.behaviors.outcome(name)
+        return any(own.type == kind and own.at_least is not None for own in self.behaviors.all)
 
 
 # --- one form for all sources --------------------------------------------------------------------
 
 
-def events(sources: Sequence[Source], counting: Counting) -> str:
+def events(sources: Sequence[LogSource], counting: Counting, view: str = "events") -> str:
     """Return the text of the view `events`: typed columns, an outcome, and what is wrong.
 
     `problem` names the missing or invalid field of a row that would count.
     """
     parts = " UNION ALL ".join(
-        _typed(f"events_{number}", source.columns, counting)
+        _typed(f"{view}_{number}", source.columns, counting)
         for number, source in enumerate(sources)
     )
     needs_query = "" if counting.lists else "WHEN query IS NULL THEN 'query' "
@@ -136,12 +131,13 @@ def _outcome(counting: Counting) -> str:
     return f"CASE {' '.join(cases)} END"
 
 
-def lists(sources: Sequence[Source]) -> str:
+def lists(sources: Sequence[LogSource], view: str = "lists") -> str:
     """Return the text of the view `lists`: a row for each item, with its rank, and a problem."""
     parts = " UNION ALL ".join(
         f"""SELECT {_text("ranking")} AS ranking, {_text("query")} AS query,
             {_text("item")} AS item, CAST(rank AS BIGINT) AS rank,
-            {_time(source.columns["time"])} AS time, file FROM lists_{number}"""
+            {_time(source.columns["time"])} AS time, file{_line(source.columns)}
+            FROM {view}_{number}"""
         for number, source in enumerate(sources)
     )
     return f"""
@@ -150,7 +146,7 @@ def lists(sources: Sequence[Source]) -> str:
         FROM ({parts}) AS typed"""
 
 
-def _typed(view: str, columns: Mapping[str, Column], counting: Counting) -> str:
+def _typed(view: str, columns: Mapping[str, LogColumn], counting: Counting) -> str:
     return f"""
         SELECT {_text("ranking")} AS ranking, {_text("query")} AS query, {_text("item")} AS item,
             {_text("type")} AS type, {_rank(columns["rank"], counting.first_rank)} AS rank,
@@ -158,8 +154,13 @@ def _typed(view: str, columns: Mapping[str, Column], counting: Counting) -> str:
             {_number("value", columns["value"])} AS value,
             CASE WHEN {_text("value")} IS NULL THEN 0 ELSE 1 END AS value_given,
             {_time(columns["time"])} AS time,
-            CASE WHEN {_text("time")} IS NULL THEN 0 ELSE 1 END AS time_given, file
+            CASE WHEN {_text("time")} IS NULL THEN 0 ELSE 1 END AS time_given, file{_line(columns)}
         FROM {view}"""
+
+
+def _line(columns: Mapping[str, LogColumn]) -> str:
+    """Return the column of line numbers, which only a numbered copy of a file has."""
+    return f", {LINE}" if LINE in columns else ""
 
 
 def _text(name: str) -> str:
@@ -167,7 +168,7 @@ def _text(name: str) -> str:
     return f"nullif(CAST({name} AS STRING), '')"
 
 
-def _rank(column: Column, first: int) -> str:
+def _rank(column: LogColumn, first: int) -> str:
     """Return a whole number below a billion, counted from 1; anything else is NULL."""
     if column.kind == "whole":
         number = "CAST(rank AS BIGINT)"
@@ -182,7 +183,7 @@ def _rank(column: Column, first: int) -> str:
     return number if first == 1 else f"({number}) + {1 - first}"
 
 
-def _number(name: str, column: Column) -> str:
+def _number(name: str, column: LogColumn) -> str:
     """Return a finite number; anything else is NULL."""
     if column.kind == "text":
         text = f"trim(CAST({name} AS STRING))"
@@ -193,7 +194,7 @@ def _number(name: str, column: Column) -> str:
     return f"CASE WHEN abs({given}) <= 1.7e308 THEN {given} END"
 
 
-def _time(column: Column) -> str:
+def _time(column: LogColumn) -> str:
     """Return seconds since 1970; NULL where it is not a time."""
     if column.kind in ("whole", "float", "nanoseconds"):
         return _seconds(f"({_number('time', column)})")

@@ -4,7 +4,7 @@
 
 The family also says how behavior turns the prior into a posterior, and how well a score explains
 behavior: the loss that the learner minimizes. Both are plain functions that name what they need
-(see `ebrank.formula`), so the same code runs in NumPy, in the simulator and in the service.
+(see `ebrank.policy.formula`), so the same code runs in NumPy, in the simulator and in the service.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.evidence import Sums, Valuation
-from ebrank.formula import NOTHING, Function
 from ebrank.parameters import Configured
+from ebrank.policy.formula import NOTHING, Function
 from ebrank.typing import Features, Floats
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class Posterior:
         draw: a draw from the posterior, addressed by `key`.
         loss: of a learner's `score`, with its slope: a pair.
         given: further quantities that these functions name, computed once for all of them.
+        planned: quantities that are computed otherwise if the bonus has a `horizon`; above all
+            `upside`, what an item is worth beyond its relevance if so many more lists matter.
     """
 
     relevance: Function | str
@@ -61,6 +63,7 @@ class Posterior:
     draw: Function | str
     loss: Function | str
     given: Mapping[str, Function | str] = field(default_factory=dict)
+    planned: Mapping[str, Function | str] = field(default_factory=dict)
 
 
 class Family(Configured):
@@ -106,9 +109,14 @@ class Family(Configured):
         """Return the numbers that functions call `learned`, given what `fit` returned."""
         return NOTHING
 
-    def fit(
-        self, rows: Rows, scores: Floats, validation: tuple[Rows, Floats] | None, start: State
-    ) -> State:
+    def begin(self, sums: Sums, state: State) -> tuple[State, float]:
+        """Return the state to begin a fit with, given the evidence to be fitted.
+
+        The number says by what to multiply scores so that they mean the same as before.
+        """
+        return state, 1.0
+
+    def fit(self, rows: Rows, scores: Floats, start: State) -> State:
         """Return what the family itself learns, given the learner's scores of the rows.
 
         `start` is the state so far, perhaps empty.
@@ -129,13 +137,20 @@ class Learner(Configured):
         """Return what minimizes the loss of the rows, starting from an earlier state if given.
 
         Do not learn from the rows of `validation`: they decide when to stop and how much to
-        regularize.
+        regularize. Without them, `rows.folds()` says which rows to hold out for that.
+
+        The earlier state may have seen rows that are held out now, to judge the fit: it may say
+        where to start, but not where to end.
         """
         raise NotImplementedError
 
     def scores(self, state: State, features: Features, threads: int | None = None) -> Floats:
         """Return the score of each row of features."""
         raise NotImplementedError
+
+    def scaled(self, state: State, factor: float) -> State:
+        """Return the state whose scores are so many times as large: where the next fit begins."""
+        return state
 
     def check_state(self, state: State) -> None:
         """Raise `ParameterError` unless `fit` could have returned this state.

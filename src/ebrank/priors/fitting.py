@@ -2,7 +2,8 @@
 
 If the family has nothing to learn and the examination curve is given, that is one fit of the
 learner. Otherwise the parts take turns, each with the others as they are: all lower the same
-marginal loss. A refit starts where the last one ended, and one turn is enough.
+marginal loss. A refit starts where the last one ended, and one turn is enough; when there are four
+times the clicks it starts anew, because a shape that few clicks made too narrow widens slowly.
 
 The curve of how far down users look is the one that makes the counts likeliest, given the prior
 (Berndt, Hall, Hall and Hausman's steps; expectation maximization leads to the same place, slowly).
@@ -14,22 +15,43 @@ ranks tell p from R. Where they do not, the configured curve stays.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.slots import DEEPEST, ranks_of
-from ebrank.evidence.valuation import SMALLEST_P, UNIT, Valuation
+from ebrank.evidence.valuation import UNIT, Valuation
+from ebrank.kernels.threads import one_blas_thread
 from ebrank.priors.base import State
-from ebrank.priors.rows import Rows
-from ebrank.threads import one_blas_thread
-from ebrank.typing import Features, Floats, Ints
+from ebrank.priors.rows import Rows, folds_of, number
+from ebrank.typing import Bools, Features, Floats, Ints
 
 if TYPE_CHECKING:
-    from ebrank.policy import Policy
+    from ebrank.policy.policies import Policy
 
-Table: TypeAlias = tuple[Features, BehaviorStats]
+
+class Table(NamedTuple):
+    """Rows of features, what users did with each, and the query of each, numbered from 0.
+
+    Without queries, each row counts as one.
+    """
+
+    features: Features
+    behavior: BehaviorStats
+    groups: Ints | None = None
+
+    @property
+    def queries(self) -> Ints:
+        """The query of each row."""
+        return np.arange(len(self.behavior)) if self.groups is None else self.groups
+
+    def part(self, chosen: Bools) -> Table:
+        """Return some of the rows."""
+        behavior = self.behavior[np.flatnonzero(chosen)]
+        return Table(np.asarray(self.features)[chosen], behavior, self.queries[chosen])
+
 
 FIRST_TURNS = 4
 STEPS = 10
@@ -42,11 +64,13 @@ PSEUDO_IMPRESSIONS = 4.0
 
 That is a standard deviation of a quarter. With fifty, 24,000 impressions did not undo a mistake.
 """
-HIGHEST = 0.999
-"""The highest probability of a rank other than the first."""
+LOWEST, HIGHEST = 0.01, 0.999
+"""The lowest and highest probability of a rank other than the first; the lowest stands for 0."""
 MOST_ROWS = 65_536
-WIDEST = 0.5
-"""The log reveals a rank's probability if its standard error is below this part of it ..."""
+GROWTH = 4.0
+"""With this many times the clicks, a fit starts anew: what few clicks say may be far off."""
+WIDEST, CLOSE = 0.5, 0.05
+"""The log reveals a rank's p if its standard error is below this part of p, or below this ..."""
 FEWEST = 50.0
 """... and its support is at least this."""
 FEWEST_ROWS = 100
@@ -61,15 +85,47 @@ def fit(
     start: State | None,
     threads: int | None,
 ) -> State:
-    """Return what the policy learns from rows of features and what users did."""
+    """Return what the policy learns from rows of features and what users did.
+
+    The loss of validation rows, or of each fifth of the queries under a fit to the others, chooses
+    the ridge and the trees. A first fit chooses in its last turn, when the shape is known. So does
+    one whose start lacks something: version 0.1 knew no tilt, so its scores are on another scale.
+    """
     state: State = {} if start is None else start
+    clicks = training.behavior.counts[:, 1:].sum()
+    if "clicks" in state and clicks > GROWTH * number(state, "clicks"):
+        state = {}
     turns = 1
-    if start is None and policy.takes_turns:
-        turns = FIRST_TURNS
+    if not state.keys() >= set(policy.other_arrays):
+        turns, state = FIRST_TURNS, {**state, "clicks": np.array([float(clicks)])}
     with one_blas_thread:
-        for _ in range(turns):
-            state = _turn(policy, training, validation, examination, state, threads)
-    return state
+        for _ in range(turns - 1):
+            state = _turn(policy, training, None, examination, state, threads, choose=False)
+        return _turn(policy, training, validation, examination, state, threads, choose=True)
+
+
+def held_out_losses(
+    policy: Policy,
+    table: Table,
+    examination: Examination,
+    state: State,
+    threads: int | None,
+) -> Floats:
+    """Return the loss of each row under a refit to the rows of other queries.
+
+    What held-out rows have chosen, such as the ridge, stays as it is.
+    """
+    values = policy.values()
+    chosen = {name: number(state, name) for name in state if values.get(name, 0.0) is None}
+    policy = policy.with_parameters(**chosen)
+    shown = table.behavior.sums(examination, threads=threads).shown > 0
+    fold = folds_of(table.queries, shown)
+    losses = np.full(len(shown), np.nan)
+    for number_of_fold in np.unique(fold[shown]).tolist():
+        held_out = shown & (fold == number_of_fold)
+        refitted = fit(policy, table.part(shown & ~held_out), None, examination, state, threads)
+        losses[held_out] = policy.losses(refitted, table.part(held_out), examination, threads)
+    return losses
 
 
 def _turn(
@@ -79,26 +135,32 @@ def _turn(
     examination: Examination,
     state: State,
     threads: int | None,
+    *,
+    choose: bool,
 ) -> State:
     """Return the state after each part has been fitted once."""
     curve = policy.curve(state, examination)
-    rows = policy.rows(*training, curve, threads, state)
-    unseen = None
-    if validation is not None:
-        unseen = policy.rows(*validation, curve, threads, state)
+    state, factor = policy.family.begin(training.behavior.sums(curve, threads=threads), state)
+    scores_so_far = policy.learner_state(state)
+    if scores_so_far is not None:
+        state = {**state, **policy.learner.scaled(scores_so_far, factor)}
+
+    def rows_of(table: Table) -> Rows:
+        rows = policy.rows(table.features, table.behavior, curve, threads, state)
+        return replace(rows, groups=table.queries if choose else None)
+
+    rows = rows_of(training)
+    unseen = None if validation is None else rows_of(validation)
     learner = policy.learner
     scored = learner.fit(rows, unseen, policy.learner_state(state))
     others = {name: values for name, values in state.items() if name in policy.other_arrays}
     if not policy.takes_turns or rows.count == 0:
         return {**scored, **others}
     scores = learner.scores(scored, rows.features, threads)
-    beside = None
-    if unseen is not None:
-        beside = unseen, learner.scores(scored, unseen.features, threads)
-    others |= policy.family.fit(rows, scores, beside, others)
+    others |= policy.family.fit(rows, scores, others)
     if policy.learns_examination:
-        own = policy.with_state(rows, training[1].valuation(curve), others)
-        others |= examined(policy, own, scores, training[1], examination, others)
+        own = policy.with_state(rows, training.behavior.valuation(curve), others)
+        others |= examined(policy, own, scores, training.behavior, examination, others)
     return {**scored, **others}
 
 
@@ -120,8 +182,7 @@ def examined(
     chosen = shape_fit.sample(rows, MOST_ROWS)
     believed = np.array(behavior.valuation(configured).exposure * UNIT, np.float64)
     first = int(np.argmax(believed > 0.0))
-    free = np.flatnonzero(believed > 0.0)
-    free = free[free != first]
+    free = np.delete(np.arange(rows.slots), first)
     p = believed.copy()
     last = state.get("examination", p)
     p[: len(last)] = last[: len(p)]
@@ -129,19 +190,19 @@ def examined(
     level = 0.0
     support, information = np.zeros(rows.slots), np.zeros((rows.slots + 1, rows.slots + 1))
     for _ in range(STEPS):
-        p[free] = np.clip(p[free], SMALLEST_P, HIGHEST)
+        p[free] = np.clip(p[free], LOWEST, HIGHEST)
         own = policy.with_state(rows, Valuation.by_slot(p, behavior.behaviors), state)
         support, slopes, information = shape_fit.examined(own, scores + level, chosen)
         moves = _step(slopes, information, p, believed, free)
         p, level = p + moves[:-1], level + moves[-1]
         if np.abs(moves).max() < SETTLED:
             break
-    p[free] = np.clip(p[free], SMALLEST_P, HIGHEST)
+    p[free] = np.where(p[free] <= LOWEST, 0.0, np.minimum(p[free], HIGHEST))
     scale = rows.count / len(chosen)
     error, support = _errors(information * scale, first), support * scale
     if rows.count < FEWEST_ROWS:
         error[free] = 1.0
-    sure = (error <= WIDEST * p) & (support >= FEWEST)
+    sure = (error <= np.maximum(WIDEST * p, CLOSE)) & (support >= FEWEST)
     sure[first] = True
     return {
         "examination": np.where(sure, p, believed),
@@ -154,15 +215,17 @@ def _step(slopes: Floats, information: Floats, p: Floats, believed: Floats, free
     """Return how far to move p of each free slot, and the level of scores.
 
     Berndt, Hall, Hall and Hausman's step: like Newton's, with the outer products of slopes as the
-    curvature. Pseudo-impressions pull towards the belief.
+    curvature. Pseudo-impressions pull towards the belief. A slot that is at a bound and would leave
+    it takes no part: it would push the others aside.
     """
+    weight, slope = np.ones(len(p) + 1), slopes.copy()
+    weight[free] = PSEUDO_IMPRESSIONS / (p[free] * (1.0 - p[free]))
+    slope[free] += weight[free] * (believed[free] - p[free])
+    leaving = np.where(slope[free] < 0.0, p[free] <= LOWEST, p[free] >= HIGHEST)
+    chosen = np.append(free[~leaving], len(p))
+    bend = information[np.ix_(chosen, chosen)] + np.diag(weight[chosen])
     moves = np.zeros(len(p) + 1)
-    chosen = np.append(free, len(p))
-    if len(free):
-        weight = PSEUDO_IMPRESSIONS / (p[free] * (1.0 - p[free]))
-        slope = slopes[chosen] + np.append(weight * (believed[free] - p[free]), 0.0)
-        bend = information[np.ix_(chosen, chosen)] + np.diag(np.append(weight, 1.0))
-        moves[chosen] = np.clip(np.linalg.solve(bend, slope), -LARGEST_STEP, LARGEST_STEP)
+    moves[chosen] = np.clip(np.linalg.solve(bend, slope[chosen]), -LARGEST_STEP, LARGEST_STEP)
     return moves
 
 

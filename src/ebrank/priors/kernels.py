@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank.compiled import kernel
-from ebrank.pointers import call_at, pointer_to
+from ebrank.kernels.compiled import kernel
+from ebrank.kernels.pointers import call_at, pointer_to
 from ebrank.typing import Bools, Floats, Ints
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
 import numpy as np
 
 from ebrank.data.dataset import Dataset
+from ebrank.environment.plugins import path_of
 from ebrank.evidence import BehaviorStats, Examination, Sums
 from ebrank.parameters import (
     Configured,
@@ -23,7 +24,6 @@ from ebrank.parameters import (
     read_settings,
     to_text,
 )
-from ebrank.plugins import path_of
 from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats
 
@@ -44,8 +44,7 @@ class Trial:
         relevance: true relevance probability of each row, for oracles only.
         stats: behavior so far, updated in place while sessions are served.
         examination: how far down users are believed to look.
-        lists: how many lists a query is expected to get in the trial.
-        key: root of this trial's random draws (see `ebrank.streams`).
+        key: root of this trial's random draws (see `ebrank.kernels.streams`).
         threads: cores to use, None for all; never changes a result.
     """
 
@@ -53,7 +52,6 @@ class Trial:
     relevance: Floats
     stats: BehaviorStats
     examination: Examination
-    lists: float
     key: np.uint64
     threads: int | None = None
 
@@ -112,8 +110,8 @@ class Ranker(Configured):
     @classmethod
     def from_text(cls, settings: str, called: str) -> Self:
         """Return the ranker with parameters from a text such as `epsilon=20,estimator=exposure`."""
-        known = {parameter.name: parameter for parameter in declared(cls)}
-        return cls(**read_settings(settings, called, lambda _: known))
+        parameters = {parameter.name: parameter for parameter in declared(cls)}
+        return cls(**read_settings(settings, called, lambda _: parameters))
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner for a new trial."""

@@ -1,4 +1,4 @@
-"""BM25: the production ranker whose lists users saw before."""
+"""Rankers whose scores never change: BM25, whose lists users saw before, and the oracle."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebrank.formula import Formula
+from ebrank.policy.formula import Formula
 from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats
@@ -47,3 +47,16 @@ class FixedLearner:
     def update(self) -> ScoreModel:
         """Return the same model every time."""
         return fixed_model(self.scores)
+
+
+@dataclass(frozen=True)
+class Oracle(Ranker):
+    """Knows what no ranker can know."""
+
+    name = "oracle"
+    help = "Sort by the true relevance: the ceiling for the candidates that have entered."
+    settings = ("none",)
+
+    def learner(self, trial: Trial) -> TrialLearner:
+        """Return a learner that has nothing left to learn."""
+        return FixedLearner(trial.relevance)

@@ -1,23 +1,49 @@
-"""What the counterfactual rankers share: parameters, formulas, a learner; not a ranker itself.
+"""Counterfactual rankers: CFTopK, CFEpsilon and CFRandomK learn the same linear model.
 
-A counterfactual model is linear and fitted by least squares to the debiased click rate C/n (see
-`least_squares`). Its behavior feature x^b is the click rate by exposure, c/E. It could be C/n, as
-the paper writes (`behavior=ips`), but that is the target itself: least squares then gives x^b the
-weight 1 and every other feature 0, but for the ridge's trace, which is all that orders cold items.
+The model is fitted by least squares to the debiased click rate C/n. CFTopK sorts by it, and so
+learns little about what it does not show; CFEpsilon adds noise to every score to explore; CFRandomK
+shows lists in random order.
+
+Its behavior feature x^b is the click rate by exposure, c/E. It could be C/n, as the paper writes
+(`behavior=ips`), but that is the target itself: least squares then gives x^b the weight 1 and every
+other feature 0, but for the ridge's trace, which is all that orders cold items.
+
+Each item of the train partition that was shown has a row. Its target is y = C/n, which is unbiased
+for the relevance of a list fixed in advance. The model is w·x + w_b·x^b + w_0, and minimizes
+
+    Σ ω (y − w·x − w_b·x^b − w_0)² + λ (|w|² + w_b²)
+
+with ω = 1 or ω = n, and λ = 1e-6 times the mean diagonal of the Gram matrix Σ ω z zᵀ of
+z = (x, x^b, 1). Least squares needs only sums of products. Features never change, so the x-block of
+the Gram matrix is kept, and only rows whose weight ω changed are added to it, by the difference:
+new rows if ω = 1, rows shown since if ω = n. The sums that clicks change, Σ ω x^b z and Σ ω y z,
+are computed again in one pass over the features of the rows shown.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ebrank.formula import Formula
-from ebrank.rankers.base import Trial, param
+from ebrank.evidence import Sums
+from ebrank.evidence.estimators import ESTIMATORS, IPS
+from ebrank.kernels.arrays import read_only
+from ebrank.kernels.threads import map_blocks
+from ebrank.policy.formula import Formula
+from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.bm25 import FIXED
-from ebrank.rankers.least_squares import ClickRate, LeastSquares, Weight
 from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.random import RANDOM, UNIFORM
+from ebrank.typing import Floats, Ints
+
+Weight: TypeAlias = Literal["one", "shown"]
+ClickRate: TypeAlias = Literal["ips", "exposure"]
+"""What x^b is: C/n or c/E."""
+
+RIDGE = 1e-6
+BLOCK = 8192
 
 
 def exposure_concatenated(
@@ -32,9 +58,20 @@ def ips_concatenated(a: float, b: float, shown: float, weighted_clicks: float, w
     return a + w * (weighted_clicks / shown if shown > 0.0 else b)
 
 
+def perturbed(score: float, draw: float, noise: float) -> float:
+    """Return a score plus noise·U."""
+    return score + noise * draw
+
+
 CONCATENATED: dict[ClickRate, Formula] = {
     "exposure": Formula(exposure_concatenated, "w"),
     "ips": Formula(ips_concatenated, "w"),
+}
+NOISY: dict[ClickRate, Formula] = {
+    "exposure": Formula(
+        perturbed, "w", "noise", given={"score": exposure_concatenated, "draw": UNIFORM}
+    ),
+    "ips": Formula(perturbed, "w", "noise", given={"score": ips_concatenated, "draw": UNIFORM}),
 }
 
 
@@ -53,10 +90,18 @@ class LeastSquaresParameters:
         choices=("exposure", "ips"),
     )
 
+    def squares(self, trial: Trial) -> LeastSquares:
+        """Return the sums of a new trial."""
+        return LeastSquares(trial, self.behavior, self.weight)
+
 
 @dataclass(frozen=True)
-class CounterfactualParameters(LeastSquaresParameters):
-    """Parameters of the rankers that run with and without the behavior feature."""
+class CFTopK(LeastSquaresParameters, Ranker):
+    """Shows the items with the highest w·x + w_b·x^b, w fitted to C/n."""
+
+    name = "cftopk"
+    help = "Sort by a linear model fitted to debiased clicks; no exploration."
+    settings = ("none", "concate")
 
     features: Literal["none", "concate"] = param(
         "none",
@@ -69,38 +114,180 @@ class CounterfactualParameters(LeastSquaresParameters):
         choices=("zero", "mean"),
     )
 
+    def learner(self, trial: Trial) -> TrialLearner:
+        """Return a learner that refits at every update."""
+        return CounterfactualLearner(self, self.squares(trial))
+
+    def served(self, model: ScoreModel, behavior_weight: float) -> ScoreModel:
+        """Return a learned model as it is served; w_b is 0 if x^b is left out."""
+        return model
+
+
+@dataclass(frozen=True)
+class CFEpsilon(CFTopK):
+    """Shows the items with the highest w·x + w_b·x^b + noise·U, U uniform on [0, 1)."""
+
+    name = "cfepsilon"
+    help = "CFTopK's model, with uniform noise added to each score in each session."
+
+    noise: float = param(1.0, "largest noise added to a score", at_least=0)
+
+    def served(self, model: ScoreModel, behavior_weight: float) -> ScoreModel:
+        """Return the model with noise in its lists; it is measured without."""
+        noisy = NOISY[self.behavior].bind(w=behavior_weight, noise=self.noise)
+        return replace(model, serve=noisy, noisy=True)
+
+
+@dataclass(frozen=True)
+class CFRandomK(CFTopK):
+    """Shows random lists; what it learned from them is measured offline only."""
+
+    name = "cfrandomk"
+    help = "Show random lists, and learn CFTopK's model from them."
+
+    def served(self, model: ScoreModel, behavior_weight: float) -> ScoreModel:
+        """Return the model with lists sorted by a uniform draw per item and session."""
+        return replace(model, serve=RANDOM, noisy=True)
+
 
 @dataclass
 class CounterfactualLearner:
-    """Refits the least squares at every update; serves what it learned, without exploring.
+    """Refits the least squares at every update."""
 
-    Attributes:
-        behavior_weight: w_b of the last model; 0 if x^b is left out.
-    """
-
-    parameters: CounterfactualParameters
-    trial: Trial
-    squares: LeastSquares = field(init=False)
-    behavior_weight: float = field(init=False, default=0.0)
-
-    def __post_init__(self) -> None:
-        """Start without rows."""
-        self.squares = LeastSquares(self.trial, self.parameters.behavior, self.parameters.weight)
+    ranker: CFTopK
+    squares: LeastSquares
 
     def update(self) -> ScoreModel:
         """Return the model: a is w·x + w_0, b the x^b of an item never shown, p its weight w_b."""
-        self.squares.see()
-        concatenate = self.parameters.features == "concate"
-        model = self.squares.solve(concatenate=concatenate)
-        unseen = self.squares.mean_behavior if self.parameters.default == "mean" else 0.0
-        self.behavior_weight = model.behavior
-        score = FIXED
-        if concatenate:
-            score = CONCATENATED[self.parameters.behavior].bind(w=model.behavior)
-        return ScoreModel(
-            a=self.squares.scores(model),
+        ranker, squares = self.ranker, self.squares
+        squares.see()
+        concatenate = ranker.features == "concate"
+        linear = squares.solve(concatenate=concatenate)
+        unseen = squares.mean_behavior if ranker.default == "mean" else 0.0
+        score = CONCATENATED[ranker.behavior].bind(w=linear.behavior) if concatenate else FIXED
+        model = ScoreModel(
+            a=squares.scores(linear),
             b=np.array([unseen]),
             serve=score,
             offline=score,
-            weights=np.append(model.weights, model.behavior) if concatenate else model.weights,
+            weights=np.append(linear.weights, linear.behavior) if concatenate else linear.weights,
         )
+        return ranker.served(model, linear.behavior)
+
+
+# --- least squares -------------------------------------------------------------------------------
+
+
+class LinearModel(NamedTuple):
+    """A linear model: weights of x, weight of x^b (0 if x^b is left out), intercept."""
+
+    weights: Floats
+    behavior: float
+    intercept: float
+
+
+class LeastSquares:
+    """Sums of products over the rows shown so far, and the models that follow from them."""
+
+    def __init__(self, trial: Trial, behavior: ClickRate, weight: Weight) -> None:
+        data = trial.dataset
+        self._features = read_only(data.features)
+        self._trial = trial
+        self._threads = trial.threads
+        self._behavior = behavior
+        self._weight = weight
+        self._rows: Ints = np.arange(data.n_rows)[data.rows_in("train")]
+        self._counted = np.zeros(len(self._rows))  # the ω of each row that is in `gram`
+        self.gram = np.zeros((data.n_features + 1, data.n_features + 1))
+        self.sides = np.zeros((2, data.n_features + 2))
+
+    def see(self) -> None:
+        """Update the sums with what users have done.
+
+        `gram` is the lower triangle of Σ ω (x, 1)(x, 1)ᵀ; the rows of `sides` are
+        Σ ω x^b (x, 1, x^b) and Σ ω y (x, 1, x^b).
+        """
+        sums = self._trial.sums().rows(self._rows)
+        weights = sums.shown if self._weight == "shown" else (sums.shown > 0.0).astype(np.float64)
+        self._add_to_gram(weights)
+        self._sum_sides(weights, sums)
+
+    def solve(self, *, concatenate: bool) -> LinearModel:
+        """Return the best model of x, with x^b if `concatenate`; zeros if nothing was shown.
+
+        Centered columns take the intercept out of the system and make it better conditioned.
+        """
+        from ebrank.kernels import linalg
+
+        n = len(self.gram) - 1
+        total = self.gram[n, n]
+        if total == 0.0:
+            return LinearModel(np.zeros(n), 0.0, 0.0)
+        columns = [*range(n), n + 1] if concatenate else list(range(n))
+        products = self._products()[np.ix_(columns, columns)]
+        ridge = RIDGE * (np.trace(products) + total) / (len(columns) + 1)
+        means = np.append(self.gram[n], self.sides[0, n])[columns] / total
+        target = self.sides[1, n] / total
+        lower = linalg.cholesky(
+            products - total * np.multiply.outer(means, means) + ridge * np.eye(len(columns))
+        )
+        right = self.sides[1, columns] - total * target * means
+        theta = linalg.solve_lower_transposed(lower, linalg.solve_lower(lower, right))
+        intercept = float(target - (means * theta).sum())
+        return LinearModel(theta[:n], float(theta[n]) if concatenate else 0.0, intercept)
+
+    @property
+    def mean_behavior(self) -> float:
+        """Mean x^b of the rows shown, weighted by ω; 0 if there are none."""
+        n = len(self.gram) - 1
+        return float(self.sides[0, n] / max(self.gram[n, n], 1.0))
+
+    def scores(self, model: LinearModel) -> Floats:
+        """Return w·x + w_0 of every row of the dataset."""
+        from ebrank.priors.learners.linear import linear_scores
+
+        theta = np.append(model.weights, model.intercept)
+        return linear_scores(self._features, theta, self._threads)
+
+    def _add_to_gram(self, weights: Floats) -> None:
+        """Add the rows whose weight changed, by the difference."""
+        from ebrank.rankers.kernels import least_squares as kernels
+
+        change = weights - self._counted
+        changed = np.flatnonzero(change)
+        rows, change = self._rows[changed], change[changed]
+        for part in map_blocks(
+            lambda start, stop: kernels.gram_sum(self._features, rows, change, start, stop),
+            total=len(rows),
+            block=BLOCK,
+            threads=self._threads,
+        ):
+            self.gram += part
+        self._counted = weights
+
+    def _sum_sides(self, weights: Floats, sums: Sums) -> None:
+        """Compute the sums that clicks change over all rows shown."""
+        from ebrank.rankers.kernels import least_squares as kernels
+
+        seen = np.flatnonzero(weights)
+        rows, weights = self._rows[seen], weights[seen]
+        behavior = ESTIMATORS[self._behavior].rate(sums.rows(seen))
+        target = IPS.rate(sums.rows(seen))
+        self.sides = np.zeros_like(self.sides)
+        for part in map_blocks(
+            lambda start, stop: kernels.side_sums(
+                self._features, rows, weights, behavior, target, start, stop
+            ),
+            total=len(rows),
+            block=BLOCK,
+            threads=self._threads,
+        ):
+            self.sides += part
+
+    def _products(self) -> Floats:
+        """Return the lower triangle of Σ ω z zᵀ with z = (x, 1, x^b)."""
+        n = len(self.gram)
+        products = np.zeros((n + 1, n + 1))
+        products[:n, :n] = self.gram
+        products[n] = self.sides[0]
+        return products

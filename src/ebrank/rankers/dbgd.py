@@ -1,22 +1,34 @@
-"""DBGD, dueling bandit gradient descent (Yue and Joachims 2009).
+"""DBGD, dueling bandit gradient descent (Yue and Joachims 2009), and MGD (Schuth et al. 2016).
 
 In every session a candidate w + δu, with u a random direction, duels with the logging model w: both
 lists are interleaved, and if the candidate's items get more clicks, the learning model steps along
 u.
+
+MGD, multileave gradient descent, is DBGD with many candidates per session. The lists of all
+candidates and of the logging model are multileaved into one. Every candidate with more clicks than
+the logging model wins, and the learning model steps along the mean of the winners' directions (that
+paper's MGD-M). `kernels/duels.py` runs the sessions of both.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from ebrank.data.dataset import Dataset
+from ebrank.errors import ParameterError
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
-from ebrank.rankers.online import LoggingModel, OnlineLearner, OnlineModel, OnlineParameters
+from ebrank.rankers.model import RunSessions
+from ebrank.rankers.online import OnlineLearner, OnlineModel, OnlineParameters
+from ebrank.sessions.world import Sessions
 from ebrank.typing import Bools, Floats
+
+if TYPE_CHECKING:
+    from ebrank.sessions.linear import LoggingModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +50,10 @@ class Duels:
 
     def gradient_sum(self, linear: LoggingModel, rates: Floats, start: int, stop: int) -> Floats:
         """Return Σ rate·(mean of the winners' directions) over the sessions start..stop."""
-        from ebrank.rankers.kernels import directions
+        from ebrank.rankers.kernels import duels
 
         n = linear.features.shape[1] + linear.concatenated
-        return directions.gradient_sum(self.keys, self.wins, rates, n, start, stop)
+        return duels.gradient_sum(self.keys, self.wins, rates, n, start, stop)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,6 +69,22 @@ class DuelModel(OnlineModel):
     candidates: int
     step: float
     disputed_only: bool
+
+    def run_sessions(self, sessions: Sessions) -> RunSessions:
+        """Return what runs duels, and appends to the lessons who won them."""
+        from ebrank.rankers.kernels import duels
+
+        n = len(sessions.ndcg)
+        log = duels.DuelLog(np.empty(n, np.uint64), np.zeros((n, self.candidates), np.bool_))
+        self.lessons.append(Duels(*log))
+        duel = duels.Duel(self.step, self.disputed_only)
+        return lambda start, stop: duels.run_sessions(sessions, self.linear, duel, log, start, stop)
+
+    def check_sessions(self, dataset: Dataset) -> None:
+        """Raise if the logging model does not fit a dataset, or nobody challenges it."""
+        super().check_sessions(dataset)
+        if self.candidates < 1:
+            raise ParameterError("candidates must be 1 or more")
 
 
 @dataclass(frozen=True)
@@ -79,15 +107,28 @@ class DBGD(OnlineParameters, Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner with random first weights."""
-        return duel_learner(self, trial, candidates=1)
+        return self._learner(trial, candidates=1)
+
+    def _learner(self, trial: Trial, candidates: int) -> OnlineLearner:
+        wrap = partial(
+            DuelModel,
+            candidates=candidates,
+            step=float(self.step),
+            disputed_only=self.credit == "disputed",
+        )
+        return OnlineLearner(self, self.decay, trial, wrap)
 
 
-def duel_learner(ranker: DBGD, trial: Trial, candidates: int) -> OnlineLearner:
-    """Return a learner that compares this many candidates in each session."""
-    wrap = partial(
-        DuelModel,
-        candidates=candidates,
-        step=float(ranker.step),
-        disputed_only=ranker.credit == "disputed",
-    )
-    return OnlineLearner(ranker, ranker.decay, trial, wrap)
+@dataclass(frozen=True)
+class MGD(DBGD):
+    """Several candidates per session, compared by team-draft multileaving."""
+
+    name = "mgd"
+    help = "Multileave gradient descent: step towards the mean of the variations that win."
+    settings = ("none", "concate")
+
+    candidates: int = param(9, "variations compared in each session", at_least=1, at_most=1000)
+
+    def learner(self, trial: Trial) -> TrialLearner:
+        """Return a learner with random first weights."""
+        return self._learner(trial, self.candidates)

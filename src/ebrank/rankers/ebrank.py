@@ -8,15 +8,17 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from ebrank import policy as policies
-from ebrank.evidence import BehaviorStats
+from ebrank.bonus.horizon import lists_ahead
+from ebrank.evidence.behaviors import SHOWN
 from ebrank.parameters import Parameter, declared, require
-from ebrank.policy import PRESETS, Policy
+from ebrank.policy import policies
+from ebrank.policy.policies import PRESETS, Policy
 from ebrank.priors.base import State
 from ebrank.priors.families.beta import Beta
+from ebrank.priors.fitting import Table
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.model import ScoreModel
-from ebrank.typing import Features, Floats, Ints
+from ebrank.typing import Floats, Ints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,13 +143,15 @@ class PolicyLearner:
         teaches[data.rows_in("vali")] = False
         return np.flatnonzero(teaches)
 
-    def _table(self, rows: slice | Ints) -> tuple[Features, BehaviorStats]:
-        return self.trial.dataset.features[rows], self.trial.stats[rows]
+    def _table(self, rows: slice | Ints) -> Table:
+        data = self.trial.dataset
+        return Table(data.features[rows], self.trial.stats[rows], data.query_of_rows[rows])
 
     def _model(self, a: Floats, b: Floats, weights: Floats | None = None) -> ScoreModel:
         policy, trial = self.policy, self.trial
         curve = policy.curve(self.state, trial.examination)
-        scores = policy.scores(self.state, trial.stats.valuation(curve), trial.lists)
+        had = float(trial.stats.counts[:, SHOWN, 0].sum()) / trial.dataset.n_queries
+        scores = policy.scores(self.state, trial.stats.valuation(curve), lists_ahead(had))
         return ScoreModel(
             a,
             b,

@@ -11,45 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from ebrank.arrays import read_only
+from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
 from ebrank.evidence.estimators import ESTIMATORS
+from ebrank.kernels.arrays import read_only
+from ebrank.kernels.threads import map_blocks
 from ebrank.rankers.base import Trial, param
-from ebrank.rankers.counterfactual import CONCATENATED
-from ebrank.rankers.least_squares import ClickRate
-from ebrank.rankers.model import ScoreModel
-from ebrank.threads import map_blocks
-from ebrank.typing import Bools, Features, Floats
+from ebrank.rankers.counterfactual import CONCATENATED, ClickRate
+from ebrank.rankers.model import ScoreModel, check_numbers
+from ebrank.typing import Bools, Floats
+
+if TYPE_CHECKING:
+    from ebrank.sessions.linear import LoggingModel
 
 BLOCK = 2048
 LARGEST_WEIGHT = 1e100
 """Below it, no dot product with float32 features comes near overflow."""
-
-
-class LoggingModel(NamedTuple):
-    """The logging model as kernels see it.
-
-    Attributes:
-        features: x^nb of each row.
-        scores: w·x^nb of each row.
-        behavior_weight: w_b.
-        concatenated: whether x^b is a feature.
-        ips: whether x^b is C/n instead of c/E.
-        unseen: x^b of an item that was never shown.
-        learns: whether the sessions of a query teach the learning model.
-    """
-
-    features: Features
-    scores: Floats
-    behavior_weight: float
-    concatenated: bool
-    ips: bool
-    unseen: float
-    learns: Bools
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,6 +39,19 @@ class OnlineModel(ScoreModel):
 
     linear: LoggingModel
     lessons: list[Lesson] = field(default_factory=list)
+
+    def check_sessions(self, dataset: Dataset) -> None:
+        """Raise if the logging model does not fit a dataset."""
+        linear, rows, queries = self.linear, dataset.n_rows, dataset.n_queries
+        check_numbers("linear.scores", "scores of the logging model", linear.scores, rows)
+        if linear.features.ndim != 2 or len(linear.features) != rows:
+            raise ParameterError(
+                f"linear.features has shape {linear.features.shape} for {rows} rows"
+            )
+        if linear.learns.shape != (queries,):
+            raise ParameterError(
+                f"linear.learns has shape {linear.learns.shape} for {queries} queries"
+            )
 
 
 class Lesson(Protocol):
@@ -129,6 +123,7 @@ class OnlineLearner:
     def _logging_model(self) -> OnlineModel:
         """Return a model that serves with the current weights."""
         from ebrank.priors.learners.linear import linear_scores
+        from ebrank.sessions.linear import LoggingModel
 
         data, parameters = self.trial.dataset, self.parameters
         n = data.n_features
@@ -165,7 +160,7 @@ def mean_behavior(trial: Trial, estimator: ClickRate) -> float:
 
 def first_weights(key: np.uint64, n: int) -> Floats:
     """Return n weights from U(0, 1); `key` is the trial's."""
-    from ebrank import streams
+    from ebrank.kernels import streams
 
     root = np.uint64(streams.child(key, streams.WEIGHTS))
     return np.array([streams.uniform(np.uint64(streams.child(root, j))) for j in range(n)])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebrank.formula import Formula
+from ebrank.policy.formula import Formula
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats

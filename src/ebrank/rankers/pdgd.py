@@ -8,13 +8,19 @@ not bias it: `kernels/pairwise.py` has the formulas.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
-from ebrank.rankers.online import LoggingModel, OnlineLearner, OnlineModel, OnlineParameters
+from ebrank.rankers.model import RunSessions
+from ebrank.rankers.online import OnlineLearner, OnlineModel, OnlineParameters
+from ebrank.sessions.world import Sessions
 from ebrank.typing import Bools, Floats
+
+if TYPE_CHECKING:
+    from ebrank.sessions.linear import LoggingModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +52,20 @@ class Pairs:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PairwiseModel(OnlineModel):
     """A logging model whose lists are drawn from the softmax of its scores."""
+
+    def run_sessions(self, sessions: Sessions) -> RunSessions:
+        """Return what draws lists, and appends to the lessons what was preferred."""
+        from ebrank.rankers.kernels import pairwise
+
+        shape = len(sessions.ndcg), len(sessions.world.discounts)
+        log = pairwise.PairLog(
+            rows=np.zeros(shape, np.int64),
+            weights=np.zeros(shape),
+            behavior=np.zeros(shape),
+            stepped=np.zeros(shape[0], np.bool_),
+        )
+        self.lessons.append(Pairs(*log))
+        return lambda start, stop: pairwise.run_sessions(sessions, self.linear, log, start, stop)
 
 
 @dataclass(frozen=True)

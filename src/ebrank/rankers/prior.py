@@ -17,14 +17,13 @@ addition to x^b, not instead of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from ebrank.formula import Formula
+from ebrank.policy.formula import Formula
 from ebrank.rankers.base import Ranker, Trial, TrialLearner
-from ebrank.rankers.counterfactual import CONCATENATED, LeastSquaresParameters
-from ebrank.rankers.least_squares import LeastSquares
+from ebrank.rankers.counterfactual import CONCATENATED, LeastSquares, LeastSquaresParameters
 from ebrank.rankers.model import ScoreModel
 
 
@@ -46,7 +45,7 @@ class PRIOR(LeastSquaresParameters, Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits both models at every update."""
-        return PriorLearner(self, trial)
+        return PriorLearner(self, self.squares(trial))
 
 
 @dataclass
@@ -54,12 +53,7 @@ class PriorLearner:
     """Fits the predictor and the concatenated model from the same sums."""
 
     parameters: LeastSquaresParameters
-    trial: Trial
-    squares: LeastSquares = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Begin with no rows."""
-        self.squares = LeastSquares(self.trial, self.parameters.behavior, self.parameters.weight)
+    squares: LeastSquares
 
     def update(self) -> ScoreModel:
         """Return the concatenated model: a is w·x + w_0, b the predicted x^b, p its weight w_b."""

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebrank.formula import Formula
+from ebrank.policy.formula import Formula
 from ebrank.rankers.base import Ranker, Trial, TrialLearner
 from ebrank.rankers.bm25 import FIXED
 from ebrank.rankers.model import ScoreModel
 
-RANDOM = Formula("ebrank.rankers.kernels.perturbed:random_score").bind()
+UNIFORM = "ebrank.kernels.streams:uniform"
+"""A new draw for every item in every session; compiled, so it is imported when first used."""
+RANDOM = Formula(UNIFORM).bind()
 
 
 @dataclass(frozen=True)

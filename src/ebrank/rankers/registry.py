@@ -1,20 +1,33 @@
 """Rankers by name: `ebrank`, `cftopk:features=concate`, `ebrank:epsilon=20,estimator=exposure`.
 
 A ranker from elsewhere is named by its class, `mymodule:MyRanker` or `mymodule:MyRanker:epsilon=2`,
-or by the name that its package gives it (see `external`).
+whose module must be importable, or by the short name that its package gives it through an entry
+point in the group `ebrank.rankers`. A package is imported only when one of its rankers is needed:
+`installed` reads only package metadata.
+
+>>> load("ebrank.rankers.bm25:BM25").name
+'bm25'
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import pkgutil
 from functools import cache
+from typing import TYPE_CHECKING, get_args
 
 from ebrank import rankers
+from ebrank.environment.plugins import load_class
 from ebrank.errors import ParameterError
 from ebrank.parameters import near
-from ebrank.rankers import external
-from ebrank.rankers.base import REGISTRY, Ranker
+from ebrank.rankers.base import REGISTRY, Ranker, Setting
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "ebrank.rankers"
+DECLARED = ("name", "help", "settings")
 
 
 def known() -> dict[str, type[Ranker]]:
@@ -43,7 +56,7 @@ def parse(text: str) -> Ranker:
 
 def names() -> list[str]:
     """Return the names of all rankers, including those of installed packages, without imports."""
-    return sorted({*known(), *external.installed()})
+    return sorted({*known(), *installed()})
 
 
 def _named(text: str) -> tuple[type[Ranker], str, str]:
@@ -52,11 +65,82 @@ def _named(text: str) -> tuple[type[Ranker], str, str]:
     ours = known()
     if name in ours:
         return ours[name], name, rest
-    theirs = external.installed()
+    theirs = installed()
     if name in theirs:
-        return external.load_installed(theirs[name], taken=ours), name, rest
+        return load_installed(theirs[name]), name, rest
     inside, _, settings = rest.partition(":")
     if inside and "=" not in inside:  # not parameters, so a name in a module
         path = f"{name}:{inside}"
-        return external.load(path, taken=ours), path, settings
+        return load(path), path, settings
     raise ParameterError(f"no ranker is called {name!r}{near(name, names())}")
+
+
+# --- from elsewhere ------------------------------------------------------------------------------
+
+
+def installed() -> dict[str, list[EntryPoint]]:
+    """Return the entry points of installed packages, by the name they give a ranker."""
+    from importlib.metadata import entry_points  # slow to import
+
+    entries: dict[str, list[EntryPoint]] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        entries.setdefault(entry.name, []).append(entry)
+    return entries
+
+
+def load_installed(entries: list[EntryPoint]) -> type[Ranker]:
+    """Return the ranker to which one package, or several that agree, give a name."""
+    first, last = entries[0], entries[-1]
+    if first.value != last.value:
+        raise ParameterError(
+            f"{_package(first)} and {_package(last)} both have a ranker called {first.name!r}; "
+            f"name the one you mean by its class, {first.value} or {last.value}"
+        )
+    ranker = load(first.value)
+    if ranker.name != first.name:
+        raise ParameterError(
+            f"{_package(first)} lists a ranker {first.name!r}, but its class {first.value} is "
+            f"called {ranker.name!r}; both names must be the same"
+        )
+    return ranker
+
+
+def origin(entries: list[EntryPoint]) -> str:
+    """Return where a ranker comes from, in words, without importing it."""
+    if entries[0].name in known():
+        return f"From {_package(entries[0])}; hidden by ebrank's own ranker of the same name."
+    return f"From {' and '.join(map(_package, entries))}: {entries[0].value}."
+
+
+def load(path: str) -> type[Ranker]:
+    """Return the ranker that a path such as `package.module:Class` names."""
+    ranker = load_class(path, Ranker)
+    if ranker not in known().values():
+        _check_declaration(ranker, path)
+    return ranker
+
+
+def _check_declaration(ranker: type[Ranker], path: str) -> None:
+    """Raise if a class does not declare everything a ranker must declare."""
+    for attribute in DECLARED:
+        if not getattr(ranker, attribute, None):
+            raise ParameterError(f"{path} has no {attribute}; a ranker has {', '.join(DECLARED)}")
+    if ranker.name in known():
+        raise ParameterError(
+            f"{path} has the name {ranker.name!r}, which is one of ebrank's own; choose another"
+        )
+    if not set(ranker.settings) <= set(get_args(Setting)):
+        raise ParameterError(f"{path}: settings must be {' or '.join(get_args(Setting))}")
+    if not (dataclasses.is_dataclass(ranker) and ranker.__dataclass_params__.frozen):
+        raise ParameterError(f"{path} is not a frozen dataclass: it needs @dataclass(frozen=True)")
+    for field in dataclasses.fields(ranker):
+        if "help" not in field.metadata:
+            raise ParameterError(
+                f"{path}: declare the parameter {field.name} with param(default, help)"
+            )
+    if ranker.learner is Ranker.learner:
+        raise ParameterError(f"{path} has no method learner; define how it learns")
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"the package {entry.dist.name}" if entry.dist else "an installed package"

@@ -21,10 +21,12 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from ebrank.data.dataset import Dataset
-from ebrank.formula import Formula
+from ebrank.policy.formula import Formula
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.bm25 import FIXED
-from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.model import RunSessions, ScoreModel
+from ebrank.rankers.random import UNIFORM
+from ebrank.sessions.world import Sessions
 from ebrank.typing import Ints, SmallInts
 
 
@@ -59,13 +61,26 @@ class BlockModel(ScoreModel):
     pairs: PairCounts
     delta: float
 
+    def run_sessions(self, sessions: Sessions) -> RunSessions:
+        """Return what shows shuffled blocks, and compares their items by the clicks."""
+        from ebrank.rankers.kernels import blocks
+
+        return lambda start, stop: blocks.run_sessions(
+            sessions, self.pairs, self.delta, start, stop
+        )
+
+
+def shuffled(a: float, draw: float) -> float:
+    """Return a + U: whole numbers a keep their order, and equal ones are shuffled."""
+    return a + draw
+
 
 def unknown() -> float:
     """Return the same for every item: nobody has compared them."""
     return 0.0
 
 
-SHUFFLED = Formula("ebrank.rankers.kernels.perturbed:shuffled").bind()
+SHUFFLED = Formula(shuffled, given={"draw": UNIFORM}).bind()
 UNKNOWN = Formula(unknown).bind()
 
 

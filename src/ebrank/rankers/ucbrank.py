@@ -6,15 +6,14 @@ shown at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from ebrank.formula import Formula
+from ebrank.policy.formula import Formula
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
-from ebrank.rankers.counterfactual import LeastSquaresParameters
-from ebrank.rankers.least_squares import ClickRate, LeastSquares
+from ebrank.rankers.counterfactual import ClickRate, LeastSquares, LeastSquaresParameters
 from ebrank.rankers.model import ScoreModel
 
 
@@ -62,7 +61,7 @@ class UCBRank(LeastSquaresParameters, Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits the features' model at every update."""
-        return UCBLearner(self, trial)
+        return UCBLearner(self, self.squares(trial))
 
 
 @dataclass
@@ -70,12 +69,7 @@ class UCBLearner:
     """Fits CFTopK's model without behavior; clicks are taken as they are."""
 
     ranker: UCBRank
-    trial: Trial
-    squares: LeastSquares = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Begin with no rows."""
-        self.squares = LeastSquares(self.trial, self.ranker.behavior, self.ranker.weight)
+    squares: LeastSquares
 
     def update(self) -> ScoreModel:
         """Return the model: a is the relevance by features; offline there is no bonus."""

@@ -1,21 +1,44 @@
 """The ledger as tables and as `LEDGER.md`: published figures, ours, the differences, and remarks.
 
 Many differences share a remark. So each remark has a letter, which marks the differences it is
-about, and is written below the table once.
+about, and is written below the table once. Findings stand by theme: what the paper claims, and how
+much of it the test confirms.
+
+>>> theme, = themes([Finding("a", "A leads", "confirmed", "", "Leads", "A"),
+...                Finding("b", "B leads", "undecided", "", "Leads", "B")])
+>>> theme.title, tally(theme.findings), theme.subjects("undecided")
+('Leads', '1 confirmed, 1 undecided', ['B'])
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ebrank.evaluation.letters import letter
 from ebrank.experiments.document import Document
 from ebrank.experiments.framework.numbers import counted
-from ebrank.experiments.framework.outcome import Cell, Column, Finding, Row, Table
+from ebrank.experiments.framework.outcome import (
+    VERDICTS,
+    Cell,
+    Column,
+    Finding,
+    Row,
+    Table,
+    Verdict,
+)
 from ebrank.experiments.ledger.entries import RULE, LedgerEntry, LedgerSection
-from ebrank.report.findings import HOW, SYMBOLS, tally, themes
 from ebrank.report.tables.markdown import code, escaped, grid, prose
 
+OTHER = "Other claims"
+"""The theme of findings that have none."""
+SYMBOLS: dict[Verdict, str] = {"confirmed": "✓", "undecided": "○", "contradicted": "✗"}
+HOW = (
+    "A claim is confirmed or contradicted where Fisher's randomization test over test queries "
+    "decides it (Holm-adjusted p < .05), else undecided. Brackets are the interval of the effect, "
+    "over test queries, at the level of that test: 95 % where a claim is tested alone."
+)
+"""How to read findings."""
 COMPARED = ("reference", "ours", "difference")
 
 
@@ -107,3 +130,35 @@ def findings_table(findings: Sequence[Finding]) -> Table:
             verdict = f"{SYMBOLS[finding.verdict]} {finding.verdict}"
             rows.append(Row((finding.claim, verdict, *shown, finding.detail), heading))
     return Table("findings", "Findings", HOW, columns, tuple(rows))
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Findings that check the same thing, each for another subject."""
+
+    title: str
+    findings: Sequence[Finding]
+
+    def subjects(self, verdict: Verdict) -> list[str]:
+        """Return the subjects with this verdict."""
+        return [
+            finding.subject or finding.claim
+            for finding in self.findings
+            if finding.verdict == verdict
+        ]
+
+
+def themes(findings: Sequence[Finding]) -> list[Theme]:
+    """Return findings by theme, in the order they come."""
+    titles = dict.fromkeys(finding.theme for finding in findings)
+    return [
+        Theme(title or OTHER, [finding for finding in findings if finding.theme == title])
+        for title in titles
+    ]
+
+
+def tally(findings: Sequence[Finding]) -> str:
+    """Return how many are confirmed, undecided and contradicted."""
+    verdicts = [finding.verdict for finding in findings]
+    counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)

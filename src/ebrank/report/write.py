@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
 from ebrank.experiments.document import RESULTS, Document, document_bytes
 from ebrank.experiments.framework.outcome import Figure, Table
-from ebrank.files import write_whole
 from ebrank.report.figures.render import FIGURE_FILES
 from ebrank.report.ledger import ledger_markdown
 from ebrank.report.page.html import page

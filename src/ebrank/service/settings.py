@@ -9,182 +9,175 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeAlias
+from dataclasses import dataclass, field, fields
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 from msgspec import Meta
 
-from ebrank.contexts import MOST as MOST_CONTEXTS
 from ebrank.evidence import Behaviors, Examination
 from ebrank.parameters import bytes_of
+from ebrank.policy.contexts import MOST as MOST_CONTEXTS
 from ebrank.service.api import MOST_RANKS
 
 Scope: TypeAlias = Literal["rank", "feedback", "admin"]
 
 
-def _about(meaning: str, **limits: float) -> Meta:
-    about: Meta = Meta(description=meaning, **limits)  # type: ignore[call-overload]
-    return about
+T = TypeVar("T")
 
 
+def _setting(default: T, meaning: str, **limits: float) -> T:
+    """Declare a setting by its default, its meaning and the limits of its values."""
+    about = Meta(description=meaning, **limits)  # type: ignore[call-overload]
+    declared: T = field(default=default, metadata={"about": about})
+    return declared
+
+
+def _declared(section: type[T]) -> type[T]:
+    """Write what settings declare into their types, where msgspec looks for limits."""
+    hints = get_type_hints(section)
+    for declared in fields(section):  # type: ignore[arg-type]
+        kind, about = hints[declared.name], declared.metadata["about"]
+        annotated: Any = Annotated[kind, about]
+        if NoneType in get_args(kind):  # the limits are not for None
+            annotated = Annotated[get_args(kind)[0], about] | None
+        section.__annotations__[declared.name] = annotated
+    return section
+
+
+@_declared
 @dataclass(frozen=True)
 class ServerSettings:
     """Where the service listens."""
 
-    host: Annotated[str, _about("address to listen on")] = "127.0.0.1"
-    port: Annotated[int, _about("port to listen on; 0 picks a free one", ge=0, le=65535)] = 8000
-    access_log: Annotated[
-        bool,
-        _about("whether to log each request as a line of JSON on stderr, without names or secrets"),
-    ] = False
-    log: Annotated[
-        Literal["text", "json"],
-        _about("format of all other log lines on stderr; `json` also logs training and roll-ups"),
-    ] = "text"
-    traces: Annotated[
-        bool, _about("whether to send OpenTelemetry spans; needs the extra `otel`")
-    ] = False
-    leave_seconds: Annotated[
-        float,
-        _about(
-            "how long to keep serving after SIGTERM while `/readyz` returns 503, so that a load "
-            "balancer can notice",
-            ge=0,
-        ),
-    ] = 0.0
+    host: str = _setting("127.0.0.1", "address to listen on")
+    port: int = _setting(8000, "port to listen on; 0 picks a free one", ge=0, le=65535)
+    access_log: bool = _setting(
+        False, "whether to log each request as a line of JSON on stderr, without names or secrets"
+    )
+    log: Literal["text", "json"] = _setting(
+        "text", "format of all other log lines on stderr; `json` also logs training and roll-ups"
+    )
+    traces: bool = _setting(False, "whether to send OpenTelemetry spans; needs the extra `otel`")
+    leave_seconds: float = _setting(
+        0.0,
+        "how long to keep serving after SIGTERM while `/readyz` returns 503, so that a load "
+        "balancer can notice",
+        ge=0,
+    )
 
 
+@_declared
 @dataclass(frozen=True)
 class StoreSettings:
     """Where and for how long the service stores data."""
 
-    url: Annotated[
-        str, _about("where the store is: a folder, `memory:`, or `module:Class:argument`")
-    ] = "ebrank-store"
-    durability: Annotated[
-        Literal["process", "disk"],
-        _about(
-            "what a ranking survives once the response is sent: a crash of the `process`, or of "
-            "the machine (`disk`, which waits for a flush); acknowledged feedback is always on "
-            "disk"
-        ),
-    ] = "process"
-    retention_seconds: Annotated[
-        float,
-        _about(
-            "age at which events about a list are refused; soon after, both are rolled up", gt=0
-        ),
-    ] = 30 * 86400.0
-    roll_up_seconds: Annotated[float, _about("time between two roll-ups", gt=0)] = 600.0
-    normalize_queries: Annotated[
-        bool,
-        _about(
-            "whether `Tea` and `tea ` are the same query: Unicode NFKC, case-insensitive, single "
-            "spaces"
-        ),
-    ] = True
-    max_idle_seconds: Annotated[
-        float,
-        _about(
-            "if the clock is further ahead of the log and the store's files, the server assumes "
-            "it is wrong and does not start; 0 is off",
-            ge=0,
-        ),
-    ] = 180 * 86400.0
+    url: str = _setting(
+        "ebrank-store", "where the store is: a folder, `memory:`, or `module:Class:argument`"
+    )
+    durability: Literal["process", "disk"] = _setting(
+        "process",
+        "what a ranking survives once the response is sent: a crash of the `process`, or of "
+        "the machine (`disk`, which waits for a flush); acknowledged feedback is always on "
+        "disk",
+    )
+    retention_seconds: float = _setting(
+        30 * 86400.0,
+        "age at which events about a list are refused; soon after, both are rolled up",
+        gt=0,
+    )
+    roll_up_seconds: float = _setting(600.0, "time between two roll-ups", gt=0)
+    expire_idle_days: float | None = _setting(
+        None,
+        "days without a list or an event after which a query is deleted with its items "
+        "and their evidence",
+        gt=0,
+    )
+    normalize_queries: bool = _setting(
+        True,
+        "whether `Tea` and `tea ` are the same query: Unicode NFKC, case-insensitive, single "
+        "spaces",
+    )
+    max_idle_seconds: float = _setting(
+        180 * 86400.0,
+        "if the clock is further ahead of the log and the store's files, the server assumes "
+        "it is wrong and does not start; 0 is off",
+        ge=0,
+    )
 
 
+@_declared
 @dataclass(frozen=True)
 class RankingSettings:
     """How lists are made."""
 
-    mode: Annotated[
-        Literal["live", "shadow"],
-        _about("`shadow` serves the caller's order and reports what EBRank would have served"),
-    ] = "live"
-    k: Annotated[
-        int, _about("length of a list, if the request does not say", ge=1, le=MOST_RANKS)
-    ] = 10
-    degraded: Annotated[
-        bool,
-        _about(
-            "whether to serve lists from memory while the store is failing; they are marked and "
-            "do not count"
-        ),
-    ] = True
-    policy: Annotated[
-        str, _about("how to score items: `auto`, `ebrank:epsilon=20,estimator=exposure`, ...")
-    ] = "auto"
-    plan_seconds: Annotated[
-        float,
-        _about("how far ahead exploration plans, for policies with a horizon such as `auto`", gt=0),
-    ] = 30 * 86400.0
-    seed: Annotated[int, _about("seed for breaking ties", ge=0, le=2**63 - 1)] = 0
-    window: Annotated[
-        float, _about("how many seconds a user sees the same order for a query; 0 is off", ge=0)
-    ] = 60.0
-    max_explored: (
-        Annotated[int, _about("maximum number of slots in a list that exploration may fill", ge=0)]
-        | None
-    ) = None
-    max_promotion: (
-        Annotated[
-            int, _about("maximum number of ranks by which exploration may raise an item", ge=0)
-        ]
-        | None
-    ) = None
+    mode: Literal["live", "shadow"] = _setting(
+        "live", "`shadow` serves the caller's order and reports what EBRank would have served"
+    )
+    k: int = _setting(10, "length of a list, if the request does not say", ge=1, le=MOST_RANKS)
+    degraded: bool = _setting(
+        True,
+        "whether to serve lists from memory while the store is failing; they are marked and "
+        "do not count",
+    )
+    policy: str = _setting(
+        "auto", "how to score items: `auto`, `ebrank:epsilon=20,estimator=exposure`, ..."
+    )
+    plan_seconds: float = _setting(
+        30 * 86400.0,
+        "how much of a query's past counts when exploration plans ahead, for policies with a "
+        "horizon such as `auto`",
+        gt=0,
+    )
+    seed: int = _setting(0, "seed for breaking ties", ge=0, le=2**63 - 1)
+    window: float = _setting(
+        60.0, "how many seconds a user sees the same order for a query; 0 is off", ge=0
+    )
+    max_explored: int | None = _setting(
+        None, "maximum number of slots in a list that exploration may fill", ge=0
+    )
+    max_promotion: int | None = _setting(
+        None, "maximum number of ranks by which exploration may raise an item", ge=0
+    )
 
 
+@_declared
 @dataclass(frozen=True)
 class ExaminationSettings:
     """Which ranks users look at."""
 
-    severity: Annotated[float, _about("exponent of 1/log2(rank + 1)", ge=0)] = 1.0
-    cutoff: Annotated[int, _about("last rank users examine", ge=1)] | None = None
-    curve: (
-        Annotated[tuple[float, ...], _about("measured probabilities of ranks 1, 2, ...")] | None
-    ) = None
+    severity: float = _setting(1.0, "exponent of 1/log2(rank + 1)", ge=0)
+    cutoff: int | None = _setting(None, "last rank users examine", ge=1)
+    curve: tuple[float, ...] | None = _setting(None, "measured probabilities of ranks 1, 2, ...")
 
     def examination(self) -> Examination:
         """Return the library's curve; raises `ParameterError` if it is invalid."""
         return Examination(self.severity, self.cutoff, self.curve)
 
 
+@_declared
 @dataclass(frozen=True)
 class FeaturesSettings:
     """What features are."""
 
-    names: (
-        Annotated[
-            tuple[str, ...],
-            _about(
-                "names of the features of query and item; default: those of the first items",
-                min_length=1,
-            ),
-        ]
-        | None
-    ) = None
-    shared: (
-        Annotated[
-            tuple[str, ...],
-            _about(
-                "names of the features that queries share; default: those of the catalog's first "
-                "item",
-                min_length=1,
-            ),
-        ]
-        | None
-    ) = None
-    missing: Annotated[
-        Literal["reject", "zero", "mean"],
-        _about(
-            "what to do with a missing value; `mean` uses the mean of the query's candidates, and "
-            "so does `reject` for items stored before a feature was added"
-        ),
-    ] = "reject"
-    scaling: Annotated[
-        Literal["query", "global", "none"],
-        _about("min-max over the query's candidates, over the training rows, or no scaling"),
-    ] = "query"
+    names: tuple[str, ...] | None = _setting(
+        None,
+        "names of the features of query and item; default: those of the first items",
+        min_length=1,
+    )
+    shared: tuple[str, ...] | None = _setting(
+        None,
+        "names of the features that queries share; default: those of the catalog's first item",
+        min_length=1,
+    )
+    missing: Literal["reject", "zero", "mean"] = _setting(
+        "reject",
+        "what to do with a missing value; `mean` uses the mean of the query's candidates, and "
+        "so does `reject` for optional features and for items stored before a feature was added",
+    )
+    scaling: Literal["query", "global", "none"] = _setting(
+        "query", "min-max over the query's candidates, over the training rows, or no scaling"
+    )
 
     @property
     def fills_by_mean(self) -> bool:
@@ -192,32 +185,27 @@ class FeaturesSettings:
         return self.missing != "zero"
 
 
+@_declared
 @dataclass(frozen=True)
 class EventsSettings:
     """Which events count, and as what."""
 
-    impressions: Annotated[
-        Literal["served", "confirmed"],
-        _about("an item counts as shown when served, or when an `impression` event confirms it"),
-    ] = "served"
-    behaviors: Annotated[
-        tuple[str, ...],
-        _about(
-            "event types that count, each with its worth up to 1, as in `click=0.3`, or with a "
-            "threshold, as in `dwell>=30=0.6`"
-        ),
-    ] = ("click",)
-    negative: Annotated[
-        tuple[str, ...],
-        _about("event types that make an impression worth nothing, such as `hide`"),
-    ] = ()
-    other: Annotated[tuple[str, ...], _about("event types that are logged but do not count")] = ()
-    half_life_days: (
-        Annotated[float, _about("days until an impression counts half", gt=0)] | None
-    ) = None
-    future_seconds: Annotated[
-        float, _about("how far an event's time may be ahead of the server's clock", ge=0)
-    ] = 300.0
+    impressions: Literal["served", "confirmed"] = _setting(
+        "served", "an item counts as shown when served, or when an `impression` event confirms it"
+    )
+    behaviors: tuple[str, ...] = _setting(
+        ("click",),
+        "event types that count, each with its worth up to 1, as in `click=0.3`, or with a "
+        "threshold, as in `dwell>=30=0.6`",
+    )
+    negative: tuple[str, ...] = _setting(
+        (), "event types that make an impression worth nothing, such as `hide`"
+    )
+    other: tuple[str, ...] = _setting((), "event types that are logged but do not count")
+    half_life_days: float | None = _setting(None, "days until an impression counts half", gt=0)
+    future_seconds: float = _setting(
+        300.0, "how far an event's time may be ahead of the server's clock", ge=0
+    )
 
     def declared(self) -> Behaviors:
         """Return the library's behaviors; raises `ParameterError` if they are invalid.
@@ -228,130 +216,119 @@ class EventsSettings:
         return Behaviors.parse(self.behaviors, self.negative)
 
 
+@_declared
 @dataclass(frozen=True)
 class BotsSettings:
     """Who sends too many requests to be a person."""
 
-    lists_per_minute: Annotated[
-        int, _about("a visitor who requests more lists per minute is a bot; 0 is off", ge=0)
-    ] = 0
-    events_per_minute: Annotated[
-        int, _about("a visitor with more events per minute is a bot; 0 is off", ge=0)
-    ] = 0
-    visitor: Annotated[
-        Literal["user", "session"], _about("which field of the request identifies a visitor")
-    ] = "user"
+    lists_per_minute: int = _setting(
+        0, "a visitor who requests more lists per minute is a bot; 0 is off", ge=0
+    )
+    events_per_minute: int = _setting(
+        0, "a visitor with more events per minute is a bot; 0 is off", ge=0
+    )
+    visitor: Literal["user", "session"] = _setting(
+        "user", "which field of the request identifies a visitor"
+    )
 
 
+@_declared
 @dataclass(frozen=True)
 class ContextsSettings:
     """How the service uses the contexts of requests."""
 
-    most: Annotated[
-        int,
-        _about(
-            "maximum number of name-value pairs in the `context` of requests, the most frequent "
-            "ones, for which to learn separate preferences; 0 is off",
-            ge=0,
-            le=MOST_CONTEXTS,
-        ),
-    ] = 0
+    most: int = _setting(
+        0,
+        "maximum number of name-value pairs in the `context` of requests, the most frequent "
+        "ones, for which to learn separate preferences; 0 is off",
+        ge=0,
+        le=MOST_CONTEXTS,
+    )
 
 
+@_declared
 @dataclass(frozen=True)
 class TrainingSettings:
     """When the prior is refitted, and on what."""
 
-    every_seconds: Annotated[float, _about("time between training runs; 0 is off", ge=0)] = 3600.0
-    after_events: Annotated[
-        int, _about("number of new events that start a training run; 0 is off", ge=0)
-    ] = 200
-    after_growth: Annotated[
-        float,
-        _about(
-            "... provided they are at least this fraction of the events before the last run", ge=0
-        ),
-    ] = 0.25
-    min_rows: Annotated[int, _about("minimum number of shown items for training", ge=1)] = 20
-    validation_share: Annotated[
-        float,
-        _about("share of queries used to validate a model instead of training it", gt=0, lt=1),
-    ] = 0.2
-    tolerance: Annotated[
-        float, _about("by how much the validation loss of a new model may be higher", ge=0)
-    ] = 0.0
-    max_seconds: Annotated[
-        float,
-        _about(
-            "time limit of a training run; a run that exceeds it is stopped",
-            gt=0,
-        ),
-    ] = 1800.0
+    every_seconds: float = _setting(3600.0, "time between training runs; 0 is off", ge=0)
+    after_events: int = _setting(
+        200, "number of new events that start a training run; 0 is off", ge=0
+    )
+    after_growth: float = _setting(
+        0.25, "... provided they are at least this fraction of the events before the last run", ge=0
+    )
+    min_rows: int = _setting(20, "minimum number of shown items for training", ge=1)
+    tolerance: float = _setting(
+        0.0,
+        "by how much the held-out loss of a new model may be higher, even if that is clear",
+        ge=0,
+    )
+    max_seconds: float = _setting(
+        1800.0, "time limit of a training run; a run that exceeds it is stopped", gt=0
+    )
 
 
+@_declared
 @dataclass(frozen=True)
 class ModelsSettings:
     """Which versions of the prior are kept."""
 
-    keep: Annotated[
-        int,
-        _about(
-            "number of newest versions to keep, besides the active one and the one that was live "
-            "before it",
-            ge=1,
-            le=1000,
-        ),
-    ] = 50
+    keep: int = _setting(
+        50,
+        "number of newest versions to keep, besides the active one and the one that was live "
+        "before it",
+        ge=1,
+        le=1000,
+    )
 
 
+@_declared
 @dataclass(frozen=True)
 class InsightsSettings:
     """What the dashboard shows."""
 
-    new_seconds: Annotated[float, _about("age up to which an item counts as new", gt=0)] = 86400.0
-    refresh_seconds: Annotated[float, _about("how long to cache expensive figures", ge=0)] = 5.0
-    bucket_seconds: Annotated[
-        float, _about("time span over which figures are summed", ge=1, le=3600)
-    ] = 60.0
-    demo: Annotated[bool, _about("whether the dashboard says that its users are simulated")] = False
+    new_seconds: float = _setting(86400.0, "age up to which an item counts as new", gt=0)
+    refresh_seconds: float = _setting(5.0, "how long to cache expensive figures", ge=0)
+    bucket_seconds: float = _setting(60.0, "time span over which figures are summed", ge=1, le=3600)
+    demo: bool = _setting(False, "whether the dashboard says that its users are simulated")
 
 
+@_declared
 @dataclass(frozen=True)
 class LimitsSettings:
     """How much callers may use."""
 
-    body_bytes: Annotated[int, _about("maximum size of a request body", ge=1024)] = 8 * 2**20
-    bodies_bytes: Annotated[
-        int, _about("maximum size of all request bodies in memory together", ge=1024)
-    ] = 64 * 2**20
-    connections: Annotated[
-        int,
-        _about(
-            "maximum number of open connections; beyond it, the one that waited longest is closed",
-            ge=1,
-        ),
-    ] = 4096
-    head_seconds: Annotated[
-        float, _about("time limit for sending the URL and headers of a request", gt=0)
-    ] = 10.0
-    body_seconds: Annotated[float, _about("time limit for sending a request body", gt=0)] = 30.0
-    answer_seconds: Annotated[float, _about("time limit for receiving a response", gt=0)] = 30.0
-    idle_seconds: Annotated[
-        float, _about("how long a connection stays open without a request", gt=0)
-    ] = 75.0
-    requests_per_second: Annotated[
-        float, _about("sustained rate per token or address; 0 means no limit", ge=0)
-    ] = 0.0
-    burst: Annotated[
-        int, _about("number of requests a token or address may send at once", ge=1)
-    ] = 100
-    memory: Annotated[
-        int | str,
-        _about(
-            "memory limit of the process, in bytes or as in `512 MB`; the least recently used "
-            "data is dropped"
-        ),
-    ] = "1 GB"
+    body_bytes: int = _setting(8 * 2**20, "maximum size of a request body", ge=1024)
+    bodies_bytes: int = _setting(
+        64 * 2**20, "maximum size of all request bodies in memory together", ge=1024
+    )
+    connections: int = _setting(
+        4096,
+        "maximum number of open connections; beyond it, the one that waited longest is closed",
+        ge=1,
+    )
+    head_seconds: float = _setting(
+        10.0, "time limit for sending the URL and headers of a request", gt=0
+    )
+    body_seconds: float = _setting(30.0, "time limit for sending a request body", gt=0)
+    answer_seconds: float = _setting(30.0, "time limit for receiving a response", gt=0)
+    idle_seconds: float = _setting(75.0, "how long a connection stays open without a request", gt=0)
+    requests_per_second: float = _setting(
+        0.0, "sustained rate per token or address; 0 means no limit", ge=0
+    )
+    burst: int = _setting(100, "number of requests a token or address may send at once", ge=1)
+    new_queries_per_hour: int = _setting(
+        0,
+        "number of queries that rank requests of a token or address may create per hour on "
+        "each server; 0 means no limit",
+        ge=0,
+    )
+    memory: int | str = _setting(
+        "1 GB",
+        "memory limit of the process, in bytes or as in `512 MB`; the least recently used "
+        "data is dropped",
+    )
 
     def memory_bytes(self) -> int:
         """Return the memory limit; raises `ParameterError` if it is invalid.

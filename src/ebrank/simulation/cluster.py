@@ -22,10 +22,10 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from ebrank.data.dataset import Dataset
+from ebrank.environment.extras import import_extra
+from ebrank.environment.paths import expanded
 from ebrank.errors import ClusterError, ParameterError
-from ebrank.extras import import_extra
-from ebrank.paths import expanded
-from ebrank.provenance import fingerprint, trace
+from ebrank.kernels.provenance import fingerprint
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.simulation import worker
@@ -51,7 +51,7 @@ UNREACHABLE = (CancelledError, OSError, TimeoutError)
 
 
 @dataclass(frozen=True)
-class Address:
+class ClusterAddress:
     """Where a cluster is.
 
     Attributes:
@@ -65,10 +65,11 @@ class Address:
     processes: int = 0
 
     @classmethod
-    def read(cls, text: str) -> Address:
+    def read(cls, text: str) -> ClusterAddress:
         """Return the address that a text gives.
 
-        >>> Address.read("dask://node1:8786").scheduler, Address.read("local:4").processes
+        >>> read = ClusterAddress.read
+        >>> read("dask://node1:8786").scheduler, read("local:4").processes
         ('tcp://node1:8786', 4)
         """
         kind, _, rest = text.partition(":")
@@ -91,7 +92,7 @@ def _scheduler_file(text: str) -> str:
     """Return the path of a scheduler file, if it is one."""
     path = expanded(text)
     try:
-        known = json.loads(Path(path).read_bytes())["address"]
+        address = json.loads(Path(path).read_bytes())["address"]
     except FileNotFoundError:
         raise ParameterError(
             f"{text!r} is neither a file nor the address of a cluster. Use {FORMS}."
@@ -100,7 +101,7 @@ def _scheduler_file(text: str) -> str:
         raise ParameterError(
             f"{text} is not a scheduler file. `dask scheduler --scheduler-file` writes one."
         ) from problem
-    assert known
+    assert address
     return str(path)
 
 
@@ -116,7 +117,7 @@ def connected(text: str, note: Note = print) -> Iterator[Cluster]:
         ClusterError: if no scheduler answers, or a machine has other versions.
         MissingExtraError: if Dask is not installed.
     """
-    address = Address.read(text)
+    address = ClusterAddress.read(text)
     dask = import_extra("distributed", extra="cluster", purpose="to run trials on a cluster")
     with _client(dask, address) as client:
         cluster = Cluster(client, address, note)
@@ -126,7 +127,7 @@ def connected(text: str, note: Note = print) -> Iterator[Cluster]:
 
 
 @contextmanager
-def _client(dask: Any, address: Address) -> Iterator[Client]:  # noqa: ANN401 (a module)
+def _client(dask: Any, address: ClusterAddress) -> Iterator[Client]:  # noqa: ANN401 (a module)
     if address.processes:
         with (
             dask.LocalCluster(
@@ -155,7 +156,7 @@ def _client(dask: Any, address: Address) -> Iterator[Client]:  # noqa: ANN401 (a
 class Cluster:
     """A Dask cluster, with this process as its client."""
 
-    def __init__(self, client: Client, address: Address, note: Note) -> None:
+    def __init__(self, client: Client, address: ClusterAddress, note: Note) -> None:
         self.client = client
         self.address = address
         self.note = note
@@ -276,12 +277,13 @@ def _portable_code(ranker: Ranker, config: SimulationConfig) -> str:
         named = registry.parse(str(ranker)) == ranker
     except ParameterError:
         named = False
-    if not named or not trace(ranker, config.users).lasting:
+    code = worker.code_stamp(ranker, config) if named else None
+    if code is None:
         raise ClusterError(
             f"{ranker} cannot run on a cluster: its code is in no file that workers can import. "
             "Put it into a module."
         )
-    return worker.code_stamp(ranker, config)
+    return code
 
 
 class _Sweep:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numba.core import event
 
-from ebrank.compiled import is_kernel
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.errors import EBRankError
 from ebrank.rankers.base import Ranker
@@ -52,29 +49,3 @@ def few_queries(dataset: Dataset, per_split: int) -> Dataset:
         query_splits=dataset.query_splits[chosen],
         baseline=dataset.baseline[rows],
     )
-
-
-class _Listener(event.Listener):  # type: ignore[misc, unused-ignore]
-    """Reports the first kernel that is compiled.
-
-    Small functions without a cache are compiled in every process; that takes hardly any time.
-    """
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell = tell
-        self._told = False
-
-    def on_start(self, event: Any) -> None:  # noqa: ANN401 (Numba's own type)
-        if not self._told and is_kernel(event.data["dispatcher"]):
-            self._told = True
-            self._tell()
-
-    def on_end(self, event: Any) -> None:  # noqa: ANN401
-        pass
-
-
-@contextmanager
-def watched(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` once if, within this context, a kernel is not cached and must be compiled."""
-    with event.install_listener("numba:compile", _Listener(tell)):
-        yield

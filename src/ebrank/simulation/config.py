@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, Examination
-from ebrank.parameters import require, require_whole
+from ebrank.parameters import require
+from ebrank.simulation.protocol import SETTINGS
 from ebrank.simulation.users import UserModel
 from ebrank.simulation.users.models import PBM
 
@@ -28,6 +32,7 @@ class SimulationConfig:
         list_length: items shown.
         discount: γ of Cum-NDCG.
         cutoffs: at which Cold- and Warm-NDCG are measured; the first is the headline.
+        labels: `graded` as they are, or `binary`: every label above 0 is 1, the largest.
         users: how users look and click.
         click_rate: factor of all click probabilities, to simulate low click rates; lists are still
             measured by the relevance itself.
@@ -43,6 +48,7 @@ class SimulationConfig:
     list_length: int = 5
     discount: float = 0.995
     cutoffs: tuple[int, ...] = (5, 1, 3, 10)
+    labels: Literal["graded", "binary"] = "graded"
     users: UserModel = field(default_factory=PBM)
     click_rate: float = 1.0
     believed: Examination | None = None
@@ -50,16 +56,20 @@ class SimulationConfig:
 
     def __post_init__(self) -> None:
         """Reject an impossible experiment."""
-        require(0 < self.entering_probability <= 1, "entering_probability must lie in (0, 1]")
-        require(0 < self.discount < 1, "discount must lie in (0, 1)")
-        require(0 < self.click_rate <= 1, "click_rate must lie in (0, 1]")
-        require_whole(self, "warmup_sessions", at_least=0)
-        require_whole(self, "updates", at_least=1)
-        require_whole(self, "sessions", at_least=1, optional=True)
-        require_whole(self, "list_length", at_least=1)
+        for setting in SETTINGS.values():
+            if setting.field:
+                setting.check(getattr(self, setting.field))
+        require(self.labels in SETTINGS["labels"].choices, "labels must be graded or binary")
         low, high = self.initial_candidates
         require(1 <= low <= high, "initial_candidates must be (smallest, largest), 1 or more")
         require(len(self.cutoffs) > 0 and min(self.cutoffs) >= 1, "cutoffs must be 1 or more")
+
+    def judged(self, dataset: Dataset) -> Dataset:
+        """Return a dataset with the labels of this experiment."""
+        if self.labels == "graded":
+            return dataset
+        binary = (dataset.labels > 0).astype(np.int8)
+        return replace(dataset, labels=binary, max_label=1, check_values=False)
 
     def session_count(self, dataset: Dataset) -> int:
         """Return the number of served sessions: ⌊(rows − 5·queries)/η⌋ unless given.

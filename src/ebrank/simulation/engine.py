@@ -15,25 +15,26 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ebrank import streams
 from ebrank.data.dataset import Dataset
 from ebrank.equations import examination
 from ebrank.errors import DataError, ParameterError
 from ebrank.evaluation.metrics import cum_ndcg
 from ebrank.evidence import Sums
+from ebrank.kernels import streams
+from ebrank.kernels.threads import map_blocks
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel
-from ebrank.simulation import offline, play, schedule
+from ebrank.sessions import schedule
+from ebrank.sessions.scored import Scorer
+from ebrank.sessions.session import NO_OUTCOME
+from ebrank.sessions.world import AGES, Schedule, World
+from ebrank.simulation import offline, play
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
-from ebrank.simulation.schedule import Schedule
-from ebrank.simulation.scored import Scorer
-from ebrank.simulation.session import NO_OUTCOME
 from ebrank.simulation.supervision import Supervised
 from ebrank.simulation.waiting import Waiting
-from ebrank.simulation.world import AGES, World, believe, ideal_dcg, new_world, stats_of, unseen
-from ebrank.threads import map_blocks
+from ebrank.simulation.world import believe, ideal_dcg, new_world, stats_of, unseen
 from ebrank.typing import Bools, Floats, Ints
 
 Progress = Callable[[int, int], None]
@@ -74,7 +75,7 @@ def run_trial(
 ) -> TrialResult:
     """Run one trial: BM25 sessions, a first model, then serve and update in turn."""
     started = time.perf_counter()
-    run = _Run(dataset, config, streams.trial_key(seed, trial), threads)
+    run = _Run(config.judged(dataset), config, streams.trial_key(seed, trial), threads)
     learner = Supervised(ranker, run.trial)
     run.warm_up()
     before = time.perf_counter()
@@ -113,7 +114,6 @@ class _Run:
             self.world.relevance,
             stats_of(self.world, config.behaviors),
             config.believed or config.users.examination,
-            config.session_count(dataset) / dataset.n_queries,
             key,
             threads,
         )
@@ -142,6 +142,7 @@ class _Run:
         """Let BM25 serve every query, before anything enters."""
         plan = schedule.everyone(self.config.warmup_sessions, self.dataset.n_queries)
         self._play(fixed_model(self.dataset.baseline.astype(np.float64)), plan, eta=0.0)
+        self.world.label_ndcg[:] = 0.0
 
     def serve(self, model: ScoreModel, update: int) -> None:
         """Run the sessions before an update."""
@@ -182,6 +183,9 @@ class _Run:
             warm_ndcg=np.array([queries.mean(axis=0) for queries in self.warm]),
             cum_ndcg=np.array(self.cum),
             run_ndcg=self._run_ndcg(on_test, test_ndcg),
+            cold_ndcg_labels=self._label_ndcg(self.lists[0]),
+            warm_ndcg_labels=self._label_ndcg(self.lists[1]),
+            run_ndcg_labels=_mean_of(self.world.label_ndcg[self.test].sum(), len(test_ndcg)),
             cold_by_query=self.cold[-1][:, 0],
             warm_by_query=self.warm[-1][:, 0],
             cum_by_query=self._cum_by_query(test_queries, test_ndcg),
@@ -262,6 +266,14 @@ class _Run:
         relevance, ideal = self.world.relevance, self.ideal[self.test]
         return offline.list_ndcg(lists, relevance, self.discounts, self.cutoffs, ideal)
 
+    def _label_ndcg(self, lists: Ints) -> float:
+        """Return the mean NDCG by labels of test queries' lists, at the first cutoff."""
+        gain = self.world.gain[self.world.grades]
+        cutoff = self.cutoffs[:1]
+        ideal = ideal_dcg(self.world.pointers, gain, self.discounts, cutoff)[self.test]
+        ndcg = offline.list_ndcg(lists, gain, self.discounts, cutoff, ideal)
+        return float(ndcg.mean())
+
 
 class _Promises:
     """What a prior predicted for test queries' items that nobody had seen when it was recorded."""
@@ -285,4 +297,9 @@ class _Promises:
 
 def _mean(values: Floats) -> float:
     """Return the mean, NaN if there is nothing to average."""
-    return float(values.mean()) if len(values) else float("nan")
+    return _mean_of(values.sum(), len(values))
+
+
+def _mean_of(total: float, count: int) -> float:
+    """Return a sum over its count, NaN if there is nothing to average."""
+    return float(total) / count if count else float("nan")

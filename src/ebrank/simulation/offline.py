@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank.compiled import kernel
-from ebrank.simulation.scored import Scorer, check, room_for_batch, write_top
-from ebrank.simulation.world import World
+from ebrank.kernels.compiled import kernel
+from ebrank.sessions.scored import Scorer, check, room_for_batch, write_top
+from ebrank.sessions.world import World
 from ebrank.typing import Floats, Ints
 
 NOBODY = -1

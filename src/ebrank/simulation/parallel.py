@@ -15,13 +15,13 @@ from typing import NamedTuple, Protocol
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
+from ebrank.kernels.threads import available_threads
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.compilation import compile_for
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import Progress, run_trial
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.storage import Store
-from ebrank.threads import available_threads
 
 Task = tuple[int, int]
 """Which trial of which ranker."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +22,8 @@ class TrialResult:
         cum_ndcg: discounted sum of the NDCG of the lists served to test queries, shape (updates,).
         run_ndcg: mean NDCG of all lists served to test queries so far, NaN before the first one,
             shape (updates,).
+        cold_ndcg_labels, warm_ndcg_labels, run_ndcg_labels: Cold-, Warm- and Run-NDCG at the last
+            checkpoint with standard gains, 2^label − 1, instead of the relevance R.
         cold_by_query, warm_by_query: NDCG of each test query, first cutoff, last checkpoint.
         cum_by_query, run_by_query: what each test query adds to Cum- and Run-NDCG at the last
             checkpoint.
@@ -53,6 +56,9 @@ class TrialResult:
     warm_ndcg: Floats
     cum_ndcg: Floats
     run_ndcg: Floats
+    cold_ndcg_labels: float
+    warm_ndcg_labels: float
+    run_ndcg_labels: float
     cold_by_query: Floats
     warm_by_query: Floats
     cum_by_query: Floats
@@ -76,13 +82,18 @@ class TrialResult:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Several trials of one ranker on one dataset."""
+    """Several trials of one ranker on one dataset.
+
+    Attributes:
+        by_fold: if folds are pooled, the mean over trials in each fold, by measure; else empty.
+    """
 
     dataset: str
     ranker: str
     config: SimulationConfig
     seed: int
     trials: tuple[TrialResult, ...]
+    by_fold: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def cold_ndcg(self) -> Floats:
@@ -103,6 +114,21 @@ class Result:
     def run_ndcg(self) -> Floats:
         """Run-NDCG of each trial at the last checkpoint."""
         return np.array([trial.run_ndcg[-1] for trial in self.trials])
+
+    @property
+    def cold_ndcg_labels(self) -> Floats:
+        """Cold-NDCG by labels of each trial."""
+        return np.array([trial.cold_ndcg_labels for trial in self.trials])
+
+    @property
+    def warm_ndcg_labels(self) -> Floats:
+        """Warm-NDCG by labels of each trial."""
+        return np.array([trial.warm_ndcg_labels for trial in self.trials])
+
+    @property
+    def run_ndcg_labels(self) -> Floats:
+        """Run-NDCG by labels of each trial."""
+        return np.array([trial.run_ndcg_labels for trial in self.trials])
 
     @property
     def unserved(self) -> int:

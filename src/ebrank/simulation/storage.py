@@ -2,7 +2,7 @@
 
 A trial is one `.npz` file: plain arrays, and a header that says what was run. Its name holds a hash
 of everything its outcome depends on: the dataset's content, seed, trial number, ranker and config,
-and the code of ranker, users and ebrank itself (`ebrank.provenance`). A trial is found again only
+and the code of ranker, users and ebrank itself (`kernels.provenance`). A trial is found again only
 if all of this is the same. Files appear whole or not at all.
 """
 
@@ -23,17 +23,17 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from ebrank.arrays import header_lock
 from ebrank.data.dataset import Dataset
+from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
-from ebrank.files import write_whole
-from ebrank.provenance import fingerprint, stamp
+from ebrank.kernels.arrays import header_lock
+from ebrank.kernels.provenance import fingerprint, stamp
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import TrialResult
 from ebrank.typing import Texts
 
-FORMAT = 3
+FORMAT = 4
 HEADER = "header"
 QUERY_IDS = "query_ids"
 """The original ids of the test queries, for reading the file without the dataset."""
@@ -88,8 +88,8 @@ class Store:
     def load_all(self, ranker: Ranker, trials: Iterable[int]) -> dict[int, TrialResult]:
         """Return those of some trials that are finished; see `load`."""
         self._stamps.pop(ranker, None)
-        found = ((trial, self._load(ranker, trial)) for trial in trials)
-        return {trial: result for trial, result in found if result is not None}
+        loaded = ((trial, self._load(ranker, trial)) for trial in trials)
+        return {trial: result for trial, result in loaded if result is not None}
 
     def _load(self, ranker: Ranker, trial: int) -> TrialResult | None:
         path = self.path(ranker, trial)

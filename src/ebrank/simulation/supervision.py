@@ -20,21 +20,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
-from ebrank import scoring
 from ebrank.data.dataset import Dataset
 from ebrank.errors import EBRankError, ParameterError
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.stats import COUNT
-from ebrank.formula import Score
+from ebrank.policy import scoring
+from ebrank.policy.formula import Score
 from ebrank.priors.base import ItemPrior
 from ebrank.rankers.base import REGISTRY, Ranker, Trial, TrialLearner
-from ebrank.rankers.dbgd import DuelModel
-from ebrank.rankers.model import ScoreModel
-from ebrank.rankers.online import LoggingModel, OnlineModel
+from ebrank.rankers.model import ScoreModel, check_numbers
 from ebrank.typing import Ints
 
 MOST_ROWS = 16
@@ -117,41 +114,16 @@ def check_model(model: object, dataset: Dataset) -> None:
     if not isinstance(model, ScoreModel):
         raise ParameterError(f"update returns {type(model).__name__}, not a ScoreModel")
     n = dataset.n_rows
-    _Numbers("a", "scores", model.a).check(n)
-    _Numbers("b", "second numbers", model.b).check(n, or_one=True)
+    check_numbers("a", "scores", model.a, n)
+    check_numbers("b", "second numbers", model.b, n, or_one=True)
     if model.prior is not None:
-        _Numbers("prior.a", "first numbers", model.prior.a).check(n)
-        _Numbers("prior.b", "second numbers", model.prior.b).check(n, or_one=True)
+        check_numbers("prior.a", "first numbers", model.prior.a, n)
+        check_numbers("prior.b", "second numbers", model.prior.b, n, or_one=True)
     if model.weights is not None:
-        _Numbers("weights", "weights", model.weights).check(np.size(model.weights))
-    _check_score("serve", model.serve)
-    _check_score("offline", model.offline)
-    if model.cold is not None:
-        _check_score("cold", model.cold)
-    if isinstance(model, OnlineModel):
-        _check_logging_model(model.linear, dataset)
-    if isinstance(model, DuelModel) and model.candidates < 1:
-        raise ParameterError("candidates must be 1 or more")
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """An array that must hold finite numbers, with its name and what messages call it."""
-
-    name: str
-    called: str
-    values: object
-
-    def check(self, rows: int, *, or_one: bool = False) -> None:
-        """Raise unless there is one number for each row, or, with `or_one`, one for all."""
-        values = self.values
-        if not (isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1):
-            raise ParameterError(f"{self.name} must be a NumPy array of float64, with one axis")
-        if len(values) != rows and not (or_one and len(values) == 1):
-            raise ParameterError(f"{len(values)} {self.called} for {rows} rows")
-        if not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            raise ParameterError(f"{self.name}[{row}] is {values[row]}, not a finite number")
+        check_numbers("weights", "weights", model.weights, np.size(model.weights))
+    for name, score in _scores(model).items():
+        _check_score(name, score)
+    model.check_sessions(dataset)
 
 
 def _check_score(name: str, score: object) -> None:
@@ -167,7 +139,7 @@ def _check_score(name: str, score: object) -> None:
     except EBRankError:
         raise
     except Exception as problem:
-        told = f"its formula {name} cannot be compiled: {_reason(problem)}"
+        told = f"its formula {name} cannot be compiled: {_reason(problem)}{_remedy(problem)}"
         raise ParameterError(told) from problem
 
 
@@ -193,7 +165,7 @@ def check_scores(
 ) -> None:
     """Raise if some rows, as they are now or in other states, get scores that are not finite.
 
-    >>> from ebrank.formula import Formula
+    >>> from ebrank.policy.formula import Formula
     >>> rate = Formula(lambda clicks, shown: clicks / shown).bind()
     >>> model = ScoreModel(np.ones(3), np.zeros(1), rate, rate)
     >>> check_scores(model, BehaviorStats.zeros(3, slots=5), Examination(), np.array([2]))
@@ -243,13 +215,8 @@ def _reason(problem: Exception) -> str:
     return said.partition("\n")[0] or type(problem).__name__
 
 
-def _check_logging_model(linear: LoggingModel, dataset: Dataset) -> None:
-    _Numbers("linear.scores", "scores of the logging model", linear.scores).check(dataset.n_rows)
-    if linear.features.ndim != 2 or len(linear.features) != dataset.n_rows:
-        raise ParameterError(
-            f"linear.features has shape {linear.features.shape} for {dataset.n_rows} rows"
-        )
-    if linear.learns.shape != (dataset.n_queries,):
-        raise ParameterError(
-            f"linear.learns has shape {linear.learns.shape} for {dataset.n_queries} queries"
-        )
+def _remedy(problem: Exception) -> str:
+    """Return what to do if compiled code calls a plain function, "" for any other problem."""
+    if "Cannot determine Numba type of <class 'function'>" not in str(problem):
+        return ""
+    return ". Decorate the function that it calls with @numba.njit."

@@ -1,9 +1,10 @@
 """Hyper-parameters are chosen on validation queries, under seeds that no report uses.
 
-Every point of a grid runs for some trials. The best has the highest mean NDCG, undiscounted, of the
-lists served to validation queries in the second half of the run; of equals, the first wins. Tuning
-never uses test queries, nor trials that a report could run: reports use seeds from 0 up, tuning for
-seed s uses the seed −2 − s, below zero.
+`tune` tries every point of a grid; `search` tries one parameter after the other, and goes beyond a
+grid whose end is best. Every point runs for some trials. The best has the highest mean NDCG,
+undiscounted, of the lists served to validation queries in the second half of the run; of equals,
+the first wins. Tuning never uses test queries, nor trials that a report could run: reports use
+seeds from 0 up, tuning for seed s uses the seed −2 − s, below zero.
 
 >>> [tuning_seed(seed) for seed in (0, 1, 2)]
 [-2, -3, -4]
@@ -12,7 +13,7 @@ seed s uses the seed −2 − s, below zero.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -30,7 +31,14 @@ from ebrank.simulation.storage import Store
 from ebrank.typing import Floats
 
 Grid: TypeAlias = Mapping[str, Sequence[Any]]
-"""The values to try of each parameter; points are their product."""
+"""The values to try of each parameter."""
+RunAll: TypeAlias = Callable[[Sequence[Ranker]], Sequence[Result]]
+"""Runs rankers under the tuning seed."""
+
+ROUNDS = 3
+"""How often `search` goes through the parameters at most."""
+WIDER = 4
+"""How many values `search` adds to a parameter's grid at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +65,15 @@ class Point:
         """The quantity to maximize, for each trial."""
         return np.array([trial.validation_ndcg for trial in self.result.trials])
 
+    @property
+    def score(self) -> float:
+        """Its mean over trials."""
+        return float(self.validation_ndcg.mean())
+
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """All points of a grid, in its order."""
+    """All points that were tried, in their order."""
 
     points: tuple[Point, ...]
     seed: int
@@ -68,7 +81,7 @@ class Tuning:
     @property
     def best(self) -> Point:
         """The point to use."""
-        return max(self.points, key=lambda point: float(point.validation_ndcg.mean()))
+        return max(self.points, key=lambda point: point.score)
 
     @property
     def at_the_edge(self) -> list[str]:
@@ -84,7 +97,7 @@ class Tuning:
             if declared[name].kind in (int, float)
             and len(tried[name]) > 1
             and value in (min(tried[name]), max(tried[name]))
-            and value != declared[name].at_least
+            and value not in (declared[name].at_least, declared[name].at_most)
         ]
 
 
@@ -108,9 +121,7 @@ def tune(
     """
     if len(dataset.queries_in("vali")) == 0:
         raise DataError(f"{dataset.name!r} has no validation queries to tune on")
-    combinations = [
-        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
-    ]
+    combinations = _product(grid)
     rankers = [ranker.with_parameters(**values) for values in combinations]
     results = parallel.run(
         dataset,
@@ -123,12 +134,85 @@ def tune(
         store=store,
         progress=progress,
     )
+    return Tuning(_points(rankers, combinations, results), tuning_seed(seed))
+
+
+def search(ranker: Ranker, grid: Grid, run: RunAll, seed: int = 0) -> Tuning:
+    """Return the points that a coordinate search tries.
+
+    It chooses one parameter after the other, with the others at their best so far, until nothing
+    changes. Where the end of a grid is best, further values are tried, each at least twice or half
+    the one before. It begins with the best of a coarse grid, every other value of each parameter:
+    what is best of one may depend on another, as ε does on β, and then single steps lead nowhere.
+    So two parameters with six values each take some 20 points instead of 36, and more where the
+    grids turn out to be too narrow.
+    """
+    declared = {parameter.name: parameter for parameter in ranker.parameters()}
+    values = {name: list(own) for name, own in grid.items()}
+    tried: dict[tuple[Any, ...], Point] = {}
+
+    def try_all(combinations: Sequence[dict[str, Any]]) -> None:
+        new = [own for own in combinations if tuple(own.values()) not in tried]
+        rankers = [ranker.with_parameters(**own) for own in new]
+        for point in _points(rankers, new, run(rankers) if rankers else []):
+            tried[tuple(point.values.values())] = point
+
+    def best_of(combinations: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        try_all(combinations)
+        return max(combinations, key=lambda own: tried[tuple(own.values())].score)
+
+    coarse = {name: own[1::2] or own for name, own in values.items()}
+    best = best_of(_product(coarse if len(grid) > 1 else values))
+    for _ in range(ROUNDS):
+        before = best
+        for name in grid:
+            while True:
+                best = best_of([best | {name: own} for own in values[name]])
+                value = _beyond(declared[name], values[name], best[name])
+                if value is None or len(values[name]) == len(grid[name]) + WIDER:
+                    break
+                values[name].append(value)
+        if best == before or len(grid) == 1:
+            break
+    return Tuning(tuple(tried.values()), tuning_seed(seed))
+
+
+def _beyond(parameter: Parameter, values: Sequence[Any], best: Any) -> Any:  # noqa: ANN401
+    """Return the next value to try if the best ends the grid; None if there is none.
+
+    >>> from ebrank.rankers import registry
+    >>> epsilon, *_ = registry.parse("ebrank").parameters()
+    >>> [_beyond(epsilon, (0.0, 5.0, 15.0), best) for best in (0.0, 5.0, 15.0)]
+    [None, None, 45.0]
+    """
+    numbers = sorted(value for value in values if value is not None)
+    if parameter.kind not in (int, float) or len(numbers) < 2 or best is None or best <= 0:
+        return None
+    if best == numbers[-1]:
+        value = best * (max(best / numbers[-2], 2.0) if numbers[-2] > 0 else 2.0)
+    elif best == numbers[0]:
+        value = best / max(numbers[1] / best, 2.0)
+    else:
+        return None
+    value = parameter.kind(float(f"{value:.3g}"))
+    low, high = parameter.at_least, parameter.at_most
+    inside = (low is None or value >= low) and (high is None or value <= high)
+    return value if inside and value not in numbers else None
+
+
+def _product(grid: Grid) -> list[dict[str, Any]]:
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def _points(
+    rankers: Sequence[Ranker], combinations: Sequence[dict[str, Any]], results: Sequence[Result]
+) -> tuple[Point, ...]:
     points = tuple(map(Point, rankers, combinations, results))
     if any(np.isnan(point.validation_ndcg).any() for point in points):
         raise ParameterError(
             "no validation query was served in the second half of the run; set more sessions"
         )
-    return Tuning(points, tuning_seed(seed))
+    return points
 
 
 def tuning_seed(seed: int) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.data.dataset import Dataset
-from ebrank.simulation.world import World
+from ebrank.sessions.world import World
 from ebrank.typing import Bools, Ints
 
 NEVER = -1
@@ -41,7 +41,7 @@ class Waiting:
         on_test = np.repeat(dataset.query_splits == 2, dataset.candidates)
         awaited = on_test & (dataset.labels == dataset.max_label) & ~initial
         self._rows: Ints = np.flatnonzero(awaited)
-        self._query_of: Ints = np.repeat(np.arange(dataset.n_queries), dataset.candidates)
+        self._query_of = dataset.query_of_rows
         self._awaited: Bools = awaited
         self._top_at: Ints = np.full(dataset.n_rows, NEVER)
 

@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ebrank.data.catalog import find
 from ebrank.data.dataset import Dataset
-from ebrank.data.loading import load
-from ebrank.data.locate import preset_named
+from ebrank.data.loading import load, preset_named
+from ebrank.data.published import find
+from ebrank.environment.paths import expanded
 from ebrank.errors import ClusterError, EBRankError
-from ebrank.paths import expanded
-from ebrank.provenance import fingerprint, stamp, versions
+from ebrank.kernels.provenance import fingerprint, lasting_stamp, versions
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.compilation import compile_for
@@ -40,6 +39,7 @@ CALLED = {
     "numpy": "NumPy",
     "scipy": "SciPy",
     "numba": "Numba",
+    "lightgbm": "LightGBM",
     "source": "source of ebrank",
 }
 """Versions that must be the same everywhere, and what messages call them."""
@@ -135,9 +135,9 @@ def differences(here: dict[str, str], there: dict[str, str]) -> Iterator[str]:
             yield f"{called} {there.get(name)} (here {here.get(name)})"
 
 
-def code_stamp(ranker: Ranker, config: SimulationConfig) -> str:
-    """Return the stamp of the code of ranker and users."""
-    return stamp(ranker, config.users)
+def code_stamp(ranker: Ranker, config: SimulationConfig) -> str | None:
+    """Return the stamp of the code of ranker and users; None if it is in no file."""
+    return lasting_stamp(ranker, config.users)
 
 
 def run_order(order: Order) -> TrialResult | None:
@@ -227,10 +227,10 @@ def _dataset(locator: Locator, expected: str, me: str) -> Dataset:
             dataset = locator.load()
         except EBRankError as problem:
             raise ClusterError(f"{me} cannot load {locator.source}: {problem}") from problem
-    found = fingerprint(dataset)
-    if found != expected:
+    content = fingerprint(dataset)
+    if content != expected:
         raise ClusterError(
-            f"{me} has different data for {locator.source}: fingerprint {found[:8]}, not "
+            f"{me} has different data for {locator.source}: fingerprint {content[:8]}, not "
             f"{expected[:8]}. Copy the same files there."
         )
     return dataset

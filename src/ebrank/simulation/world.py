@@ -1,4 +1,4 @@
-"""The state of a trial: which items have entered, what was shown and clicked, as flat arrays."""
+"""The state of a trial when it begins: who has entered, and that nobody has seen anything."""
 
 from __future__ import annotations
 
@@ -7,69 +7,31 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ebrank import streams
-from ebrank.compiled import kernel
 from ebrank.data.dataset import Dataset
-from ebrank.equations import examination, relevance_probability
+from ebrank.equations import examination, label_gain
 from ebrank.evidence import Behaviors, BehaviorStats, Valuation
 from ebrank.evidence.kernels import write_units
 from ebrank.evidence.slots import slot_of, slots_for
+from ebrank.kernels import streams
+from ebrank.kernels.compiled import kernel
+from ebrank.sessions.world import World
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.users import habits_of
+from ebrank.simulation.users import habits_of, relevance_of
 from ebrank.typing import Floats, Ints, SmallInts
 
 LINE = 16
 """Four-byte numbers in a cache line."""
-AGES = 16
-"""Buckets of age: 0 for initial candidates, then 0, 1, 2-3, 4-7, ... sessions since entering."""
-
-
-class World(NamedTuple):
-    """Everything a session reads and writes. Rows are items; `arrivals` puts them in order.
-
-    Query q owns the rows pointers[q] to pointers[q + 1]. `arrivals` holds these rows in the order
-    in which they enter, so that the candidates are its first `entered[q]`; `positions` is the place
-    of a row in that order. `entered_at` is the session of its query in which an item entered, −1
-    for initial candidates; `first_shown` that of its first impression, −1 before. `leaves` numbers
-    a query's rows in a random order, `by_leaf` holds them in that order: of equal scores, the lower
-    leaf comes first. `click` and `stop` are the users' habits by grade, clicks at the config's
-    rate; `relevance` is the truth that lists are measured by.
-
-    The numbers that change when an item is shown are adjacent in memory: `counts` (see
-    `BehaviorStats`), their value under the believed curve, C and E, in units of 2⁻³⁰, `entered_at`
-    and `first_shown`. For lists of five that is one cache line per item.
-    """
-
-    pointers: Ints
-    arrivals: SmallInts
-    positions: SmallInts
-    leaves: SmallInts
-    by_leaf: SmallInts
-    relevance: Floats
-    grades: npt.NDArray[np.int8]
-    click: Floats
-    stop: Floats
-    ideal: Floats
-    entered: Ints
-    entered_at: SmallInts
-    sessions_done: Ints
-    first_shown: SmallInts
-    counts: SmallInts
-    weighted_clicks: Ints
-    exposure: Ints
-    user_curve: Floats
-    slots: Ints
-    table: Ints
-    discounts: Floats
 
 
 def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> World:
     """Return the state before anything is shown."""
     ranks = np.arange(1.0, config.list_length + 1)
-    relevance = relevance_probability(dataset.labels.astype(np.float64), dataset.max_label)
     pointers = np.array(dataset.query_pointers)  # kernels are compiled for our own kind
     discounts = examination(ranks)
     habits = habits_of(config.users, dataset.max_label)
+    relevance = relevance_of(config.users, dataset.max_label)[dataset.labels]
+    gain = label_gain(np.arange(dataset.max_label + 1.0))
+    length = np.array([len(ranks)])
     arrivals, positions, entered = _arrivals(
         pointers, np.uint64(streams.child(key, streams.ARRIVALS)), *config.initial_candidates
     )
@@ -88,7 +50,10 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         grades=np.array(dataset.labels),
         click=habits.click * config.click_rate,
         stop=habits.stop,
-        ideal=ideal_dcg(pointers, relevance, discounts, np.array([len(ranks)]))[:, 0].copy(),
+        ideal=ideal_dcg(pointers, relevance, discounts, length)[:, 0].copy(),
+        gain=gain,
+        ideal_gain=ideal_dcg(pointers, gain[dataset.labels], discounts, length)[:, 0].copy(),
+        label_ndcg=np.zeros(dataset.n_queries),
         entered=entered,
         entered_at=state.entered_at,
         sessions_done=np.zeros(dataset.n_queries, np.int64),

@@ -53,11 +53,11 @@ def counts(state: QueryState | None) -> dict[str, dict[tuple[int, int], int]]:
     """Return the counts of each item that are not 0, by outcome and rank (up to 10)."""
     if state is None:
         return {}
-    found: dict[str, dict[tuple[int, int], int]] = {name: {} for name in state.ids}
+    by_item: dict[str, dict[tuple[int, int], int]] = {name: {} for name in state.ids}
     for place, outcome, slot, count, _ in count_rows(state):
         if count:
-            found[state.ids[place]][outcome, slot + 1] = count
-    return found
+            by_item[state.ids[place]][outcome, slot + 1] = count
+    return by_item
 
 
 def first_shown(state: QueryState | None) -> dict[str, float | None]:
@@ -72,13 +72,13 @@ def bits(state: QueryState | None) -> dict[str, Any]:
     """Return a state without its version as values that compare exactly, NaN included."""
     if state is None:
         return {}
-    found = {field.name: getattr(state, field.name) for field in fields(QueryState)}
-    del found["version"]
+    values = {field.name: getattr(state, field.name) for field in fields(QueryState)}
+    del values["version"]
     return {
         name: (value.dtype, value.shape, value.tobytes())
         if isinstance(value, np.ndarray)
         else value
-        for name, value in found.items()
+        for name, value in values.items()
     }
 
 

@@ -11,8 +11,8 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ebrank import streams
-from ebrank.formula import Formula, Score, Source, loaded
+from ebrank.kernels import streams
+from ebrank.policy.formula import Formula, Score, Source, loaded
 
 QUERIES, ARRIVALS, USERS, TIES, RANKER, WEIGHTS = 1, 2, 3, 4, 5, 6
 
@@ -68,7 +68,7 @@ PLAIN_STREAMS = types.SimpleNamespace(**globals())
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function with everything compiled that it calls replaced by plain Python.
 
-    Its text stays the same; `ebrank.streams` becomes this module.
+    Its text stays the same; `ebrank.kernels.streams` becomes this module.
     """
     slow: Callable[..., Any] = _plain(function, {})
     return slow
@@ -76,6 +76,8 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _plain(function: Any, done: dict[Any, Any]) -> Any:  # noqa: ANN401 (functions of any kind)
     text = getattr(function, "py_func", function)
+    if text.__module__ == streams.__name__:
+        return getattr(PLAIN_STREAMS, text.__name__)
     if text in done:
         return done[text]
     names = dict(text.__globals__)
@@ -87,8 +89,6 @@ def _plain(function: Any, done: dict[Any, Any]) -> Any:  # noqa: ANN401 (functio
         value: Any = names.get(name)
         if value is streams:
             names[name] = PLAIN_STREAMS
-        elif getattr(value, "__module__", "") == streams.__name__:
-            names[name] = getattr(PLAIN_STREAMS, value.__name__)
         elif hasattr(value, "py_func"):
             names[name] = _plain(value, done)
     return slow

@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ebrank import model_file, scoring
-from ebrank import policy as policies
-from ebrank.compiled import kernel
-from ebrank.composition import Scores
 from ebrank.evidence import BehaviorStats, Examination
-from ebrank.formula import Score
-from ebrank.policy import Policy
+from ebrank.kernels.compiled import kernel
+from ebrank.policy import model_file, policies, scoring
+from ebrank.policy.composition import Scores
+from ebrank.policy.formula import Score
+from ebrank.policy.policies import Policy
+from ebrank.policy.ranker import EBRanker
 from ebrank.priors import ItemPrior
-from ebrank.ranker import EBRanker
+from ebrank.sessions.scored import Scorer, room_for_batch, score_batch
+from ebrank.sessions.world import World
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.scored import Scorer, room_for_batch, score_batch
 from ebrank.simulation.users import PositionBased
-from ebrank.simulation.world import World, new_world
+from ebrank.simulation.world import new_world
 from ebrank.testing.datasets import tiny
 from ebrank.testing.plain import plain_score
 from ebrank.typing import Features, Floats, Keys
@@ -109,14 +109,14 @@ def _plain_scores(bound: Score, prior: ItemPrior, behavior: BehaviorStats, own: 
         "table": valuation.table.tolist(),
         "learned": bound.parameters[len(bound.formula.parameters) :].tolist(),
     }
-    found = []
+    scores = []
     with np.errstate(all="ignore"):
         for item in range(len(behavior)):
             sums = {name: float(column[item]) for name, column in columns.items()}
             model = {"a": float(prior.a[item]), "b": float(b[item]), "key": int(own[item])}
             counts = behavior.counts[item].ravel().tolist()
-            found.append(slow(**model, **sums, **raw, counts=counts))
-    return np.array(found)
+            scores.append(slow(**model, **sums, **raw, counts=counts))
+    return np.array(scores)
 
 
 def check_relevance(policy: Policy) -> None:
@@ -257,7 +257,7 @@ def check_model_file(policy: Policy) -> None:
     ranker = EBRanker(policy, examination=CURVE).fit(features, behavior)
     own = [value for value in policy.values().values() if isinstance(value, str) and ":" in value]
     again = model_file.from_bytes(model_file.to_bytes(ranker), "a copy", allow=own)
-    first, second = (one.rank(features, behavior) for one in (ranker, again))
+    first, second = (each.rank(features, behavior) for each in (ranker, again))
     assert np.array_equal(first.candidates.scores, second.candidates.scores), (
         f"{policy}: a ranker read from its file scores otherwise"
     )

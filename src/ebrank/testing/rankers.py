@@ -25,7 +25,7 @@ from ebrank.testing.datasets import tiny
 from ebrank.typing import Bools
 
 CONFIG = SimulationConfig(updates=3, sessions=150, warmup_sessions=3)
-INDIFFERENT = PBM(noise=1.0)
+INDIFFERENT = PBM(setting="perfect", noise=1.0)
 """Users who click whatever they look at, so that clicks tell nothing about relevance."""
 
 
@@ -132,7 +132,7 @@ def _learned(watch: Watched, rows: Bools) -> dict[str, npt.NDArray[Any]]:
 
     That is its weights, the parameters of its formulas, and the two numbers of each of the rows.
     """
-    found: dict[str, npt.NDArray[Any]] = {}
+    learned: dict[str, npt.NDArray[Any]] = {}
     for update, model in enumerate(watch.models):
         parts = {
             "a": model.a[rows],
@@ -141,9 +141,9 @@ def _learned(watch: Watched, rows: Bools) -> dict[str, npt.NDArray[Any]]:
             "offline": model.offline.parameters,
             "weights": np.zeros(0) if model.weights is None else model.weights,
         }
-        found |= {f"{name} at update {update}": values for name, values in parts.items()}
+        learned |= {f"{name} at update {update}": values for name, values in parts.items()}
     assert watch.trial is not None
-    return found | {"what users were shown": watch.trial.stats.counts[rows]}
+    return learned | {"what users were shown": watch.trial.stats.counts[rows]}
 
 
 def check_dataset_is_only_read(ranker: Ranker, data: Dataset) -> None:
@@ -175,9 +175,9 @@ def check_odd_experiments(ranker: Ranker, data: Dataset) -> None:
 
 def check_ranges(result: TrialResult, config: SimulationConfig) -> None:
     """Every figure is finite and in its range."""
-    for one in fields(TrialResult):
-        value = getattr(result, one.name)
-        assert value is None or np.all(np.isfinite(value)), f"{one.name} is not finite"
+    for measure in fields(TrialResult):
+        value = getattr(result, measure.name)
+        assert value is None or np.all(np.isfinite(value)), f"{measure.name} is not finite"
     for name in ("cold_ndcg", "warm_ndcg", "cold_by_query", "warm_by_query", "test_ndcg"):
         values = getattr(result, name)
         assert np.all((values >= 0.0) & (values <= 1.0 + 1e-12)), f"{name} is outside [0, 1]"
@@ -188,7 +188,7 @@ def check_ranges(result: TrialResult, config: SimulationConfig) -> None:
 
 def differences(first: TrialResult, second: TrialResult) -> list[str]:
     """Return the names of the measures that are not the same to the bit, except run times."""
-    names = [one.name for one in fields(TrialResult) if "seconds" not in one.name]
+    names = [field.name for field in fields(TrialResult) if "seconds" not in field.name]
     return [name for name in names if not _equal(getattr(first, name), getattr(second, name))]
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.compiled import kernel
 from ebrank.evidence import Behaviors
 from ebrank.evidence.behaviors import CLICKS
-from ebrank.pointers import pointer_to
+from ebrank.kernels.compiled import kernel
+from ebrank.kernels.pointers import pointer_to
 from ebrank.simulation.users import UserModel, Users, habits_of, parse
 from ebrank.testing.plain import plain
 from ebrank.typing import Compiled, Floats

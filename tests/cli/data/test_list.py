@@ -36,12 +36,6 @@ def test_list_says_that_the_data_folder_is_absent() -> None:
     ).stdout.replace("\n", " ")
 
 
-def test_list_refuses_a_home_folder_that_is_not_there() -> None:
-    done = run("list", "--data-dir", "~no-such-user")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "~no-such-user (from --data-dir): home folder not found" in done.stderr
-
-
 def test_an_empty_path_is_not_the_current_folder(tmp_path: Path) -> None:
     write_fold(tmp_path / "Fold1")
     for verb in ("info", "check"):

@@ -51,7 +51,7 @@ def test_without_exploration_to_lose_it_is_compared_with_itself() -> None:
 
 def test_each_run_lacks_the_part_it_names(finished: FinishedDataset) -> None:
     chosen = finished.setup.chosen[EBRANK, finished.setup.config]
-    rankers = [run.ranker for run in ablation.runs(finished.setup)][:4]
+    rankers = [run.ranker for run in ablation.runs(finished.setup).values()][:4]
     assert rankers[0] == chosen
     assert [one.value("epsilon") for one in rankers[:2]] == [chosen.value("epsilon"), 0.0]
     assert [one.value("part") for one in rankers] == ["both", "both", "prior", "behavior"]

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from ebrank.experiments.exhibits import table2
-from ebrank.experiments.framework.entrants import EBRANK, ENTRANTS, EXPOSURE, PAPER, UCBRANK
+from ebrank.experiments.framework.entrants import AUTO, EBRANK, ENTRANTS, EXPOSURE, PAPER, UCBRANK
 from ebrank.experiments.framework.measures import COLD, CUM, WARM
 from ebrank.experiments.framework.outcome import Cell
 from ebrank.experiments.framework.runner import FinishedDataset
-from ebrank.experiments.ledger.variants import variants
+from ebrank.experiments.ledger.references import variants
 from ebrank.rankers import registry
 from ebrank.simulation.result import Result
 from tests.experiments.made import result
@@ -24,6 +24,7 @@ NAMED = {
     UCBRANK: (0.6, 0.8, 0.8),
     EBRANK: (0.6, 0.9, 0.9),
     EXPOSURE: (0.99, 0.99, 0.99),
+    AUTO: (0.6, 0.999, 0.999),
     "thompson": (0.99, 0.99, 0.99),
     "random": (0.1, 0.1, 0.1),
     "oracle": (1.0, 1.0, 1.0),
@@ -68,7 +69,7 @@ def test_rows_set_apart_change_nothing() -> None:
 
 def test_the_papers_findings_hold_on_results_like_the_papers() -> None:
     found = verdicts(made({EXPOSURE: (0.6, 0.95, 0.95)}))
-    assert len(found) == 6 + 2 + 4 + 4
+    assert len(found) == 6 + 2 + 4 + 6
     assert set(found.values()) == {"confirmed"}, found
 
 
@@ -93,6 +94,8 @@ def test_the_papers_findings_hold_on_results_like_the_papers() -> None:
         ({EBRANK: (0.6, 0.7, 0.9)}, "ebrank-first-warm", "contradicted"),
         ({UCBRANK: (0.6, 0.8999, 0.8)}, "ebrank-first-warm", "undecided"),
         ({EXPOSURE: (0.6, 0.95, 0.8001)}, "ebrank-exposure-first-cum", "undecided"),
+        ({AUTO: (0.6, 0.9501, 0.999)}, "auto-first-warm", "undecided"),
+        ({AUTO: (0.6, 0.999, 0.94)}, "auto-first-cum", "contradicted"),
     ],
 )
 def test_each_finding_can_be_undecided_or_contradicted(
@@ -110,17 +113,22 @@ def test_the_table_of_a_real_run(finished: FinishedDataset) -> None:
         "Warm-NDCG",
         "Cum-NDCG",
         "Run-NDCG",
+        "Cold (labels)",
+        "Warm (labels)",
+        "Run (labels)",
     ]
     assert {column.group for column in table.columns[1:]} == {setup.dataset.name}
     assert [row.cells[0] for row in table.rows] == [one.label for one in ENTRANTS]
-    assert [row.apart for row in table.rows] == [False] * 16 + [True] * 4
+    assert [row.apart for row in table.rows] == [False] * 16 + [True] * 5
     for one, row in zip(ENTRANTS, table.rows, strict=True):
         found = finished.results[setup.run(one.key)]
         measured = (found.cold_ndcg, found.warm_ndcg, found.cum_ndcg, found.run_ndcg)
-        for cell, values in zip(row.cells[1:], measured, strict=True):
+        for cell, values in zip(row.cells[1:5], measured, strict=True):
             assert isinstance(cell, Cell)
             assert cell.value == values.mean()
             assert cell.sd == values.std(ddof=1)
+        labels = (found.cold_ndcg_labels, found.warm_ndcg_labels, found.run_ndcg_labels)
+        assert row.cells[5:] == tuple(Cell(float(values.mean())) for values in labels)
     for column in (1, 2, 3):
         for group in ("without", "with"):
             own = [

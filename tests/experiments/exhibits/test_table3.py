@@ -17,13 +17,13 @@ def weighted(finished: FinishedDataset, weights: list[list[float]]) -> set[str]:
     """Return the verdicts if every ranker had these weights, a list a trial."""
     setup: Setup = finished.setup
     results = {}
-    for run in table3.runs(setup):
+    for entrant in table3.runs(setup):
         made = result("bm25", [(0.5, 0.5, 0.5)] * len(weights))
         trials = tuple(
             replace(trial, weights=np.array(each))
             for trial, each in zip(made.trials, weights, strict=True)
         )
-        results[run] = replace(made, trials=trials)
+        results[entrant] = replace(made, trials=trials)
     findings = table3.outcome(setup, results).findings
     assert len(findings) == 7
     return {finding.verdict for finding in findings}

@@ -10,8 +10,15 @@ import pytest
 from ebrank.errors import DataError, ParameterError
 from ebrank.evaluation.significance import compare, fisher_randomization, query_differences
 from ebrank.experiments.framework.folds import check_disjoint, pooled
-from ebrank.experiments.framework.measures import MEASURES, Measure, behavior_ratios
+from ebrank.experiments.framework.measures import (
+    MEASURES,
+    Measure,
+    behavior_ratios,
+    cells,
+    mean_of,
+)
 from ebrank.simulation.result import Result
+from ebrank.simulation.summary import summary
 from tests.experiments.made import QUERIES, result
 
 
@@ -52,6 +59,17 @@ def test_figures_are_over_the_queries_of_all_folds() -> None:
         assert trial.cum_ndcg[-1] == pytest.approx(np.mean([fold.cum_ndcg[-1] for fold in own]))
         assert trial.cum_by_query.sum() == pytest.approx(trial.cum_ndcg[-1])
         assert trial.run_by_query.sum() == pytest.approx(trial.run_ndcg[-1])
+
+
+def test_the_spread_is_over_training_sets() -> None:
+    both = pooled(A)
+    means = [float(fold.cold_ndcg.mean()) for fold in A]
+    assert both.by_fold["cold_ndcg"].tolist() == means
+    assert cells(both)[0].sd == pytest.approx(np.std(means, ddof=1))
+    assert mean_of([both]).startswith("mean of the trials ± standard deviation of the folds")
+    assert summary(both)["cold_ndcg"]["folds"] == means
+    assert "folds" not in summary(A[0])["cold_ndcg"]
+    assert cells(A[0])[0].sd == pytest.approx(A[0].cold_ndcg.std(ddof=1))
 
 
 @pytest.mark.parametrize("measure", MEASURES)

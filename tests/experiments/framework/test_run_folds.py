@@ -10,14 +10,13 @@ import pytest
 
 import ebrank
 from ebrank.data.dataset import Dataset, Origin
-from ebrank.experiments import assembly, catalog
-from ebrank.experiments.exhibits.extras import epsilon
+from ebrank.experiments import assembly, exhibits
+from ebrank.experiments.exhibits import sweeps
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.entrants import EBRANK
-from ebrank.experiments.framework.folds import Fold, pooled
+from ebrank.experiments.framework.folds import Fold, RankerByFold, in_fold, pooled
 from ebrank.experiments.framework.measures import MEASURES, behavior_ratios
 from ebrank.experiments.framework.outcome import Table
-from ebrank.experiments.framework.ranker_by_fold import RankerByFold, in_fold
 from ebrank.experiments.framework.runner import (
     FinishedDataset,
     ReproductionPlan,
@@ -28,7 +27,7 @@ from ebrank.simulation.config import SimulationConfig
 
 GIVEN = tuning.read_given(["ucbrank:epsilon=0.01", "ebrank:estimator=exposure,epsilon=20"])
 PLAN = ReproductionPlan(
-    catalog.selected("table1,table3,ablation,epsilon"),
+    exhibits.selected("table1,table3,ablation,epsilon"),
     SimulationConfig(sessions=120, updates=2),
     seed=5,
     trials=1,
@@ -110,7 +109,7 @@ def test_tables_are_of_all_folds(both: FinishedDataset, datasets: list[Dataset])
     assert both.setup.test_queries == sum(len(data.queries_in("test")) for data in datasets)
     names = [row.cells[0] for row in shown(both, "table1").rows]
     assert names == ["MQ2007, fold 1", "MQ2007, fold 2"]
-    values = epsilon.chosen(both.setup, EBRANK)
+    values = sweeps._chosen(both.setup, EBRANK)
     assert len(set(values)) == 2
     rows = [row for row in shown(both, "epsilon").rows if row.group == "EBRank"]
     bold = [float(str(row.cells[0])) for row in rows if getattr(row.cells[1], "best", False)]

@@ -12,9 +12,9 @@ import pytest
 
 from ebrank.data.dataset import Dataset
 from ebrank.evaluation.significance import query_differences
-from ebrank.experiments import catalog
+from ebrank.experiments import exhibits
 from ebrank.experiments.framework import tuning
-from ebrank.experiments.framework.ranker_by_fold import in_fold
+from ebrank.experiments.framework.folds import in_fold
 from ebrank.experiments.framework.runner import (
     FinishedDataset,
     ReproductionPlan,
@@ -34,7 +34,7 @@ GIVEN = tuning.read_given(
 )
 Ran: TypeAlias = tuple[FinishedDataset, Path]
 SOME = ReproductionPlan(
-    catalog.selected("table2,time,ablation"), SHORT, seed=3, trials=2, given=GIVEN
+    exhibits.selected("table2,time,ablation"), SHORT, seed=3, trials=2, given=GIVEN
 )
 
 
@@ -72,7 +72,7 @@ def test_given_rankers_are_not_tuned(some: Ran) -> None:
 @pytest.mark.slow
 def test_progress_grows_to_its_total_and_says_what_runs(dataset: Dataset, tmp_path: Path) -> None:
     calls: list[tuple[str, int, int]] = []
-    plan = ReproductionPlan(catalog.selected("entering"), SHORT, seed=3, trials=1, given=GIVEN)
+    plan = ReproductionPlan(exhibits.selected("entering"), SHORT, seed=3, trials=1, given=GIVEN)
     run_plan(plan, dataset, tmp_path, watch=lambda *what: calls.append(what))
     done = [each for _, each, _ in calls]
     assert done == sorted(done)
@@ -84,7 +84,7 @@ def test_progress_grows_to_its_total_and_says_what_runs(dataset: Dataset, tmp_pa
 def test_tuning_is_part_of_the_work_that_is_foreseen(dataset: Dataset, tmp_path: Path) -> None:
     calls: list[tuple[str, int, int]] = []
     some = {key: GIVEN[key] for key in ("ebrank", "ebrank:estimator=exposure")}
-    plan = ReproductionPlan(catalog.selected("table2"), SHORT, seed=3, trials=1, given=some)
+    plan = ReproductionPlan(exhibits.selected("table2"), SHORT, seed=3, trials=1, given=some)
     run_plan(plan, dataset, tmp_path, watch=lambda *what: calls.append(what))
     tuning = [each for each in calls if "tuning ucbrank" in each[0]]
     assert 0 < tuning[-1][1] < tuning[-1][2]
@@ -95,7 +95,7 @@ def test_tuning_is_part_of_the_work_that_is_foreseen(dataset: Dataset, tmp_path:
 def test_stored_trials_do_not_count_as_progress(dataset: Dataset, tmp_path: Path) -> None:
     def watched(trials: int, folder: str) -> list[tuple[str, int, int]]:
         calls: list[tuple[str, int, int]] = []
-        plan = ReproductionPlan(catalog.selected("table3"), SHORT, 3, trials, GIVEN)
+        plan = ReproductionPlan(exhibits.selected("table3"), SHORT, 3, trials, GIVEN)
         run_plan(plan, dataset, tmp_path / folder, watch=lambda *what: calls.append(what))
         return calls
 
@@ -125,7 +125,7 @@ def test_a_stop_keeps_what_is_finished(dataset: Dataset, tmp_path: Path, some: R
 
 
 def test_every_experiment_has_an_outcome_with_something_to_show(finished: FinishedDataset) -> None:
-    assert list(finished.outcomes) == [experiment.name for experiment in catalog.selected()]
+    assert list(finished.outcomes) == [experiment.name for experiment in exhibits.selected()]
     names = []
     for name, outcome in finished.outcomes.items():
         assert outcome.tables or outcome.figures, name

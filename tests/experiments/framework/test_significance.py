@@ -39,9 +39,9 @@ def test_ahead_of_all_only_if_of_the_nearest_too() -> None:
     p_values = [compare(HIGH, other, "warm_ndcg").p_value for other in (LOW, NEAR)]
     assert found.p_value == max(holm(p_values))
     assert (found.verdict, found.deciding) == ("undecided", "near")
-    assert found.effect.low is not None
-    assert found.effect.high is not None
-    assert found.effect.low < 0 < found.effect.value < found.effect.high
+    assert found.contrast.low is not None
+    assert found.contrast.high is not None
+    assert found.contrast.low < 0 < found.contrast.difference < found.contrast.high
 
 
 def test_a_ranker_that_is_surely_behind_is_not_ahead() -> None:
@@ -57,7 +57,7 @@ def test_the_rival_that_decides_need_not_be_the_strongest() -> None:
     calm = result("bm25", [(0.5, 0.78, 0.5)] * 2, noise=0.001, seed=5)
     found = lead(HIGH, {"calm": calm, "wild": wild}, WARM)
     assert (found.rival, found.deciding, found.verdict) == ("calm", "wild", "undecided")
-    assert found.effect.value == pytest.approx(0.03)
+    assert found.contrast.difference == pytest.approx(0.03)
 
 
 def test_pairs_are_adjusted_together() -> None:

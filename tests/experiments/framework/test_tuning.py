@@ -1,20 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
-from ebrank.experiments import catalog
+from ebrank.experiments import exhibits
 from ebrank.experiments.framework import tuning
-from ebrank.experiments.framework.entrants import TUNING
+from ebrank.experiments.framework.entrants import EXPOSURE, EXPOSURE_BOTH, TUNING
 from ebrank.experiments.framework.experiment import GridPoint, Setup, TuningRecord
 from ebrank.experiments.framework.outcome import Cell
 from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker
+from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.result import Result
 from ebrank.simulation.tuning import tune, tuning_seed
 
 SHORT = SimulationConfig(sessions=200, updates=2)
@@ -27,14 +30,17 @@ def test_a_given_ranker_takes_the_place_of_the_entrant_it_is() -> None:
     assert given["ebrank"] == registry.parse("ebrank:epsilon=5")
 
 
-@pytest.mark.parametrize("text", ["bm25", "ebrank:epsilon=3,beta=2", "ebrank", "prior"])
+@pytest.mark.parametrize("text", ["bm25", "ebrank:epsilon=3,patience=2", "ebrank", "prior"])
 def test_rankers_that_cannot_be_given_are_rejected_with_a_list(text: str) -> None:
     with pytest.raises(ParameterError) as caught:
         tuning.read_given([text])
     assert str(caught.value) == (
         f"{text} is not a tuned ranker with its value; use one of ucbrank:epsilon=…, "
-        "ebrank:epsilon=…, ebrank:estimator=exposure,epsilon=…, smoothedctr:strength=…, "
-        "pbmucb:delta=…, linucb:alpha=…, toprank:delta=…"
+        "ebrank:epsilon=…, ebrank:estimator=exposure,epsilon=…, "
+        "ebrank:beta=5,estimator=exposure,beta=…,epsilon=…, ebrank:beta=5,beta=…,epsilon=…, "
+        "ebrank:bonus=upper,estimator=exposure,beta=…,width=…, thompson:beta=5,beta=…, "
+        "hybridlinucb:item_ridge=…,alpha=…,ridge=…, smoothedctr:strength=…, pbmucb:delta=…, "
+        "toprank:delta=…"
     )
 
 
@@ -45,12 +51,12 @@ def test_a_place_is_taken_once() -> None:
 
 def test_each_entrant_is_tuned_once_for_each_eta(dataset: Dataset) -> None:
     setup = Setup(dataset, SimulationConfig())
-    needs = tuning.needs(catalog.selected(), setup)
+    needs = tuning.needs(exhibits.selected(), setup)
     assert len(needs) == 3 * 5
     assert {config.entering_probability for _, config in needs} == {0.1, 0.2, 0.4, 0.7, 1.0}
     assert all(ranker == registry.parse(key) for (key, _), ranker in needs.items())
-    assert tuning.needs(catalog.selected("table1,table3"), setup) == {}
-    assert {key for key, _ in tuning.needs(catalog.selected("ablation"), setup)} == {
+    assert tuning.needs(exhibits.selected("table1,table3"), setup) == {}
+    assert {key for key, _ in tuning.needs(exhibits.selected("ablation"), setup)} == {
         "ebrank",
         "ebrank:estimator=exposure",
     }
@@ -58,47 +64,66 @@ def test_each_entrant_is_tuned_once_for_each_eta(dataset: Dataset) -> None:
 
 def test_runs_in_another_world_are_tuned_there(dataset: Dataset) -> None:
     setup = Setup(dataset, SimulationConfig())
-    needs = tuning.needs(catalog.selected("beyond"), setup)
-    assert {key for key, _ in needs} == set(TUNING), "auto has nothing to tune"
-    assert len(needs) == len(TUNING) * 11
-    usual = tuning.needs(catalog.selected("examination"), setup)
+    needs = tuning.needs(exhibits.selected("beyond"), setup)
+    assert {key for key, _ in needs} == set(TUNING) - {"ebrank", EXPOSURE}, "β and ε are"
+    assert len(needs) == (len(TUNING) - 2) * 12
+    usual = tuning.needs(exhibits.selected("examination"), setup)
     assert {config for _, config in usual} == {setup.config}, "ε is that of the right curve"
 
 
-def test_the_choice_is_that_of_tuning_under_its_own_eta_and_seed(
-    dataset: Dataset, tmp_path: Path
-) -> None:
+def running(
+    dataset: Dataset, config: SimulationConfig, trials: int
+) -> Callable[[Sequence[Ranker]], list[Result]]:
+    return lambda rankers: parallel.run(dataset, rankers, config, tuning_seed(3), trials=trials)
+
+
+def test_the_choice_is_that_of_tuning_under_its_own_eta_and_seed(dataset: Dataset) -> None:
     slow = replace(SHORT, entering_probability=0.5)
-    ranker, record = tuning.tune(
-        ("ucbrank", slow), dataset, SHORT, 3, trials=2, jobs=1, pool=None, folder=tmp_path
-    )
-    expected = tune(
-        dataset,
-        registry.parse("ucbrank"),
-        {"epsilon": tuning.grid_of("ucbrank")},
-        slow,
-        3,
-        trials=2,
-    )
+    ranker, (record,) = tuning.tune(("ucbrank", slow), SHORT, 3, running(dataset, slow, 2))
+    assert record.seed == tuning_seed(3) < 0
+    values = [point.value for point in record.grid]
+    assert values == sorted(values)
+    assert set(tuning.grid_of("ucbrank")["epsilon"]) <= set(values)
+    expected = tune(dataset, registry.parse("ucbrank"), {"epsilon": values}, slow, 3, trials=2)
     assert ranker == expected.best.ranker
     assert record.ranker == expected.best.text
-    assert record.seed == tuning_seed(3) < 0
-    assert [point.value for point in record.grid] == list(tuning.grid_of("ucbrank"))
     for point, theirs in zip(record.grid, expected.points, strict=True):
         assert point.trials == tuple(theirs.validation_ndcg)
     best = max(record.grid, key=lambda point: sum(point.trials))
     assert record.value == best.value == registry.parse(record.ranker).epsilon  # type: ignore[attr-defined]
 
 
+def test_parameters_are_tuned_together_and_each_has_a_record(dataset: Dataset) -> None:
+    ranker, records = tuning.tune((EXPOSURE_BOTH, SHORT), SHORT, 3, running(dataset, SHORT, 1))
+    assert [record.parameter for record in records] == ["beta", "epsilon"]
+    assert [record.value for record in records] == [ranker.value("beta"), ranker.value("epsilon")]
+    for record in records:
+        assert registry.parse(record.ranker) == ranker
+        trials = {point.value: point.trials for point in record.grid}
+        assert trials[record.value] == max(trials.values()), "with the others at their best"
+    assert len(records[0].grid) >= 6
+
+
 def test_given_rankers_are_recorded_as_such() -> None:
     given = tuning.read_given(["ebrank:estimator=exposure,epsilon=30"])
-    ranker, record = tuning.take_given(("ebrank:estimator=exposure", SHORT), given, SHORT)
+    ranker, (record,) = tuning.take_given(("ebrank:estimator=exposure", SHORT), given, SHORT)
     assert (record.value, record.seed, record.grid) == (30.0, None, ())
     assert registry.parse(record.ranker) == ranker
 
 
-def test_five_tuning_trials_at_most() -> None:
-    assert [tuning.tuning_trials(n) for n in (1, 5, 20)] == [1, 5, 5]
+def test_who_gives_beta_too_gives_the_entrant_that_tunes_both() -> None:
+    given = tuning.read_given(["ebrank:beta=20,epsilon=200", "ebrank:epsilon=3"])
+    assert list(given) == ["ebrank:beta=5", "ebrank"]
+    _, records = tuning.take_given(("ebrank:beta=5", SHORT), given, SHORT)
+    assert [(record.parameter, record.value) for record in records] == [
+        ("beta", 20.0),
+        ("epsilon", 200.0),
+    ]
+
+
+def test_five_tuning_trials_at_most_and_fewer_for_several_parameters() -> None:
+    assert [tuning.tuning_trials(n, "ebrank") for n in (1, 5, 20)] == [1, 5, 5]
+    assert [tuning.tuning_trials(n, "hybridlinucb") for n in (1, 5, 20)] == [1, 3, 3]
 
 
 GRID = (GridPoint(0.0, (0.5, 0.6)), GridPoint(5.0, (0.7, 0.9)))
@@ -135,7 +160,7 @@ def test_other_worlds_come_last_and_other_parameters_are_named() -> None:
 
 def test_a_given_contender_takes_its_place() -> None:
     given = tuning.read_given(["smoothedctr:strength=7"])
-    _, record = tuning.take_given(("smoothedctr", SHORT), given, SHORT)
+    _, (record,) = tuning.take_given(("smoothedctr", SHORT), given, SHORT)
     assert (record.value, record.parameter, record.ranker) == (
         *(7.0, "strength"),
         "smoothedctr:strength=7",

@@ -7,8 +7,7 @@ import pytest
 import ebrank
 from ebrank.data.dataset import Origin
 from ebrank.experiments.framework.experiment import Setup
-from ebrank.experiments.framework.folds import Fold
-from ebrank.experiments.framework.ranker_by_fold import RankerByFold
+from ebrank.experiments.framework.folds import Fold, RankerByFold
 from ebrank.experiments.ledger import differences as known
 from ebrank.experiments.ledger import references
 from ebrank.experiments.ledger.references import Reference

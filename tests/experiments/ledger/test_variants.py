@@ -7,7 +7,7 @@ from ebrank.data.dataset import Origin
 from ebrank.experiments.framework.entrants import TUNED
 from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.ledger import references
-from ebrank.experiments.ledger.variants import AS_RELEASED, VARIANTS, Variant, variants
+from ebrank.experiments.ledger.references import AS_RELEASED, VARIANTS, Variant, variants
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 

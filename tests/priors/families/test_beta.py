@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
 from ebrank.bonus import Bonus
-from ebrank.formula import loaded
-from ebrank.policy import make
+from ebrank.policy.formula import loaded
+from ebrank.policy.policies import make
 from ebrank.priors import ItemPrior
 from ebrank.priors.families.beta import Beta, beta_loss
 from tests.bound import unfitted

@@ -7,13 +7,13 @@ import numpy.typing as npt
 import pytest
 import scipy
 
-from ebrank import streams
-from ebrank.compiled import kernel
 from ebrank.evidence import BehaviorStats, Examination
-from ebrank.policy import parse
+from ebrank.kernels import streams
+from ebrank.kernels.compiled import kernel
+from ebrank.policy.policies import parse
+from ebrank.policy.scoring import scores
 from ebrank.priors import ItemPrior
 from ebrank.priors.families.beta_draw import gamma
-from ebrank.scoring import scores
 from ebrank.testing import plain
 from tests.bound import unfitted
 

@@ -14,7 +14,8 @@ from scipy.special import betaln, expit, log_expit
 
 from ebrank import BehaviorStats, Examination
 from ebrank.evidence import CLICKS, Behaviors
-from ebrank.policy import make
+from ebrank.policy.policies import make
+from ebrank.policy.scoring import scores
 from ebrank.priors import ItemPrior
 from ebrank.priors.families.beta_exact import (
     exact_loss,
@@ -22,7 +23,6 @@ from ebrank.priors.families.beta_exact import (
     exact_relevance,
     exact_spread,
 )
-from ebrank.scoring import scores
 from ebrank.typing import Floats
 from tests.bound import unfitted
 from tests.evidence.logs import SHOP, counted_weights

@@ -9,10 +9,11 @@ import pytest
 from scipy.special import expit, logsumexp
 
 from ebrank import BehaviorStats, EBRanker, Examination
+from ebrank.evidence import Sums
 from ebrank.evidence.valuation import UNIT
-from ebrank.policy import parse
+from ebrank.policy.policies import parse
 from ebrank.priors.families import shape_fit
-from ebrank.priors.families.shape import SIZE, base_of, logits
+from ebrank.priors.families.shape import SIZE, base_of, ends, logits, moved
 from ebrank.priors.rows import Rows
 from ebrank.typing import Features, Floats, Ints
 
@@ -35,7 +36,7 @@ def rows_of(
     seed: int = 0, base: Floats | None = None, items: int = 40, shown: int = 12
 ) -> tuple[Rows, Floats]:
     """Return rows under a shape, and some scores."""
-    state = None if base is None else {"shape": base, "smoothness": np.ones(1)}
+    state = None if base is None else {"shape": base}
     rows = POLICY.rows(*log(seed, items, shown), CURVE, 1, state)
     return rows, np.random.default_rng(seed + 1).normal(size=items)
 
@@ -162,31 +163,90 @@ def test_a_shape_without_data_is_a_bell() -> None:
     assert np.ptp(np.diff(state["shape"], n=2)) < 1e-3
 
 
-# --- smoothness ----------------------------------------------------------------------------------
+# --- the tilt ------------------------------------------------------------------------------------
 
 
-def choice(smoothness: float, given: float | None, unseen_items: int) -> float:
-    """Return the smoothness that a fit from one of two kinds of items settles on."""
-    curve = Examination(0.0)
-    rows = POLICY.rows(*two_kinds(3, 3000), curve, 1)
-    validation = None
-    if unseen_items:
-        unseen = POLICY.rows(*two_kinds(4, unseen_items), curve, 1)
-        validation = unseen, np.zeros(unseen_items)
-    zeros = np.zeros(3000)
-    return shape_fit.fitted(rows, zeros, validation, base_of(None), smoothness, given)[1]
+def test_the_variance_is_the_mean_of_the_rows_priors() -> None:
+    rows, scores = rows_of(items=100)
+    base, variance = shape_fit.fitted(rows, scores, base_of(None), 1e-2)
+    prior = base + scores[every(rows), None] * TILT
+    weights = np.exp(prior - logsumexp(prior, axis=1, keepdims=True))
+    expected = (weights @ U**2 - (weights @ U) ** 2).mean()
+    assert variance == pytest.approx(expected, rel=1e-9)
 
 
-def test_validation_rows_choose_a_smoothness_beyond_doubt() -> None:
-    assert choice(1.0, None, 3000) == 0.1  # one step, to where two kinds are told apart
-    assert choice(1.0, None, 3) == 1.0  # three rows say nothing
-    assert choice(1.0, None, 0) == 1.0
-    assert choice(1.0, 1.0, 3000) == 1.0  # as the caller wants it
+def test_a_score_of_one_moves_the_mean_of_logits_by_about_one() -> None:
+    """However wide the prior is."""
+    for noise in (0.3, 1.5):
+        rng = np.random.default_rng(6)
+        features = rng.random((2000, 1), dtype=np.float32)
+        relevance = expit(-2.0 + 2.0 * features[:, 0] + noise * rng.normal(size=2000))
+        shown = np.full((2000, 1), 100)
+        behavior = BehaviorStats.of(shown, rng.binomial(shown, relevance[:, None]))
+        ranker = EBRanker("auto:ridge=1e-6", examination=Examination(0.0)).fit(features, behavior)
+        assert ranker.state_ is not None
+        assert ranker.state_["weights"][0] == pytest.approx(2.0, abs=0.4)
 
 
-def test_a_smoothness_at_the_end_of_the_grid_has_one_neighbor() -> None:
-    assert choice(1e-4, None, 500) in (1e-4, 1e-3)
-    assert choice(0.0, None, 500) in (0.0, 1e-3)
+# --- the grid ------------------------------------------------------------------------------------
+
+
+def served(relevance: Floats, shown: int, seed: int = 7) -> BehaviorStats:
+    rng = np.random.default_rng(seed)
+    impressions = np.full((len(relevance), 1), shown)
+    return BehaviorStats.of(impressions, rng.binomial(impressions, relevance[:, None]))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"), [(1e-5, 1e-3, 100_000), (0.02, 0.5, 500), (0.5, 0.999, 20_000)]
+)
+def test_the_grid_covers_what_relevance_can_be(low: float, high: float, shown: int) -> None:
+    relevance = np.geomspace(low, high, 500)
+    first, last = expit(ends(served(relevance, shown).sums(Examination())))
+    assert first < 1.5 * low
+    assert last > high
+    assert last < 1 - (1 - high) / 20  # but not by far
+    assert last < 20 * high
+
+
+@pytest.mark.parametrize(("level", "shown"), [(1e-4, 200_000), (0.998, 20_000)])
+def test_relevances_at_both_ends_are_ordinary(level: float, shown: int) -> None:
+    """Estimates are right, no two are alike, and intervals are as wide as they should be."""
+    rng = np.random.default_rng(8)
+    u = np.log(level / (1 - level)) + 0.5 * rng.normal(size=400)
+    relevance = expit(u)
+    behavior = served(relevance, shown)
+    features = np.ones((400, 1), np.float32)
+    ranking = (
+        EBRanker("auto", examination=Examination(0.0))
+        .fit(features, behavior)
+        .rank(features, behavior)
+    )
+    truth = relevance[ranking.order]
+    low, high = ranking.interval.T
+    assert 0.82 < np.mean((low <= truth) & (truth <= high)) < 0.97
+    clicks = np.unique(behavior.counts[:, 1, 0])
+    assert len(np.unique(ranking.relevance.round(12))) == len(clicks)  # none at an end
+
+
+def test_an_unseen_click_is_no_reason_for_a_wide_grid() -> None:
+    """One impression, one click: in a catalog with rates of 1e-5 that is chance."""
+    clicks, exposure = np.zeros(10_000), np.full(10_000, 1000.0)
+    clicks[:100] = 1.0
+    clicks[-1] = exposure[-1] = 1.0
+    found = ends(Sums(exposure, clicks, clicks, exposure))
+    assert expit(found[1]) < 1e-2
+
+
+def test_a_shape_moves_to_another_grid() -> None:
+    base = -0.5 * (U + 1.5) ** 2
+    wider = np.linspace(-9.0, 6.0, SIZE)
+    found = moved(base, U, wider)
+    inside = (wider > U[0]) & (wider < U[-1])
+    np.testing.assert_allclose(found[inside], np.interp(wider[inside], U, base))
+    assert np.all(np.diff(found)[wider[1:] < U[0]] > 0)
+    assert np.all(np.diff(found)[wider[:-1] > U[-1]] < 0)
+    np.testing.assert_array_equal(moved(base, U, U), base)
 
 
 # --- examination ---------------------------------------------------------------------------------
@@ -217,9 +277,7 @@ def test_slopes_and_information_by_finite_differences() -> None:
     p = behavior.valuation(CURVE).exposure * UNIT
     p_inside = np.where(p == 1.0, 1.0 - 1e-5, p)  # differences need room on both sides
     curve = Examination(curve=tuple(p_inside.tolist()))
-    own = POLICY.with_state(
-        rows, behavior.valuation(curve), {"shape": base, "smoothness": np.ones(1)}
-    )
+    own = POLICY.with_state(rows, behavior.valuation(curve), {"shape": base})
     chosen = every(rows)
     likelihood, slopes = brute_force(behavior, p_inside, scores, base)
     losses, by_score = own.losses_and_slopes(scores)
@@ -249,9 +307,7 @@ def test_threads_change_no_bit() -> None:
     found = []
     for threads in (1, 2, 3):
         own = replace(rows, threads=threads)
-        base, smoothness = shape_fit.fitted(
-            own, scores, (own, scores), base_of(None), 1e-2, given=None
-        )
+        base, variance = shape_fit.fitted(own, scores, base_of(None), 1e-2)
         parts = shape_fit.examined(own, scores, every(own))
-        found.append([base.tobytes(), smoothness, *(part.tobytes() for part in parts)])
+        found.append([base.tobytes(), variance, *(part.tobytes() for part in parts)])
     assert found[0] == found[1] == found[2]

@@ -11,21 +11,23 @@ import pytest
 import scipy
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.special import betaln, digamma, expit, log_expit, logsumexp
 
 from ebrank import BehaviorStats, Examination
+from ebrank.equations import exploration_weight, horizon_bonus
 from ebrank.evidence import CLICKS, Behaviors
 from ebrank.evidence.sums import clicks_sum, number
-from ebrank.formula import Score
-from ebrank.lanes import LANES
-from ebrank.pointers import ROOM
-from ebrank.policy import parse
+from ebrank.kernels.lanes import LANES
+from ebrank.kernels.pointers import ROOM
+from ebrank.policy.formula import Score
+from ebrank.policy.policies import parse
+from ebrank.policy.scoring import score_pairs, scores
 from ebrank.priors import ItemPrior
 from ebrank.priors.families import shape_grid
 from ebrank.priors.families.beta_exact import exact_loss, exact_relevance, exact_spread
 from ebrank.priors.families.shape import grid_numbers, logits
 from ebrank.priors.families.shape_grid import BROAD, NARROW, STEEPEST
-from ebrank.scoring import scores
 from ebrank.typing import Floats
 from tests.bound import unfitted
 from tests.evidence.logs import SHOP, counted_weights
@@ -65,7 +67,7 @@ class Case(NamedTuple):
     @property
     def learned(self) -> Any:  # noqa: ANN401 (an array, which kernels take for a sequence)
         valuation = self.stats.valuation(self.curve)
-        return grid_numbers(RELEVANCE, tilt(U), self.shape(U), valuation)
+        return grid_numbers(U, tilt(U), self.shape(U), valuation)
 
     def log_prior(self, u: Floats) -> Floats:
         return self.shape(u) + self.score * tilt(u)
@@ -185,6 +187,7 @@ def test_a_grid_fits_into_lanes_and_into_room() -> None:
 def test_mean_and_spread_for_any_evidence(seed: int) -> None:
     case = some_case(seed)
     truth = integrated(case)
+    assume(expit(U[0]) < truth.mean < expit(U[-1]))  # beyond the grid, the mean is at its end
     mean, spread = moments(case)
     apart = not 0.3 < truth.width < 1.2
     assert abs(mean - truth.mean) <= (0.015 if apart else 0.06) * truth.spread
@@ -322,7 +325,8 @@ def test_the_slope_of_the_loss_by_finite_differences(seed: int) -> None:
 
 # --- Beta is a special case ----------------------------------------------------------------------
 
-WIDE = expit(np.linspace(-40.0, 24.0, 10 * LANES))
+WIDE_U = np.linspace(-40.0, 24.0, 10 * LANES)
+WIDE = expit(WIDE_U)
 
 
 @given(
@@ -338,7 +342,7 @@ def test_beta_is_a_special_case(
     stats = BehaviorStats.of([clicks + passed], [clicks])
     case = Case(lambda u: u, alpha, stats, Examination(severity))
     valuation = stats.valuation(case.curve)
-    learned: Any = grid_numbers(WIDE, np.log(WIDE), beta * np.log1p(-WIDE), valuation)
+    learned: Any = grid_numbers(WIDE_U, np.log(WIDE), beta * log_expit(-WIDE_U), valuation)
     mean, spread = moments(case, learned)
     value, slope = loss(case, learned)
     assert mean == pytest.approx(exact_relevance(alpha, beta, *case.evidence), rel=2e-6)
@@ -357,6 +361,63 @@ def test_beta_is_a_special_case(
         assert slope == pytest.approx(by_alpha, rel=1e-6, abs=1e-6)
 
 
+# --- what an item is worth beyond its relevance --------------------------------------------------
+
+
+def upside(case: Case, horizon: float) -> float:
+    """Return the score less the relevance if so many more lists matter."""
+    prior = ItemPrior(np.array([case.score]), np.zeros(1))
+    own = FORMULAS.both.formula.bind(case.learned, horizon=horizon)
+    (score,), (relevance,) = score_pairs(
+        own, prior, case.stats, case.stats.valuation(case.curve), None
+    )
+    return float(score - relevance)
+
+
+def solved(case: Case, horizon: float) -> float:
+    """Return λ − R̂ from the nodes: λ = R̂ + w·E[(R − λ)⁺]."""
+    heights = case.log_posterior(U)
+    weights = np.exp(heights - logsumexp(heights))
+    mean = weights @ RELEVANCE
+    spread = np.sqrt(weights @ (RELEVANCE - mean) ** 2)
+    w = exploration_weight(float(mean), float(spread), horizon)
+    gain = brentq(lambda x: x - w * (weights @ np.maximum(RELEVANCE - mean - x, 0.0)), 0.0, 1.0)
+    return float(gain)
+
+
+def test_an_index_is_about_the_solution_of_its_equation() -> None:
+    rng = np.random.default_rng(1)
+    ratios = []
+    for seed in range(300):
+        case, horizon = some_case(seed, most=20), float(np.exp(rng.uniform(1.5, 7.5)))
+        ratios.append(upside(case, horizon) / solved(case, horizon))
+    low, median, high = np.quantile(ratios, [0.05, 0.5, 1.0])
+    assert low > 0.85
+    assert median > 0.99
+    assert high < 1.0 + 1e-6
+
+
+def test_the_index_of_a_narrow_posterior_is_that_of_a_normal_one() -> None:
+    stats = BehaviorStats.of([[40_000]], [[10_000]])
+    case = Case(lambda u: -0.1 * u**2, 0.0, stats, Examination(0.0))
+    expected = horizon_bonus(*moments(case), 5000.0)
+    assert upside(case, 5000.0) == pytest.approx(expected, rel=1e-9)
+
+
+@given(st.integers(0, 10**6), st.floats(0.0, 1e9))
+def test_a_score_never_reaches_the_end_of_the_grid(seed: int, horizon: float) -> None:
+    case = some_case(seed, most=20)
+    mean, _ = moments(case)
+    assert mean <= mean + upside(case, horizon) <= RELEVANCE[-1]
+
+
+def test_more_lists_to_come_make_an_item_worth_more() -> None:
+    case = some_case(3, most=20)
+    values = [upside(case, horizon) for horizon in (0.0, 1.0, 10.0, 100.0, 1e4)]
+    assert values[0] == pytest.approx(0.0, abs=1e-12)
+    assert np.all(np.diff(values) > 0)
+
+
 # --- draws ---------------------------------------------------------------------------------------
 
 ITEMS = 20_000
@@ -366,7 +427,7 @@ def draws(case: Case) -> Floats:
     """Return draws from the posterior of as many items, all alike."""
     policy = parse("auto:bonus=draw")
     stats = case.stats[np.zeros(ITEMS, np.int64)]
-    state = {"shape": case.shape(U), "smoothness": np.ones(1)}
+    state = {"shape": case.shape(U)}
     score = policy.scores(state, stats.valuation(case.curve)).score
     prior = ItemPrior(np.full(ITEMS, case.score), np.zeros(1))
     return scores(score, prior, stats, case.curve, np.random.PCG64(5).random_raw(ITEMS))

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ebrank import BehaviorStats, EBRanker, ModelFileError, ParameterError, model_file
+from ebrank import BehaviorStats, EBRanker, ModelFileError, ParameterError
 from ebrank.errors import MissingExtraError
 from ebrank.evidence import CLICKS
-from ebrank.policy import make, parse
+from ebrank.policy import model_file
+from ebrank.policy.policies import make, parse
 from ebrank.priors.base import State
 from ebrank.priors.learners.trees import (
     LINEAR,
@@ -20,7 +21,7 @@ from ebrank.priors.learners.trees import (
     add_tree_scores,
     tree_arrays,
 )
-from ebrank.service.learning.models import Model, warm_up
+from ebrank.service.core.models import Model, warm_up
 from ebrank.testing import check_policy
 from ebrank.typing import Features, Floats
 from tests.priors.learners.test_linear import awkward

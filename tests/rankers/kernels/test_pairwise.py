@@ -195,20 +195,3 @@ def test_extreme_scores_stay_finite(
     write_item_weights(scores, tails, np.ones(len(listed)), np.array(clicked), len(listed), weights)
     assert np.all(np.isfinite(weights))
     assert np.all(np.abs(weights) <= 0.25 * len(listed))
-
-
-def test_gradients_are_summed_over_the_sessions_asked_for() -> None:
-    rng = np.random.default_rng(0)
-    features = rng.random((20, 3), dtype=np.float32)
-    rows = rng.integers(0, 20, (12, 2))
-    weights, behavior = rng.normal(size=(12, 2)), rng.random((12, 2))
-    rates = np.where(rng.random(12) < 0.5, 0.1, 0.0)
-    expected = np.zeros(4)
-    for t in range(3, 9):
-        for rank in range(2):
-            x = np.append(features[rows[t, rank]].astype(np.float64), behavior[t, rank])
-            expected += rates[t] * weights[t, rank] * x
-    got = pairwise.gradient_sum(features, rows, weights, behavior, rates, 4, 3, 9)
-    np.testing.assert_allclose(got, expected, rtol=1e-13)
-    without = pairwise.gradient_sum(features, rows, weights, behavior, rates, 3, 3, 9)
-    np.testing.assert_array_equal(without, got[:3])

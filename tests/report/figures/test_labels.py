@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.report.figures.labels import spread
+from ebrank.report.figures.panels import spread
 
 HEIGHT, GAP = 186.0, 10.5
 HEIGHTS = st.lists(st.floats(-50, 250), min_size=1, max_size=30)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.experiments.framework.outcome import Panel, Series
-from ebrank.report.figures.scales import compact, set_x_axis, set_y_axis, x_positions, y_range
-from tests.report.sample import GRID, POINTS, bars
+from ebrank.report.figures.render import caption
+from ebrank.report.figures.scales import banded, compact, set_axes, x_positions, y_range
+from tests.report.sample import FIGURE, GRID, POINTS, bars, over_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +42,7 @@ def test_axes_from_zero_begin_there() -> None:
 def test_names_are_places_in_order_of_appearance() -> None:
     series = (Series("one", "", ("B", "A"), (1.0, 2.0)), Series("two", "", ("A", "C"), (1.0, 2.0)))
     named = Panel("", "", "", series)
-    assert [x_positions(named, one) for one in series] == [[0.0, 1.0], [1.0, 2.0]]
+    assert [x_positions(named, index) for index in (0, 1)] == [[0.0, 1.0], [1.0, 2.0]]
 
 
 @given(st.floats(-1e12, 1e12))
@@ -60,8 +61,7 @@ def empty_axes(inches: float = 2.0) -> Axes:
 
 def ticks(drawn: Panel) -> list[str]:
     axes = empty_axes(2.5)
-    set_x_axis(axes, drawn)
-    set_y_axis(axes, drawn)
+    set_axes(axes, drawn)
     return [label.get_text() for label in axes.get_xticklabels()]
 
 
@@ -74,29 +74,57 @@ def test_a_grid_with_zero_can_be_logarithmic_and_its_numbers_do_not_touch() -> N
 
 def test_numbers_of_an_axis_have_as_many_decimals() -> None:
     axes = empty_axes()
-    set_y_axis(axes, panel(0.35, 1.0))
+    set_axes(axes, panel(0.35, 1.0))
     assert {len(label.get_text()) for label in axes.get_yticklabels()} == {3}
 
 
 def test_the_first_rank_is_on_top() -> None:
     axes = empty_axes()
-    set_y_axis(axes, replace(panel(7.0, 3.0), down=True))
+    set_axes(axes, replace(panel(7.0, 3.0), down=True))
     bottom, top = axes.get_ylim()
     assert bottom > 7.0 > 1.0 > top
     assert [label.get_text() for label in axes.get_yticklabels()] == list("1234567")
-    set_y_axis(axes, replace(panel(90.0, 3.0), down=True))
+    set_axes(axes, replace(panel(90.0, 3.0), down=True))
     assert len(axes.get_yticks()) < 10
 
 
 def test_time_begins_at_zero_where_its_first_point_is_close() -> None:
     for first, begins in ((1.0, 0.0), (30.0, 30.0)):
         axes = empty_axes()
-        set_x_axis(axes, Panel("", "", "", (Series("a", "a", (first, 100.0), (1.0, 2.0)),)))
+        set_axes(axes, Panel("", "", "", (Series("a", "a", (first, 100.0), (1.0, 2.0)),)))
         assert axes.get_xlim() == (begins, 100.0)
 
 
 def test_where_a_prediction_meets_the_truth_both_axes_are_the_same() -> None:
     axes = empty_axes()
-    set_x_axis(axes, POINTS)
-    set_y_axis(axes, POINTS)
+    set_axes(axes, POINTS)
     assert axes.get_xlim() == axes.get_ylim()
+
+
+@pytest.mark.parametrize(
+    ("left_out", "drawn"),
+    [
+        ((), "only the bands of EBRank, auto are drawn."),
+        (("auto",), "only the band of EBRank is drawn."),
+        (("auto", "ebrank"), "no band is drawn."),
+    ],
+)
+def test_many_lines_leave_emphasized_ones_their_bands_and_say_so(
+    left_out: tuple[str, ...], drawn: str
+) -> None:
+    few = tuple(one for one in over_time().series if one.style not in left_out)
+    panel = replace(over_time(), series=few)
+    emphasized = [style for style in ("ebrank", "auto") if style not in left_out]
+    assert [one.style for one in panel.series if banded(panel, one)] == emphasized
+    said = caption(replace(FIGURE, panels=(panel,)))
+    assert said == f"Bands are deviations. Of so many lines, {drawn}"
+    wide = tuple(one if one.style in emphasized else replace(one, error=(9.0,) * 12) for one in few)
+    assert y_range(replace(panel, series=wide)) == y_range(panel), "what is not drawn needs no room"
+
+
+def test_few_lines_bars_and_points_keep_their_bands() -> None:
+    few = replace(over_time(), series=over_time().series[:4])
+    for panel in (few, bars(tuple("ABCDEFGH")), POINTS):
+        assert all(banded(panel, one) for one in panel.series if one.error)
+    assert caption(replace(FIGURE, panels=(few,))) == FIGURE.caption
+    assert not banded(POINTS, POINTS.series[1])

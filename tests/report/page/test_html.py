@@ -233,8 +233,8 @@ def test_it_opens_with_one_look(reproduction_page: Chrome) -> None:
     header = browser.find_element(By.TAG_NAME, "header").text
     assert "59,000 sessions" in header
     assert "Exploitation bias: a ranker that" in header
-    assert len(look.find_elements(By.CSS_SELECTOR, "#summary-0-table tbody tr")) == 6
-    assert len(look.find_elements(By.CSS_SELECTOR, ".dots .ours")) == 6 * 3
+    assert len(look.find_elements(By.CSS_SELECTOR, "#summary-0-table tbody tr")) == 7
+    assert len(look.find_elements(By.CSS_SELECTOR, ".dots .ours")) == 7 * 3
     assert len(look.find_elements(By.CSS_SELECTOR, ".dots .published")) == 2 * 3
     assert violations(browser) == []
 

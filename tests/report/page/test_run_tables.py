@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ebrank.experiments.framework.outcome import Cell
-from ebrank.report.page.run_tables import runs_table, times_table
+from ebrank.report.page.chapters import runs_table, times_table
 from tests.report.sample import NASTY, TIMES, dataset
 
 

@@ -38,6 +38,7 @@ def test_of_the_others_the_best_with_behavior_is_shown() -> None:
         "UCBRank",
         "EBRank",
         "EBRank (exposure)",
+        "auto",
     ]
     without = standings(table2(without="pdgd:features=concate"), DATA)
     assert "PRIOR" in [one.name for one in headline(without)]
@@ -51,7 +52,7 @@ def test_the_table_keeps_marks_and_sets_apart_what_is_apart() -> None:
         cells = [cell for row in rows if isinstance(cell := row.cells[place], Cell)]
         (best,) = (cell.value for cell in cells if cell.best)
         assert best == max(cell.value or 0.0 for cell in cells)
-    assert [row.cells[0] for row in rows if row.apart] == ["EBRank (exposure)"]
+    assert [row.cells[0] for row in rows if row.apart] == ["EBRank (exposure)", "auto"]
     assert [row.cells[0] for row in rows if row.focus] == ["EBRank"]
 
 

@@ -50,6 +50,16 @@ def test_long_texts_are_folded_not_cut() -> None:
     assert printed.split()[-1] == "end"
 
 
+def test_words_of_names_are_never_broken() -> None:
+    name = "ebrank:epsilon=5,examination=learned,learn_from=all"
+    columns = (Column("ranker"), *(Column(f"NDCG{n}") for n in range(4)))
+    table = Table("t", "t", "", columns, (Row((name, *[Cell(0.5, 0.1, marks=" a")] * 4)),))
+    printed = text(table, width=80)
+    wrapped = ["ebrank:epsilon=5,", "  examination=learned,", "  learn_from=all"]
+    assert all(printed.count(line) == printed.count("ranker") > 1 for line in wrapped)
+    assert max(map(len, printed.splitlines())) <= 80
+
+
 def test_names_are_never_lost_beside_many_numbers() -> None:
     columns = (Column("ranker"), *(Column(f"weight of x{n}", "weights") for n in range(12)))
     rows = (Row(("EBRank (exposure)", *[Cell(0.5, sd=0.1)] * 12)),)

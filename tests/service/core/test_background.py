@@ -12,7 +12,7 @@ import pytest
 from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core import background
 from ebrank.service.core.background import Flusher, Housekeeping
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.service.scenes import Clock, click, items, linear_state, play, settings
@@ -245,9 +245,11 @@ def test_the_engine_rolls_up_saves_and_trains_by_itself(monkeypatch: pytest.Monk
 
 def test_nothing_is_compiled_inside_a_request() -> None:
     """What `start` warms up is all that ranking with a trained model calls."""
-    from ebrank import EBRanker, model_file, scaling, scoring
+    from ebrank import EBRanker
     from ebrank.evidence import kernels as evidence_kernels
-    from ebrank.features import Scaling
+    from ebrank.kernels import min_max as scaling
+    from ebrank.policy import model_file, scoring
+    from ebrank.policy.scaling import Scaling
     from ebrank.priors.learners import linear_kernel
     from ebrank.service.store.records import ModelRecord
 

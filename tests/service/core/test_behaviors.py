@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from ebrank.environment.config import SettingsError
 from ebrank.service.api import EventIn, ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
-from ebrank.settings import SettingsError
-from tests.service.scenes import click, ids, items, play, settings, statuses
+from tests.service.scenes import click, ids, items, play, played, settings, statuses
 from tests.service.store.blocking import run
 
 SHOP = {"behaviors": ["click=0.3", "purchase"], "other": ["bookmark"]}
@@ -21,31 +21,29 @@ EXPOSURE = {"policy": "ebrank:estimator=exposure"}
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_an_impression_is_worth_its_best_behavior(together: bool) -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(4))
-        answer = await engine.rank(RankRequest("q"))
-        a, b, c, d = ids(answer)
-        events = [
-            click("1", answer.ranking_id, a),
-            click("2", answer.ranking_id, a, "purchase"),
-            click("3", answer.ranking_id, b, "purchase"),
-            click("4", answer.ranking_id, b),
-            click("5", answer.ranking_id, c),
-            click("6", answer.ranking_id, d, "bookmark"),
-        ]
-        for batch in [events] if together else [[event] for event in events]:
-            assert set(statuses(await engine.feedback(batch))) == {"accepted"}
-        view = {item.id: item for item in (await engine.query("q")).items}
-        for item, worth, clicks in ((a, 1.0, 1), (b, 1.0, 1), (c, 0.3, 1), (d, 0.0, 0)):
-            known = view[item]
-            assert (known.shown, known.clicks) == (1, clicks)
-            expected = (worth + known.alpha) / (known.exposure + known.alpha + known.beta)
-            assert known.relevance == pytest.approx(expected)
-        totals = (await engine.insights()).totals
-        assert (totals.events, totals.clicks) == (6, 3)
-
-    play(scene, settings(events=SHOP, ranking=EXPOSURE))
+@played(settings(events=SHOP, ranking=EXPOSURE))
+async def test_an_impression_is_worth_its_best_behavior(engine: Engine, together: bool) -> None:
+    await engine.put_items("q", items(4))
+    answer = await engine.rank(RankRequest("q"))
+    a, b, c, d = ids(answer)
+    events = [
+        click("1", answer.ranking_id, a),
+        click("2", answer.ranking_id, a, "purchase"),
+        click("3", answer.ranking_id, b, "purchase"),
+        click("4", answer.ranking_id, b),
+        click("5", answer.ranking_id, c),
+        click("6", answer.ranking_id, d, "bookmark"),
+    ]
+    for batch in [events] if together else [[event] for event in events]:
+        assert set(statuses(await engine.feedback(batch))) == {"accepted"}
+    view = {item.id: item for item in (await engine.query("q")).items}
+    for item, worth, clicks in ((a, 1.0, 1), (b, 1.0, 1), (c, 0.3, 1), (d, 0.0, 0)):
+        known = view[item]
+        assert (known.shown, known.clicks) == (1, clicks)
+        expected = (worth + known.alpha) / (known.exposure + known.alpha + known.beta)
+        assert known.relevance == pytest.approx(expected)
+    totals = (await engine.insights()).totals
+    assert (totals.events, totals.clicks) == (6, 3)
 
 
 WATCHED = {
@@ -99,23 +97,19 @@ def test_an_impression_is_worth_between_nothing_and_one(store: Store, impression
     assert run(replay(store)).equal
 
 
-def test_events_with_a_threshold_need_a_value() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(1))
-        ranking = (await engine.rank(RankRequest("q"))).ranking_id
-        bad = {
-            "malformed: dwell needs a value": EventIn("1", ranking, "i0", "dwell"),
-            "malformed: value is not a finite": EventIn(
-                "2", ranking, "i0", "dwell", value=float("inf")
-            ),
-            "unknown_type": EventIn("3", ranking, "i0", "dwell>=10", value=20.0),
-        }
-        for reason, result in zip(
-            bad, (await engine.feedback([*bad.values()])).results, strict=True
-        ):
-            assert (result.reason or "").startswith(reason)
-
-    play(scene, settings(events=WATCHED))
+@played(settings(events=WATCHED))
+async def test_events_with_a_threshold_need_a_value(engine: Engine) -> None:
+    await engine.put_items("q", items(1))
+    ranking = (await engine.rank(RankRequest("q"))).ranking_id
+    bad = {
+        "malformed: dwell needs a value": EventIn("1", ranking, "i0", "dwell"),
+        "malformed: value is not a finite": EventIn(
+            "2", ranking, "i0", "dwell", value=float("inf")
+        ),
+        "unknown_type": EventIn("3", ranking, "i0", "dwell>=10", value=20.0),
+    }
+    for reason, result in zip(bad, (await engine.feedback([*bad.values()])).results, strict=True):
+        assert (result.reason or "").startswith(reason)
 
 
 def test_negative_behaviors_may_be_declared_later() -> None:
@@ -137,14 +131,12 @@ def test_negative_behaviors_may_be_declared_later() -> None:
     play(returned, settings(events={"negative": ["return"]}), store=store)
 
 
-def test_a_type_that_is_not_declared_is_rejected() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(1))
-        answer = await engine.rank(RankRequest("q"))
-        [result] = (await engine.feedback([click("1", answer.ranking_id, "i0", "buy")])).results
-        assert result.reason == "unknown_type: the type must be one of click, impression"
-
-    play(scene)
+@played()
+async def test_a_type_that_is_not_declared_is_rejected(engine: Engine) -> None:
+    await engine.put_items("q", items(1))
+    answer = await engine.rank(RankRequest("q"))
+    [result] = (await engine.feedback([click("1", answer.ranking_id, "i0", "buy")])).results
+    assert result.reason == "unknown_type: the type must be one of click, impression"
 
 
 def test_a_store_counts_the_behaviors_it_began_with_and_better_ones() -> None:

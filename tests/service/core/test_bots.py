@@ -4,13 +4,13 @@ import msgspec
 import pytest
 
 from ebrank.service.api import RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import START, Clock, click, ids, items, play, settings, statuses
+from tests.service.scenes import START, Clock, click, ids, items, play, played, settings, statuses
 from tests.service.store.blocking import run
 
 MINUTE = START // 60.0 * 60.0
@@ -54,7 +54,7 @@ def test_lists_beyond_the_rate_count_nothing(visitor: str, impressions: str) -> 
         clock.now += 60.0  # still one: it was over the limit a minute ago
         late = await ask(engine, 6)
         clock.now += 60.0  # a person again, but not what was the bot's
-        engine._recent.cache.pop(late)
+        engine.resources.recent.pop(late)
         assert (await engine.feedback([click("late", late, "i1")])).accepted == 1
         assert await counted(engine, "q6") == (0, 0)
         await ask(engine, 7)
@@ -132,12 +132,10 @@ def test_a_list_that_is_made_again_counts_once_for_its_visitor() -> None:
     play(scene, settings(bots={"lists_per_minute": 1}), store=store, clock=clock)
 
 
-def test_nobody_is_a_bot_unless_a_rate_is_set() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(1))
-        for number in range(200):
-            await engine.rank(RankRequest("q", user="u", items=["i0"], explore=number % 2 == 0))
-        bots = (await engine.insights()).bots
-        assert (bots.lists, bots.events) == (0, 0)
-
-    play(scene)
+@played()
+async def test_nobody_is_a_bot_unless_a_rate_is_set(engine: Engine) -> None:
+    await engine.put_items("q", items(1))
+    for number in range(200):
+        await engine.rank(RankRequest("q", user="u", items=["i0"], explore=number % 2 == 0))
+    bots = (await engine.insights()).bots
+    assert (bots.lists, bots.events) == (0, 0)

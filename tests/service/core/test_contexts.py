@@ -8,12 +8,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from ebrank import EBRanker, model_file
-from ebrank.contexts import Contexts, numbers
-from ebrank.features import Scaling
+from ebrank import EBRanker
+from ebrank.policy import model_file
+from ebrank.policy.contexts import Contexts, numbers
+from ebrank.policy.scaling import Scaling
 from ebrank.service.api import ItemIn, RankRequest, RankResponse
-from ebrank.service.core.engine import Engine
-from ebrank.service.learning.models import Model
+from ebrank.service.core.models import Model
+from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import ModelRecord, RankingEntry
@@ -225,7 +226,7 @@ def test_what_contexts_change_is_learned_from_the_log() -> None:
             await engine.rank(RankRequest("q0", k=8, explain=True, context=context))
             for context in (PHONE, DESK)
         ]
-        return (await engine.models()).training.outcome, engine._versions.model, answers
+        return (await engine.models()).training.outcome, engine.resources.active.model, answers
 
     outcome, model, answers = play(scene, chosen)
     assert outcome.endswith("; 2 contexts have preferences of their own")

@@ -6,7 +6,7 @@ import pytest
 
 from ebrank.service import api
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.settings import RankingSettings, Settings
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import NewItem

@@ -15,17 +15,19 @@ from click.testing import CliRunner, Result
 from ebrank.cli import root
 from ebrank.client import Client
 from ebrank.service.api import DeletionRequest, ItemIn, QueriesRequest, RankRequest
+from ebrank.service.core.background import DOUBT_SECONDS
 from ebrank.service.core.deletions import STAND_IN
-from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import NotFound
+from ebrank.service.engine import DAY, Engine
 from ebrank.service.learning.fitting import TrainingJob, gather
 from ebrank.service.ops.check import check
 from ebrank.service.ops.replay import replay
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.sqlite import SqliteStore, deletions
-from tests.service.scenes import click, ids, items, play, settings, statuses
+from ebrank.service.store.sqlite import SqliteStore
+from ebrank.service.store.sqlite.driver import SqliteDriver
+from tests.service.scenes import Clock, click, ids, items, play, played, settings, statuses
 from tests.service.store.blocking import run
 from tests.threaded import Threaded
 
@@ -124,7 +126,7 @@ def test_lists_of_a_deleted_user_count_as_those_of_nobody() -> None:
 
 def test_a_deletion_while_others_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists, clicks and roll-ups go on while a query's log is removed in portions."""
-    monkeypatch.setattr(deletions, "PORTION", 10)
+    monkeypatch.setattr(SqliteDriver, "portion", 10)
     store = SqliteStore(tmp_path / "store")
 
     async def scene(engine: Engine) -> None:
@@ -252,33 +254,31 @@ def test_queries_are_listed_and_found() -> None:
 @pytest.mark.parametrize(
     ("kind", "name"), [("item", ITEM), ("query", QUERY), ("user", "somebody else")]
 )
-def test_a_deletion_makes_nobody_see_a_list_for_the_first_time_again(kind: str, name: str) -> None:
-    async def scene(engine: Engine) -> None:
-        for query in ("tea", QUERY):
-            await engine.put_items(query, [*items(3), ItemIn(ITEM, [0.5, 0.25])])
-        first = ids(await engine.rank(RankRequest("tea", user=USER)))
-        await engine.delete(msgspec.convert({"kind": kind, "name": name}, DeletionRequest))
-        again = ids(await engine.rank(RankRequest("tea", user=USER)))
-        assert again == [item for item in first if (kind, item) != ("item", ITEM)]
-        assert {item.shown for item in (await engine.query("tea")).items} == {1}
+@played()
+async def test_a_deletion_makes_nobody_see_a_list_for_the_first_time_again(
+    engine: Engine, kind: str, name: str
+) -> None:
+    for query in ("tea", QUERY):
+        await engine.put_items(query, [*items(3), ItemIn(ITEM, [0.5, 0.25])])
+    first = ids(await engine.rank(RankRequest("tea", user=USER)))
+    await engine.delete(msgspec.convert({"kind": kind, "name": name}, DeletionRequest))
+    again = ids(await engine.rank(RankRequest("tea", user=USER)))
+    assert again == [item for item in first if (kind, item) != ("item", ITEM)]
+    assert {item.shown for item in (await engine.query("tea")).items} == {1}
 
-    play(scene)
 
-
-def test_what_a_user_has_seen_is_forgotten_with_the_user() -> None:
-    async def scene(engine: Engine) -> None:
-        for query in ("tea", "coffee"):
-            await engine.put_items(query, items(3))
-            for user in (USER, "other"):
-                await engine.rank(RankRequest(query, user=user))
-        windows = engine._chooser.windows.cache
-        assert len(windows) == 4
-        await engine.delete(DeletionRequest("user", USER))
-        assert len(windows) == 2
-        await engine.rank(RankRequest("tea", user=USER))
-        assert {item.shown for item in (await engine.query("tea")).items} == {3}
-
-    play(scene)
+@played()
+async def test_what_a_user_has_seen_is_forgotten_with_the_user(engine: Engine) -> None:
+    for query in ("tea", "coffee"):
+        await engine.put_items(query, items(3))
+        for user in (USER, "other"):
+            await engine.rank(RankRequest(query, user=user))
+    windows = engine.resources.windows.cache
+    assert len(windows) == 4
+    await engine.delete(DeletionRequest("user", USER))
+    assert len(windows) == 2
+    await engine.rank(RankRequest("tea", user=USER))
+    assert {item.shown for item in (await engine.query("tea")).items} == {3}
 
 
 def test_a_query_added_again_has_been_seen_by_nobody() -> None:
@@ -295,3 +295,65 @@ def test_a_query_added_again_has_been_seen_by_nobody() -> None:
         assert {item.shown for item in (await engine.query("tea")).items} == {1}
 
     play(scene, store=store)
+
+
+@pytest.mark.parametrize("days", [None, 60.0])
+def test_queries_that_nobody_uses_expire_if_they_may(tmp_path: Path, days: float | None) -> None:
+    store, clock, day = SqliteStore(tmp_path / "store"), Clock(), 86400.0
+
+    async def left(engine: Engine) -> int:
+        return len((await engine.queries(QueriesRequest())).queries)
+
+    async def scene(engine: Engine) -> None:
+        for at in range(30):
+            await engine.rank(RankRequest(f"query {at}", items=[*items(2)]))
+        clock.now += 45 * day
+        listed = await engine.rank(RankRequest("query 7"))
+        await engine._roll_up()
+        assert await left(engine) == 30
+        for _ in range(16):
+            clock.now += day
+            await engine._roll_up()
+        assert await left(engine) == (1 if days else 30)
+        assert await store.meta.get("expired") == ('{"queries": 29}' if days else None)
+        assert (await engine.feedback([click("e", listed.ranking_id, "i0")])).accepted == 1
+        if days:
+            with pytest.raises(NotFound):  # not in memory either
+                await engine.rank(RankRequest("query 8"))
+        again = await engine.rank(RankRequest("query 8", items=[*items(2)]))
+        assert (await engine.feedback([click("f", again.ranking_id, "i0")])).accepted == 1
+        assert (await replay(store)).equal
+        assert await check(store, clock.now) == []
+
+    chosen = settings(store={"expire_idle_days": days}) if days else None
+    play(scene, chosen, store=store, clock=clock)
+    run(store.close())
+
+
+@pytest.mark.parametrize("suspended", [False, True])
+def test_time_in_which_no_server_ran_is_no_idle_time(suspended: bool) -> None:
+    store, clock, timer = MemoryStore(), Clock(), Clock(0.0)
+    chosen = settings(store={"expire_idle_days": 60.0})
+
+    async def served(engine: Engine, days: int) -> int:
+        for _ in range(days):
+            clock.now, timer.now = clock.now + DAY, timer.now + DAY
+            await engine.rank(RankRequest("asked", items=[*items(2)]))
+            await engine._roll_up()
+        return len((await engine.queries(QueriesRequest())).queries)
+
+    async def before(engine: Engine) -> None:
+        await engine.rank(RankRequest("not asked", items=[*items(2)]))
+        assert await served(engine, 50) == 2
+        clock.now += 100 * DAY
+        if suspended:
+            await engine.rank(RankRequest("asked"))
+            timer.now += DOUBT_SECONDS  # the clock is believed
+            assert await served(engine, 1) == 2
+
+    async def after(engine: Engine) -> None:
+        assert await served(engine, 58) == 2
+        assert await served(engine, 5) == 1
+
+    for scene in (before, after):
+        play(scene, chosen, store=store, clock=clock, timer=timer)

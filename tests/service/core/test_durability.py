@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import Problem
+from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, RankingEntry

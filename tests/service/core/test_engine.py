@@ -8,40 +8,40 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ebrank import BehaviorStats, EBRanker, Examination, policy
+from ebrank import BehaviorStats, EBRanker, Examination
+from ebrank.policy import policies as policy
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine, MonotoneClock
+from ebrank.service.core.background import LogClock
 from ebrank.service.core.problems import NotFound, Problem
+from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import START, Clock, click, ids, items, play, settings
+from tests.service.scenes import START, Clock, click, ids, items, play, played, settings
 from tests.service.store.blocking import run
 
 PAPERS = settings(ranking={"policy": "ebrank"})
 
 
-def test_the_shapes_that_are_pinned() -> None:
-    async def scene(engine: Engine) -> None:
-        put = await engine.put_items("q", items(3))
-        assert (put.added, put.changed, put.candidates) == (3, 0, 3)
-        answer = await engine.rank(RankRequest("q", k=2))
-        assert answer.model == 0
-        assert [item.rank for item in answer.items] == [1, 2]
-        # α = 1, β = 5 and nothing seen: R̂ = 1/6, and a bonus of ε·R̂/6²
-        assert answer.items[0].score == pytest.approx(1 / 6 + 20 * (1 / 6) / 36)
-        fed = await engine.feedback([click("e", answer.ranking_id, answer.items[1].id)])
-        assert (fed.accepted, fed.duplicate, fed.rejected) == (1, 0, 0)
-        view = await engine.query("q")
-        clicked = next(one for one in view.items if one.id == answer.items[1].id)
-        p = 1 / np.log2(3)
-        assert (clicked.shown, clicked.clicks) == (1, 1)
-        assert clicked.exposure == pytest.approx(p)
-        assert clicked.weighted_clicks == pytest.approx(1 / p)
-        assert clicked.relevance == pytest.approx((1 / p + 1) / (1 + 1 + 5))
-
-    play(scene, PAPERS)
+@played(PAPERS)
+async def test_the_shapes_that_are_pinned(engine: Engine) -> None:
+    put = await engine.put_items("q", items(3))
+    assert (put.added, put.changed, put.candidates) == (3, 0, 3)
+    answer = await engine.rank(RankRequest("q", k=2))
+    assert answer.model == 0
+    assert [item.rank for item in answer.items] == [1, 2]
+    # α = 1, β = 5 and nothing seen: R̂ = 1/6, and a bonus of ε·R̂/6²
+    assert answer.items[0].score == pytest.approx(1 / 6 + 20 * (1 / 6) / 36)
+    fed = await engine.feedback([click("e", answer.ranking_id, answer.items[1].id)])
+    assert (fed.accepted, fed.duplicate, fed.rejected) == (1, 0, 0)
+    view = await engine.query("q")
+    clicked = next(one for one in view.items if one.id == answer.items[1].id)
+    p = 1 / np.log2(3)
+    assert (clicked.shown, clicked.clicks) == (1, 1)
+    assert clicked.exposure == pytest.approx(p)
+    assert clicked.weighted_clicks == pytest.approx(1 / p)
+    assert clicked.relevance == pytest.approx((1 / p + 1) / (1 + 1 + 5))
 
 
 def test_a_log_replayed_through_the_library_gives_the_same_scores(tmp_path: Path) -> None:
@@ -74,104 +74,92 @@ def test_a_log_replayed_through_the_library_gives_the_same_scores(tmp_path: Path
     run(store.close())
 
 
-def test_explanations_are_the_librarys() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(4))
-        first = await engine.rank(RankRequest("q", k=3))
-        await engine.feedback([click("e", first.ranking_id, first.items[0].id)])
-        stats = BehaviorStats.zeros(4)
-        rows = [int(name[1:]) for name in ids(first)]
-        stats.record(rows, [True, False, False])
-        answer = await engine.rank(RankRequest("q", k=4, explain=True))
-        ranking = EBRanker(epsilon=20.0).rank(np.zeros((4, 2), np.float32), stats)
-        interval = {row: ranking.interval[at] for at, row in enumerate(ranking.order.tolist())}
-        for item in answer.items:
-            row = int(item.id[1:])
-            why = ranking.explain(row)
-            assert (item.relevance, item.bonus, item.prior) == (
-                why.relevance,
-                why.bonus,
-                why.prior,
-            )
-            assert (item.shown, item.clicks) == (stats.shown[row], stats.clicks[row])
-            assert item.exposure == stats.sums(Examination()).exposure[row]
-            np.testing.assert_array_equal(item.interval, interval[row])
-
-    play(scene, PAPERS)
+@played(PAPERS)
+async def test_explanations_are_the_librarys(engine: Engine) -> None:
+    await engine.put_items("q", items(4))
+    first = await engine.rank(RankRequest("q", k=3))
+    await engine.feedback([click("e", first.ranking_id, first.items[0].id)])
+    stats = BehaviorStats.zeros(4)
+    rows = [int(name[1:]) for name in ids(first)]
+    stats.record(rows, [True, False, False])
+    answer = await engine.rank(RankRequest("q", k=4, explain=True))
+    ranking = EBRanker(epsilon=20.0).rank(np.zeros((4, 2), np.float32), stats)
+    interval = {row: ranking.interval[at] for at, row in enumerate(ranking.order.tolist())}
+    for item in answer.items:
+        row = int(item.id[1:])
+        why = ranking.explain(row)
+        assert (item.relevance, item.bonus, item.prior) == (
+            why.relevance,
+            why.bonus,
+            why.prior,
+        )
+        assert (item.shown, item.clicks) == (stats.shown[row], stats.clicks[row])
+        assert item.exposure == stats.sums(Examination()).exposure[row]
+        np.testing.assert_array_equal(item.interval, interval[row])
 
 
-def test_some_candidates_only_and_features_on_the_fly() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(5))
-        answer = await engine.rank(RankRequest("q", items=["i1", "i3", "i1"]))
-        assert sorted(ids(answer)) == ["i1", "i3"]
-        answer = await engine.rank(RankRequest("q", items=["i4", ItemIn("new", [0.0, 1.0])]))
-        assert sorted(ids(answer)) == ["i4", "new"]
-        assert (await engine.query("q")).items[-1].id == "new"
-        with pytest.raises(Problem, match="'gone', 'lost'"):
-            await engine.rank(RankRequest("q", items=["gone", "i1", "lost"]))
-        with pytest.raises(Problem, match="'gone'"):
-            await engine.rank(RankRequest("q", items=["gone", ItemIn("late", [0.0, 1.0])]))
-        assert "late" not in ids(await engine.query("q"))
-        with pytest.raises(Problem, match="'gone'"):
-            await engine.rank(RankRequest("unheard of", items=["gone"]))
-        assert ids(await engine.rank(RankRequest("other", items=[ItemIn("x", [1.0, 1.0])]))) == [
-            "x"
-        ]
-
-    play(scene)
+@played()
+async def test_some_candidates_only_and_features_on_the_fly(engine: Engine) -> None:
+    await engine.put_items("q", items(5))
+    answer = await engine.rank(RankRequest("q", items=["i1", "i3", "i1"]))
+    assert sorted(ids(answer)) == ["i1", "i3"]
+    answer = await engine.rank(RankRequest("q", items=["i4", ItemIn("new", [0.0, 1.0])]))
+    assert sorted(ids(answer)) == ["i4", "new"]
+    assert (await engine.query("q")).items[-1].id == "new"
+    with pytest.raises(Problem, match="'gone', 'lost'"):
+        await engine.rank(RankRequest("q", items=["gone", "i1", "lost"]))
+    with pytest.raises(Problem, match="'gone'"):
+        await engine.rank(RankRequest("q", items=["gone", ItemIn("late", [0.0, 1.0])]))
+    assert "late" not in ids(await engine.query("q"))
+    with pytest.raises(Problem, match="'gone'"):
+        await engine.rank(RankRequest("unheard of", items=["gone"]))
+    assert ids(await engine.rank(RankRequest("other", items=[ItemIn("x", [1.0, 1.0])]))) == ["x"]
 
 
-def test_withdrawn_items_leave_the_list_and_keep_their_history() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(3))
-        answer = await engine.rank(RankRequest("q"))
-        assert (await engine.withdraw("q", "i1")).withdrawn
-        assert not (await engine.withdraw("q", "i1")).withdrawn
-        assert "i1" not in ids(await engine.rank(RankRequest("q")))
-        with pytest.raises(Problem, match="'i1'"):
-            await engine.rank(RankRequest("q", items=["i1"]))
-        # a click on a list from before still counts
-        assert (await engine.feedback([click("e", answer.ranking_id, "i1")])).accepted == 1
-        view = await engine.query("q")
-        assert [one.id for one in view.items] == ["i0", "i2"]
-        assert [(one.id, one.shown, one.clicks) for one in view.withdrawn] == [("i1", 1, 1)]
-        await engine.put_items("q", [ItemIn("i1", [0.5, 0.5])])
-        back = {one.id: one for one in (await engine.query("q")).items}
-        assert back["i1"].clicks == 1
-
-    play(scene)
+@played()
+async def test_withdrawn_items_leave_the_list_and_keep_their_history(engine: Engine) -> None:
+    await engine.put_items("q", items(3))
+    answer = await engine.rank(RankRequest("q"))
+    assert (await engine.withdraw("q", "i1")).withdrawn
+    assert not (await engine.withdraw("q", "i1")).withdrawn
+    assert "i1" not in ids(await engine.rank(RankRequest("q")))
+    with pytest.raises(Problem, match="'i1'"):
+        await engine.rank(RankRequest("q", items=["i1"]))
+    # a click on a list from before still counts
+    assert (await engine.feedback([click("e", answer.ranking_id, "i1")])).accepted == 1
+    view = await engine.query("q")
+    assert [one.id for one in view.items] == ["i0", "i2"]
+    assert [(one.id, one.shown, one.clicks) for one in view.withdrawn] == [("i1", 1, 1)]
+    await engine.put_items("q", [ItemIn("i1", [0.5, 0.5])])
+    back = {one.id: one for one in (await engine.query("q")).items}
+    assert back["i1"].clicks == 1
 
 
-def test_unknown_names_are_reported() -> None:
-    async def scene(engine: Engine) -> None:
-        for call in (
-            engine.rank(RankRequest("no")),
-            engine.query("no"),
-            engine.withdraw("no", "x"),
-        ):
-            with pytest.raises(NotFound, match="'no'"):
-                await call
-        await engine.put_items("q", items(1))
-        with pytest.raises(NotFound, match="no item 'x'"):
-            await engine.withdraw("q", "x")
-        with pytest.raises(NotFound, match="model 3"):
-            await engine.activate(3)
-        assert (await engine.put_items("empty", [])).candidates == 0
-
-    play(scene)
+@played()
+async def test_unknown_names_are_reported(engine: Engine) -> None:
+    for call in (
+        engine.rank(RankRequest("no")),
+        engine.query("no"),
+        engine.withdraw("no", "x"),
+    ):
+        with pytest.raises(NotFound, match="'no'"):
+            await call
+    await engine.put_items("q", items(1))
+    with pytest.raises(NotFound, match="no item 'x'"):
+        await engine.withdraw("q", "x")
+    with pytest.raises(NotFound, match="model 3"):
+        await engine.activate(3)
+    assert (await engine.put_items("empty", [])).candidates == 0
 
 
-def test_a_query_without_candidates_has_an_empty_list() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(1))
-        await engine.withdraw("q", "i0")
-        answer = await engine.rank(RankRequest("q", explain=True))
-        assert answer.items == []
-        assert (await engine.query("q")).items == []
-        await engine.insights()
-
-    play(scene)
+@played()
+async def test_a_query_without_candidates_has_an_empty_list(engine: Engine) -> None:
+    await engine.put_items("q", items(1))
+    await engine.withdraw("q", "i0")
+    answer = await engine.rank(RankRequest("q", explain=True))
+    assert answer.items == []
+    assert (await engine.query("q")).items == []
+    await engine.insights()
 
 
 def test_users_are_hashed_in_the_log() -> None:
@@ -197,7 +185,7 @@ def test_default_settings_have_nothing_to_tune() -> None:
 
 def test_a_clock_behind_the_log_is_told_once_each_time(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    now = MonotoneClock(clock, last=START)
+    now = LogClock(clock, lambda: 0.0, last=START)
     assert (now(), now.lag) == (START, 0.0)
     clock.now -= 4.0  # set right by a little
     assert now() == START
@@ -225,6 +213,41 @@ def test_a_store_ahead_of_the_clock_is_told_at_the_start(caplog: pytest.LogCaptu
     play(before, store=store)
     play(after, store=store, clock=Clock(START - 86400.0))
     assert "86400 s behind the log" in caplog.text
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_clock_that_jumps_ahead_makes_no_list_old(stays: bool) -> None:
+    clock, timer, store = Clock(), Clock(0.0), MemoryStore()
+    day = 86400.0
+
+    def wait(seconds: float) -> None:
+        clock.now += seconds
+        timer.now += seconds
+
+    async def scene(engine: Engine) -> None:
+        await engine.put_items("q", items(2))
+        before = await engine.rank(RankRequest("q"))
+        wait(day)
+        clock.now += 40 * day
+        for _ in range(3):  # whether the clock is believed in the end or not
+            during = await engine.rank(RankRequest("q"))
+            wait(60.0 if stays else 0.0)
+        if not stays:
+            clock.now -= 40 * day
+        await engine.rank(RankRequest("q"))
+        assert (await store.log.last_time() > START + 40 * day) == stays
+        await engine._roll_up()
+        assert await store.log.length() == 5, "a retention of 30 days"
+        events = [click("e1", before.ranking_id, "i0"), click("e2", during.ranking_id, "i0")]
+        assert (await engine.feedback(events)).accepted == 2
+        wait(29.5 * day)
+        await engine._roll_up()
+        assert await store.log.length() == 6, "the first list has been there for 30.5 days"
+        wait(day)
+        await engine._roll_up()
+        assert await store.log.length() == 0
+
+    play(scene, store=store, clock=clock, timer=timer)
 
 
 def test_windows_surveys_and_training_go_on_when_the_clock_is_set_back() -> None:

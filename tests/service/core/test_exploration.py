@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
-from ebrank.service.core.exploration import ListKey, Windows, explored, guarded, resumed
-from tests.service.scenes import Clock, click, ids, items, play, settings
+from ebrank.service.core.lists import explored, guarded, resumed
+from ebrank.service.core.windows import ListKey, Windows
+from ebrank.service.engine import Engine
+from tests.service.scenes import Clock, click, ids, items, play, played, settings
 
 LIMITS = st.none() | st.integers(0, 6)
 
@@ -141,14 +142,14 @@ def test_windows_end() -> None:
     windows.keep(page, np.array([2, 3]), 0, 5, "two", now=9.0)  # still of the same window
     kept = windows.get(page, 9.9)
     assert kept is not None
-    assert (kept.rows.tolist(), kept.ranks.tolist()) == ([1, 2, 3], [1, 2, 2])
+    assert (kept.rows, kept.ranks) == ([1, 2, 3], [1, 2, 2])
     assert (kept.k, kept.depth, kept.view) == (2, 2, "one")
     assert windows.get(page, 10.0) is None
     assert windows.get(ListKey("q", "other"), 1.0) is None
     windows.keep(page, np.array([4]), 0, 1, "three", now=10.0)
     again = windows.get(page, 10.0)
     assert again is not None
-    assert (again.rows.tolist(), again.view) == ([4], "three")
+    assert (again.rows, again.view) == ([4], "three")
 
 
 def test_windows_know_which_ranks_were_served() -> None:
@@ -169,7 +170,7 @@ def test_windows_are_forgotten_when_they_take_too_many_bytes() -> None:
         return [user for user in ("a", "b", "c") if windows.get(ListKey("q", user), 1.0) is None]
 
     assert forgotten(5) == ["a"]
-    assert forgotten(20) == ["a", "b"]
+    assert forgotten(60) == ["a", "b"]
 
 
 async def places_after_clicks(engine: Engine, count: int) -> dict[str, int]:
@@ -231,20 +232,18 @@ def test_guardrails_hold_on_the_pages_of_a_user(
     play(scene, chosen)
 
 
-def test_a_list_of_some_candidates_is_another_page() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(12))
-        some = await engine.rank(RankRequest("q", k=2, user="u", items=["i7", "i3"]))
-        everything = ids(await engine.rank(RankRequest("q", k=4, user="u")))
-        assert not {"i7", "i3"} & set(everything)  # others have more to teach
-        for number in range(20):
-            await engine.rank(RankRequest("q", k=2, items=["i3", f"i{8 + number % 4}"]))
-        # neither their order in the request nor other pages change what was seen
-        again = await engine.rank(RankRequest("q", k=2, user="u", items=["i3", "i7"]))
-        assert ids(again) == ids(some)
-        assert ids(await engine.rank(RankRequest("q", k=4, user="u"))) == everything
-
-    play(scene)
+@played()
+async def test_a_list_of_some_candidates_is_another_page(engine: Engine) -> None:
+    await engine.put_items("q", items(12))
+    some = await engine.rank(RankRequest("q", k=2, user="u", items=["i7", "i3"]))
+    everything = ids(await engine.rank(RankRequest("q", k=4, user="u")))
+    assert not {"i7", "i3"} & set(everything)  # others have more to teach
+    for number in range(20):
+        await engine.rank(RankRequest("q", k=2, items=["i3", f"i{8 + number % 4}"]))
+    # neither their order in the request nor other pages change what was seen
+    again = await engine.rank(RankRequest("q", k=2, user="u", items=["i3", "i7"]))
+    assert ids(again) == ids(some)
+    assert ids(await engine.rank(RankRequest("q", k=4, user="u"))) == everything
 
 
 def test_a_user_sees_the_same_order_for_a_while() -> None:
@@ -298,3 +297,18 @@ def test_lists_are_explored_as_far_as_the_settings_allow(
         assert relevance == sorted(relevance, reverse=True)  # type: ignore[type-var]
 
     play(scene, settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_explored": 1}, {"max_promotion": 3}])
+def test_the_state_of_a_query_has_the_order_that_is_served(limits: dict[str, int]) -> None:
+    async def scene(engine: Engine) -> None:
+        await places_after_clicks(engine, 12)
+        for offset in (9, 6, 3, 0):
+            state, insights = await engine.query("q"), await engine.insights()
+            listed = ids(await engine.rank(RankRequest("q", k=3, offset=offset)))
+            by_rank = {item.rank: item.id for item in state.items}
+            assert listed == [by_rank[rank] for rank in range(offset + 1, offset + 4)]
+        buried = {item.item for item in insights.buried}
+        assert not (buried | set(state.most_buried)) & set(listed)
+
+    play(scene, settings(ranking={"k": 3, "policy": "ebrank:epsilon=500", **limits}))

@@ -6,14 +6,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from ebrank.environment.config import SettingsError
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
 from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema, filled
 from ebrank.service.core.problems import Problem
+from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.settings import SettingsError
-from tests.service.scenes import play, settings
+from tests.service.scenes import play, played, settings
 from tests.service.store.blocking import run
 
 
@@ -27,6 +27,7 @@ def named(*names: str) -> FeatureSchema:
         NO_FEATURES,
         FeatureSchema.positions(3),
         named("a", "é").with_feature("b", shared=True).without("a"),
+        named("a").with_feature("b", optional=True).with_feature("c", optional=True).without("c"),
     ],
 )
 def test_the_text_form_reads_back(schema: FeatureSchema) -> None:
@@ -122,17 +123,15 @@ def test_missing_values_are_marked_and_filled() -> None:
     assert filled(whole, by_mean=True) is whole
 
 
-def test_items_that_do_not_fit_change_nothing() -> None:
-    async def scene(engine: Engine) -> None:
-        with pytest.raises(Problem, match="2 features, not 1"):
-            await engine.put_items("q", [ItemIn("a", [1.0]), ItemIn("b", [1.0, 2.0])])
-        await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])  # nothing was fixed by the first
-        with pytest.raises(Problem, match="'b' has 1 features, not 2"):
-            await engine.put_items("other", [ItemIn("c", [1.0, 1.0]), ItemIn("b", [1.0])])
-        with pytest.raises(Problem, match="unknown query"):
-            await engine.rank(RankRequest("other"))
-
-    play(scene)
+@played()
+async def test_items_that_do_not_fit_change_nothing(engine: Engine) -> None:
+    with pytest.raises(Problem, match="2 features, not 1"):
+        await engine.put_items("q", [ItemIn("a", [1.0]), ItemIn("b", [1.0, 2.0])])
+    await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])  # nothing was fixed by the first
+    with pytest.raises(Problem, match="'b' has 1 features, not 2"):
+        await engine.put_items("other", [ItemIn("c", [1.0, 1.0]), ItemIn("b", [1.0])])
+    with pytest.raises(Problem, match="unknown query"):
+        await engine.rank(RankRequest("other"))
 
 
 @pytest.mark.parametrize("rule", ["zero", "mean"])

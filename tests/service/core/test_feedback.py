@@ -9,77 +9,70 @@ import pytest
 
 from ebrank.service import api
 from ebrank.service.api import EventIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import START, Clock, click, ids, items, play, settings, statuses
+from tests.service.scenes import START, Clock, click, ids, items, play, played, settings, statuses
 from tests.service.store.blocking import run
 
 
-def test_each_bad_event_is_rejected_alone_with_its_reason() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(3))
-        ranking = (await engine.rank(RankRequest("q"))).ranking_id
-        long = "x" * 300
-        bad: dict[str, EventIn | api.Malformed] = {
-            "unknown_ranking": EventIn("a", "nonsense", "i0", "click"),
-            "unknown_item": EventIn("b", ranking, "i9", "click"),
-            "unknown_type": EventIn("c", ranking, "i0", "hover"),
-            "future": EventIn("d", ranking, "i0", "click", START + 301),
-            "malformed: time": EventIn("e", ranking, "i0", "click", float("inf")),
-            "too_long: event_id": EventIn(long, ranking, "i0", "click"),
-            "too_long: item": EventIn("f", ranking, long, "click"),
-            "malformed: event_id": EventIn("", ranking, "i0", "click"),
-            "malformed: Expected": api.Malformed("Expected `object`"),
-        }
-        good = EventIn("good", ranking, "i0", "click", START + 299)
-        answer = await engine.feedback([*bad.values(), good])
-        assert (answer.accepted, answer.rejected) == (1, len(bad))
-        for (reason, _), result in zip(bad.items(), answer.results, strict=False):
-            assert result.status == "rejected"
-            assert (result.reason or "").startswith(reason)
-        assert [result.index for result in answer.results] == list(range(len(bad) + 1))
-        assert answer.results[-1].reason is None
-
-    play(scene)
+@played()
+async def test_each_bad_event_is_rejected_alone_with_its_reason(engine: Engine) -> None:
+    await engine.put_items("q", items(3))
+    ranking = (await engine.rank(RankRequest("q"))).ranking_id
+    long = "x" * 300
+    bad: dict[str, EventIn | api.Malformed] = {
+        "unknown_ranking": EventIn("a", "nonsense", "i0", "click"),
+        "unknown_item": EventIn("b", ranking, "i9", "click"),
+        "unknown_type": EventIn("c", ranking, "i0", "hover"),
+        "future": EventIn("d", ranking, "i0", "click", START + 301),
+        "malformed: time": EventIn("e", ranking, "i0", "click", float("inf")),
+        "too_long: event_id": EventIn(long, ranking, "i0", "click"),
+        "too_long: item": EventIn("f", ranking, long, "click"),
+        "malformed: event_id": EventIn("", ranking, "i0", "click"),
+        "malformed: Expected": api.Malformed("Expected `object`"),
+    }
+    good = EventIn("good", ranking, "i0", "click", START + 299)
+    answer = await engine.feedback([*bad.values(), good])
+    assert (answer.accepted, answer.rejected) == (1, len(bad))
+    for (reason, _), result in zip(bad.items(), answer.results, strict=False):
+        assert result.status == "rejected"
+        assert (result.reason or "").startswith(reason)
+    assert [result.index for result in answer.results] == list(range(len(bad) + 1))
+    assert answer.results[-1].reason is None
 
 
-def test_a_ranking_of_a_wrong_tag_is_unknown() -> None:
+@played()
+async def test_a_ranking_of_a_wrong_tag_is_unknown(engine: Engine) -> None:
     """Whoever knows the number of a list cannot guess its tag."""
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(1))
-        ranking = (await engine.rank(RankRequest("q"))).ranking_id
-        number, tag = ranking.split("-")
-        guessed = f"{number}-{'0' * len(tag)}"
-        answer = await engine.feedback([click("e", guessed, "i0")])
-        assert (answer.results[0].reason or "").startswith("unknown_ranking")
-
-    play(scene)
+    await engine.put_items("q", items(1))
+    ranking = (await engine.rank(RankRequest("q"))).ranking_id
+    number, tag = ranking.split("-")
+    guessed = f"{number}-{'0' * len(tag)}"
+    answer = await engine.feedback([click("e", guessed, "i0")])
+    assert (answer.results[0].reason or "").startswith("unknown_ranking")
 
 
-def test_duplicates_count_once() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(3))
-        one = (await engine.rank(RankRequest("q"))).ranking_id
-        two = (await engine.rank(RankRequest("q"))).ranking_id
-        answer = await engine.feedback(
-            [
-                click("e1", one, "i0"),
-                click("e1", one, "i0"),  # the same event
-                click("e1", two, "i1"),  # the same id
-                click("e2", one, "i0"),  # the same click under another id
-                click("e3", two, "i0"),  # another list: another click
-            ]
-        )
-        expected = ["accepted", "duplicate", "duplicate", "duplicate", "accepted"]
-        assert statuses(answer) == expected
-        item = next(item for item in (await engine.query("q")).items if item.id == "i0")
-        assert (item.shown, item.clicks) == (2, 2)
-
-    play(scene)
+@played()
+async def test_duplicates_count_once(engine: Engine) -> None:
+    await engine.put_items("q", items(3))
+    one = (await engine.rank(RankRequest("q"))).ranking_id
+    two = (await engine.rank(RankRequest("q"))).ranking_id
+    answer = await engine.feedback(
+        [
+            click("e1", one, "i0"),
+            click("e1", one, "i0"),  # the same event
+            click("e1", two, "i1"),  # the same id
+            click("e2", one, "i0"),  # the same click under another id
+            click("e3", two, "i0"),  # another list: another click
+        ]
+    )
+    expected = ["accepted", "duplicate", "duplicate", "duplicate", "accepted"]
+    assert statuses(answer) == expected
+    item = next(item for item in (await engine.query("q")).items if item.id == "i0")
+    assert (item.shown, item.clicks) == (2, 2)
 
 
 def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up() -> None:
@@ -98,7 +91,7 @@ def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up() -> N
                 clock.now += 100.0
                 await engine._roll_up()
                 assert await store.log.ranking(ranking) is None
-                engine._recent.cache.pop(ranking)
+                engine.resources.recent.pop(ranking)
             answer = await engine.feedback([click(f"late{rolled_up}", ranking, "i1")])
             assert (answer.results[0].reason or "").startswith("expired")
         view = (await engine.query("q")).items
@@ -125,20 +118,19 @@ def test_a_query_that_feedback_reads_is_known_from_then_on() -> None:
     play(later, store=store, clock=clock)
 
 
-def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(4))
-        answer = await engine.rank(RankRequest("q"))
-        fed = await engine.feedback(
-            [click(f"e{at}", answer.ranking_id, name) for at, name in enumerate(ids(answer))]
-        )
-        assert statuses(fed) == ["accepted"] * 4
-        view = {item.id: item for item in (await engine.query("q")).items}
-        listed = [view[name] for name in ids(answer)]
-        assert [(item.shown, item.clicks) for item in listed] == [(1, 1), (0, 0), (1, 1), (0, 0)]
-        assert [item.relevance == item.prior for item in listed] == [False, True, False, True]
-
-    play(scene, settings(examination={"curve": (1.0, 0.0, 0.5)}))
+@played(settings(examination={"curve": (1.0, 0.0, 0.5)}))
+async def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing(engine: Engine) -> None:
+    await engine.put_items("q", items(4))
+    answer = await engine.rank(RankRequest("q"))
+    fed = await engine.feedback(
+        [click(f"e{at}", answer.ranking_id, name) for at, name in enumerate(ids(answer))]
+    )
+    assert statuses(fed) == ["accepted"] * 4
+    view = {item.id: item for item in (await engine.query("q")).items}
+    listed = [view[name] for name in ids(answer)]
+    assert [(item.shown, item.clicks) for item in listed] == [(1, 1), (0, 0), (1, 1), (0, 0)]
+    moved = [item.relevance != pytest.approx(item.prior, rel=1e-9) for item in listed]
+    assert moved == [True, False, True, False]
 
 
 def test_the_curve_may_change_later() -> None:
@@ -197,23 +189,18 @@ def test_times_are_numbers_or_dates() -> None:
     assert logged == [noon.timestamp(), 12.5, START]
 
 
-def test_recent_lists_are_bounded_by_their_bytes() -> None:
+@played()
+async def test_recent_lists_are_bounded_by_their_bytes(engine: Engine) -> None:
     """Those forgotten are read from the log again."""
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(5))
-        cache = engine._recent.cache
-        await engine.rank(RankRequest("q", k=5))
-        cache.room = 2 * cache.size
-        lists = [(await engine.rank(RankRequest("q", k=5))).ranking_id for _ in range(4)]
-        assert len(cache) == 2
-        answer = await engine.feedback(
-            [click(f"e{at}", name, "i0") for at, name in enumerate(lists)]
-        )
-        assert answer.accepted == 4
-        assert len(cache) == 2
-
-    play(scene)
+    await engine.put_items("q", items(5))
+    cache = engine.resources.recent
+    await engine.rank(RankRequest("q", k=5))
+    cache.room = 2 * cache.size
+    lists = [(await engine.rank(RankRequest("q", k=5))).ranking_id for _ in range(4)]
+    assert len(cache) == 2
+    answer = await engine.feedback([click(f"e{at}", name, "i0") for at, name in enumerate(lists)])
+    assert answer.accepted == 4
+    assert len(cache) == 2
 
 
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
@@ -243,29 +230,26 @@ def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(impressions: 
 
 
 @pytest.mark.parametrize("batched", [True, False])
-def test_impressions_that_must_be_confirmed(batched: bool) -> None:
+@played(settings(events={"impressions": "confirmed"}))
+async def test_impressions_that_must_be_confirmed(engine: Engine, batched: bool) -> None:
     """A click confirms an impression too; nothing is shown twice, whatever the order."""
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(4))
-        answer = await engine.rank(RankRequest("q"))
-        assert not any(item.shown for item in (await engine.query("q")).items)
-        a, b, c, _ = ids(answer)
-        events = [
-            click("1", answer.ranking_id, a, "impression"),
-            click("2", answer.ranking_id, a),
-            click("3", answer.ranking_id, b),
-            click("4", answer.ranking_id, b, "impression"),
-            click("1", answer.ranking_id, c, "impression"),  # a duplicate shows nothing,
-            click("5", answer.ranking_id, c),  # so the click after it does
-        ]
-        for batch in [events] if batched else [[event] for event in events]:
-            await engine.feedback(batch)
-        view = {item.id: item for item in (await engine.query("q")).items}
-        p = 1 / np.log2(np.arange(2, 6))
-        expected = zip(ids(answer), [(1, 1)] * 3 + [(0, 0)], strict=True)
-        for rank, (name, counts) in enumerate(expected):
-            assert (view[name].shown, view[name].clicks) == counts
-            assert view[name].exposure == pytest.approx(p[rank] * counts[0])
-
-    play(scene, settings(events={"impressions": "confirmed"}))
+    await engine.put_items("q", items(4))
+    answer = await engine.rank(RankRequest("q"))
+    assert not any(item.shown for item in (await engine.query("q")).items)
+    a, b, c, _ = ids(answer)
+    events = [
+        click("1", answer.ranking_id, a, "impression"),
+        click("2", answer.ranking_id, a),
+        click("3", answer.ranking_id, b),
+        click("4", answer.ranking_id, b, "impression"),
+        click("1", answer.ranking_id, c, "impression"),  # a duplicate shows nothing,
+        click("5", answer.ranking_id, c),  # so the click after it does
+    ]
+    for batch in [events] if batched else [[event] for event in events]:
+        await engine.feedback(batch)
+    view = {item.id: item for item in (await engine.query("q")).items}
+    p = 1 / np.log2(np.arange(2, 6))
+    expected = zip(ids(answer), [(1, 1)] * 3 + [(0, 0)], strict=True)
+    for rank, (name, counts) in enumerate(expected):
+        assert (view[name].shown, view[name].clicks) == counts
+        assert view[name].exposure == pytest.approx(p[rank] * counts[0])

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from ebrank import BehaviorStats, Examination
 from ebrank.service.api import RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.store.memory import MemoryStore
 from tests.service.scenes import Clock, click, ids, items, settings, statuses
 

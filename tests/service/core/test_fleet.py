@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ebrank.service.core.fleet import About, Fleet, check_rules, rules
+from ebrank.environment.config import SettingsError
+from ebrank.service.core.fleet import Fleet, ServerStatus, check_rules, rules
 from ebrank.service.store.memory import MemoryStore
-from ebrank.settings import SettingsError
 from tests.service.scenes import settings
 
 
@@ -30,7 +30,7 @@ def test_a_server_with_other_rules_does_not_start_beside_others(other: dict[str,
     async def scene() -> None:
         store = MemoryStore()
         ours = settings()
-        await Fleet(store, lambda: About(rules=rules(ours))).beat()
+        await Fleet(store, lambda: ServerStatus(rules=rules(ours))).beat()
         await check_rules(store, ours)
         with pytest.raises(SettingsError, match=rf"{section}\.{name} is .* stop the others first"):
             await check_rules(store, settings(**other))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import Problem
+from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import better, items, play, settings
+from tests.service.scenes import better, items, play, played, settings
 
 
 def test_items_that_were_not_stored_fix_no_schema() -> None:
@@ -35,13 +35,11 @@ def test_items_that_were_not_stored_fix_no_schema() -> None:
 
 
 @pytest.mark.parametrize("nothing", [[], {}])
-def test_the_first_items_need_features(nothing: list[float | None]) -> None:
-    async def scene(engine: Engine) -> None:
-        with pytest.raises(Problem, match=r"'a' has no features.*send a constant"):
-            await engine.put_items("q", [ItemIn("a", nothing)])
-        assert (await engine.put_items("q", [ItemIn("a", {"price": 1.0})])).added == 1
-
-    play(scene)
+@played()
+async def test_the_first_items_need_features(engine: Engine, nothing: list[float | None]) -> None:
+    with pytest.raises(Problem, match=r"'a' has no features.*send a constant"):
+        await engine.put_items("q", [ItemIn("a", nothing)])
+    assert (await engine.put_items("q", [ItemIn("a", {"price": 1.0})])).added == 1
 
 
 def test_changes_wait_for_a_flush_that_others_may_share() -> None:
@@ -63,16 +61,14 @@ def test_changes_wait_for_a_flush_that_others_may_share() -> None:
     play(scene, store=store)
 
 
-def test_an_item_is_given_once() -> None:
-    async def scene(engine: Engine) -> None:
-        twice = [ItemIn("a", [1.0]), ItemIn("b", [1.0]), ItemIn("a", [2.0])]
-        with pytest.raises(Problem, match="item 'a' appears 2 times") as told:
-            await engine.put_items("q", twice)
-        assert told.value.status == 422
-        assert (await engine.put_items("q", twice[:2])).added == 2
-        assert (await engine.put_items("q", [*twice[1:], ItemIn("c", [0.0])])).changed == 2
-
-    play(scene)
+@played()
+async def test_an_item_is_given_once(engine: Engine) -> None:
+    twice = [ItemIn("a", [1.0]), ItemIn("b", [1.0]), ItemIn("a", [2.0])]
+    with pytest.raises(Problem, match="item 'a' appears 2 times") as told:
+        await engine.put_items("q", twice)
+    assert told.value.status == 422
+    assert (await engine.put_items("q", twice[:2])).added == 2
+    assert (await engine.put_items("q", [*twice[1:], ItemIn("c", [0.0])])).changed == 2
 
 
 def test_features_sent_again_with_a_rank_are_not_written_again() -> None:

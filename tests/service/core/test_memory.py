@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ebrank.service.core import memory
-from ebrank.service.core.memory import LEAST_BYTES, RESERVE_BYTES, Memory, resident_bytes
-from ebrank.service.core.packed import PackedCache
+from ebrank.service.core.memory import (
+    LEAST_BYTES,
+    RESERVE_BYTES,
+    Memory,
+    PackedCache,
+    resident_bytes,
+)
 
 MB = 10**6
 

@@ -9,7 +9,7 @@ import pytest
 
 from ebrank import Examination
 from ebrank.service.api import EventIn, ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
 from tests.service.scenes import ids, items, play, settings
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.service.core import packed
-from ebrank.service.core.packed import DROPPED_AT_ONCE, ENTRY_BYTES, PackedCache, PackedStrings
+from ebrank.service.core import memory
+from ebrank.service.core.memory import DROPPED_AT_ONCE, ENTRY_BYTES, PackedCache, PackedStrings
 
 TEXTS = st.lists(st.text(st.characters(), max_size=5), max_size=8)
 
@@ -58,7 +58,7 @@ def test_a_cache_keeps_to_its_room(steps: list[tuple[int, int, bool]], room: int
 
 
 def test_no_table_is_large_and_there_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "MOST_TOGETHER", 80)
+    monkeypatch.setattr(memory, "MOST_TOGETHER", 80)
     cache: PackedCache[str] = PackedCache(10**9)
     rng = np.random.default_rng(1)
     for number in range(20_000):

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from ebrank.service.api import RankRequest
-from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import Problem
+from ebrank.service.engine import Engine
 from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Clock, click, ids, items, play, settings, statuses
+from tests.service.scenes import Clock, click, ids, items, play, played, settings, statuses
 from tests.service.store.blocking import run
 
 
@@ -46,26 +46,24 @@ async def learn(engine: Engine) -> None:
         await engine.feedback([click(f"other {number}", answer.ranking_id, last)])
 
 
-def test_a_second_page_goes_on_where_the_first_one_ended() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(30))
-        first = await engine.rank(RankRequest("q", k=10, user="u"))
-        second = await engine.rank(RankRequest("q", k=10, user="u", offset=10))
-        third = await engine.rank(RankRequest("q", k=10, user="u", offset=20))
-        assert len({*ids(first), *ids(second), *ids(third)}) == 30
-        assert [item.rank for item in second.items] == list(range(11, 21))
-        await learn(engine)
-        again = [
-            ids(await engine.rank(RankRequest("q", k=10, user="u", offset=offset)))
-            for offset in (20, 0, 10)
-        ]
-        assert again == [ids(third), ids(first), ids(second)]
-        below, *above = again
-        everything = ids(await engine.rank(RankRequest("q", k=30, user="u")))
-        assert everything == [*above[0], *above[1], *below]
-        assert not (await engine.rank(RankRequest("q", k=10, user="u", offset=30))).items
-
-    play(scene, settings(ranking={"policy": "ebrank:epsilon=1000"}))
+@played(settings(ranking={"policy": "ebrank:epsilon=1000"}))
+async def test_a_second_page_goes_on_where_the_first_one_ended(engine: Engine) -> None:
+    await engine.put_items("q", items(30))
+    first = await engine.rank(RankRequest("q", k=10, user="u"))
+    second = await engine.rank(RankRequest("q", k=10, user="u", offset=10))
+    third = await engine.rank(RankRequest("q", k=10, user="u", offset=20))
+    assert len({*ids(first), *ids(second), *ids(third)}) == 30
+    assert [item.rank for item in second.items] == list(range(11, 21))
+    await learn(engine)
+    again = [
+        ids(await engine.rank(RankRequest("q", k=10, user="u", offset=offset)))
+        for offset in (20, 0, 10)
+    ]
+    assert again == [ids(third), ids(first), ids(second)]
+    below, *above = again
+    everything = ids(await engine.rank(RankRequest("q", k=30, user="u")))
+    assert everything == [*above[0], *above[1], *below]
+    assert not (await engine.rank(RankRequest("q", k=10, user="u", offset=30))).items
 
 
 def test_pages_make_the_order_that_one_long_list_has() -> None:
@@ -141,7 +139,7 @@ def test_a_refresh_is_one_impression_and_clicks_count_once(store: Store, impress
         ]
         expected = ["accepted", "duplicate", "accepted", "duplicate"]
         assert statuses(await engine.feedback(events)) == expected
-        engine._recent.cache.pop(again.ranking_id)  # what the log says is the same
+        engine.resources.recent.pop(again.ranking_id)  # what the log says is the same
         assert statuses(await engine.feedback([click("5", again.ranking_id, a)])) == ["duplicate"]
         counted = await shown(engine)
         assert [counted[name] for name in ids(first)] == [(1, 1), (1, 1), (1, 0), (1, 0)]
@@ -187,31 +185,27 @@ def test_a_longer_list_shows_only_what_is_new_in_it(store: Store) -> None:
     assert equal(store)
 
 
-def test_without_a_user_every_list_counts() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(3))
-        for _ in range(2):
-            await engine.rank(RankRequest("q"))
-        page = await engine.rank(RankRequest("q", k=2, offset=1))
-        assert [item.rank for item in page.items] == [2, 3]
-        assert sum(times for times, _ in (await shown(engine)).values()) == 8
-
-    play(scene)
+@played()
+async def test_without_a_user_every_list_counts(engine: Engine) -> None:
+    await engine.put_items("q", items(3))
+    for _ in range(2):
+        await engine.rank(RankRequest("q"))
+    page = await engine.rank(RankRequest("q", k=2, offset=1))
+    assert [item.rank for item in page.items] == [2, 3]
+    assert sum(times for times, _ in (await shown(engine)).values()) == 8
 
 
-def test_a_refresh_in_shadow_mode_is_one_impression() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(6))
-        own = [f"i{at}" for at in (3, 1, 5, 0)]
-        page = await engine.rank(RankRequest("q", k=2, offset=2, items=[*own], user="u"))
-        assert (ids(page), [item.rank for item in page.items]) == (["i5", "i0"], [3, 4])
-        assert isinstance(page.would_rank, list)
-        assert len(page.would_rank) == 2
-        await engine.rank(RankRequest("q", k=4, items=[*own], user="u"))
-        await engine.rank(RankRequest("q", k=4, items=[*own], user="u"))
-        assert {(await shown(engine))[name] for name in own} == {(1, 0)}
-
-    play(scene, settings(ranking={"mode": "shadow"}))
+@played(settings(ranking={"mode": "shadow"}))
+async def test_a_refresh_in_shadow_mode_is_one_impression(engine: Engine) -> None:
+    await engine.put_items("q", items(6))
+    own = [f"i{at}" for at in (3, 1, 5, 0)]
+    page = await engine.rank(RankRequest("q", k=2, offset=2, items=[*own], user="u"))
+    assert (ids(page), [item.rank for item in page.items]) == (["i5", "i0"], [3, 4])
+    assert isinstance(page.would_rank, list)
+    assert len(page.would_rank) == 2
+    await engine.rank(RankRequest("q", k=4, items=[*own], user="u"))
+    await engine.rank(RankRequest("q", k=4, items=[*own], user="u"))
+    assert {(await shown(engine))[name] for name in own} == {(1, 0)}
 
 
 def test_events_of_a_refresh_expire_with_the_first_list() -> None:
@@ -228,7 +222,7 @@ def test_events_of_a_refresh_expire_with_the_first_list() -> None:
         await engine._roll_up()
         for forgotten in (False, True):
             if forgotten:
-                engine._recent.cache.pop(again.ranking_id)
+                engine.resources.recent.pop(again.ranking_id)
             [result] = (await engine.feedback([click("2", again.ranking_id, "i0")])).results
             assert (result.reason or "").startswith("expired")
         assert (await shown(engine))["i0"] == (1, 1)
@@ -250,23 +244,19 @@ def test_a_list_that_was_not_logged_was_not_seen() -> None:
     play(scene, store=store)
 
 
-def test_lists_end_at_the_deepest_rank() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(1))
-        with pytest.raises(Problem, match="must not exceed 1000 together"):
-            await engine.rank(RankRequest("q", k=10, offset=991))
-
-    play(scene)
+@played()
+async def test_lists_end_at_the_deepest_rank(engine: Engine) -> None:
+    await engine.put_items("q", items(1))
+    with pytest.raises(Problem, match="must not exceed 1000 together"):
+        await engine.rank(RankRequest("q", k=10, offset=991))
 
 
-def test_the_dashboard_counts_a_refresh_as_no_exposure() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(3))
-        for _ in range(3):
-            await engine.rank(RankRequest("q", user="u"))
-        insights = await engine.insights()
-        [minute] = insights.buckets
-        assert insights.totals.rankings == 3
-        assert minute.exposure_new == pytest.approx((1 / np.log2(np.arange(2, 5))).sum())
-
-    play(scene)
+@played()
+async def test_the_dashboard_counts_a_refresh_as_no_exposure(engine: Engine) -> None:
+    await engine.put_items("q", items(3))
+    for _ in range(3):
+        await engine.rank(RankRequest("q", user="u"))
+    insights = await engine.insights()
+    [minute] = insights.buckets
+    assert insights.totals.rankings == 3
+    assert minute.exposure_new == pytest.approx((1 / np.log2(np.arange(2, 5))).sum())

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebrank import EBRanker, Examination, model_file
+from ebrank import EBRanker, Examination
 from ebrank.evidence import BehaviorStats
-from ebrank.features import Scaling
+from ebrank.policy import model_file
+from ebrank.policy.scaling import Scaling
 from ebrank.service import api
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.settings import ExaminationSettings, RankingSettings, Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import ModelRecord
@@ -88,7 +89,7 @@ async def served(text: str, lists: list[list[bool]], prior: EBRanker | None) -> 
         ]
         await engine.feedback(events)
     state, live = await store.items.load("tea"), await engine._queries.get("tea", 0.0)
-    engine._chooser._draws = np.random.PCG64(DRAWS)
+    engine._serving._draws = np.random.PCG64(DRAWS)
     last = await engine.rank(api.RankRequest("tea", explain=True))
     await engine.close()
     assert state is not None

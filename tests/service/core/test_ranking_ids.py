@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ebrank.service.core.ranking_ids import RankingIds, number_of, time_of
+from ebrank.service.core.feedback import RankingIds, number_of, time_of
 
 
 def test_numbers_grow_whatever_the_clock_does() -> None:

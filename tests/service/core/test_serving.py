@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ebrank.service.api import DeletionRequest, ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
 from ebrank.service.core.items import LISTED_AT_ONCE
 from ebrank.service.core.problems import Problem
+from ebrank.service.engine import Engine
 from ebrank.service.store.memory import MemoryStore
 from tests.service.faulty import FaultyStore
 from tests.service.scenes import ids, items, play, settings

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import Problem
+from ebrank.service.engine import Engine
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import RankingEntry
-from tests.service.scenes import Clock, click, ids, items, play, settings
+from tests.service.scenes import Clock, click, ids, items, play, played, settings
 from tests.service.store.blocking import run
 
 SHADOW = settings(ranking={"mode": "shadow", "k": 2}, insights={"new_seconds": 50.0})
@@ -54,13 +54,11 @@ def test_the_callers_order_is_served_and_ours_is_told() -> None:
     assert entries[-2].items == ("i2", "i0")
 
 
-def test_without_an_order_there_is_nothing_to_serve() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(3))
-        with pytest.raises(Problem, match="must give its own order"):
-            await engine.rank(RankRequest("q"))
-
-    play(scene, SHADOW)
+@played(SHADOW)
+async def test_without_an_order_there_is_nothing_to_serve(engine: Engine) -> None:
+    await engine.put_items("q", items(3))
+    with pytest.raises(Problem, match="must give its own order"):
+        await engine.rank(RankRequest("q"))
 
 
 async def compared(engine: Engine, **request: Any) -> tuple[int, float]:  # noqa: ANN401 (any field)
@@ -74,24 +72,22 @@ async def compared(engine: Engine, **request: Any) -> tuple[int, float]:  # noqa
     return after.rankings - before.rankings, gain
 
 
-def test_clicks_gained_on_a_page_are_expected_at_its_ranks() -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(4))
-        order: list[str | ItemIn] = ["i0", "i1", "i2", "i3"]
-        for number in range(30):
-            answer = await engine.rank(RankRequest("q", items=order, k=4))
-            events = [click(f"{number} {name}", answer.ranking_id, name) for name in ids(answer)]
-            await engine.feedback(events[: 1 + number % 3])  # each more often than the next
-        known = (await engine.query("q")).items
-        *top, third, last = sorted(known, key=lambda item: item.relevance, reverse=True)
-        own = [item.id for item in (*top, last, third)]
-        lists, gain = await compared(engine, items=own, offset=2)
-        p = 1 / np.log2([4, 5])
-        assert lists == 1
-        assert gain == pytest.approx((p[0] - p[1]) * (third.relevance - last.relevance))
-        assert gain > 0.01
-
-    play(scene, settings(ranking={"mode": "shadow", "k": 2, "policy": "ebrank:epsilon=0"}))
+@played(settings(ranking={"mode": "shadow", "k": 2, "policy": "ebrank:epsilon=0"}))
+async def test_clicks_gained_on_a_page_are_expected_at_its_ranks(engine: Engine) -> None:
+    await engine.put_items("q", items(4))
+    order: list[str | ItemIn] = ["i0", "i1", "i2", "i3"]
+    for number in range(30):
+        answer = await engine.rank(RankRequest("q", items=order, k=4))
+        events = [click(f"{number} {name}", answer.ranking_id, name) for name in ids(answer)]
+        await engine.feedback(events[: 1 + number % 3])  # each more often than the next
+    known = (await engine.query("q")).items
+    *top, third, last = sorted(known, key=lambda item: item.relevance, reverse=True)
+    own = [item.id for item in (*top, last, third)]
+    lists, gain = await compared(engine, items=own, offset=2)
+    p = 1 / np.log2([4, 5])
+    assert lists == 1
+    assert gain == pytest.approx((p[0] - p[1]) * (third.relevance - last.relevance))
+    assert gain > 0.01
 
 
 def test_lists_that_show_nothing_are_not_compared() -> None:

@@ -16,17 +16,27 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from ebrank.service.api import DeletionRequest, ItemIn, QueryResponse, RankRequest, Totals
-from ebrank.service.core.engine import Engine
+from ebrank.service.api import (
+    ChangeFeaturesRequest,
+    DeletionRequest,
+    ItemIn,
+    NewFeature,
+    QueryResponse,
+    RankRequest,
+    Totals,
+)
 from ebrank.service.core.problems import NotFound
+from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
+from ebrank.service.store import Store, open
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem
+from tests.postgres import Postgres
 from tests.service.scenes import Clock, better, click, ids, items
 from tests.service.store.blocking import run
 
 
-async def pair(store: MemoryStore) -> tuple[Engine, Engine]:
+async def pair(store: Store) -> tuple[Engine, Engine]:
     clock = Clock()
     return (
         await Engine.open(store, Settings(), clock=clock, timer=clock),
@@ -38,7 +48,7 @@ async def counted(engine: Engine) -> dict[str, tuple[int, int]]:
     return {item.id: (item.shown, item.clicks) for item in (await engine.query("q")).items}
 
 
-async def in_memory(engine: Engine, store: MemoryStore) -> bool:
+async def in_memory(engine: Engine, store: Store) -> bool:
     """Return whether what an engine has in memory is what the store holds."""
     live, state = await engine._queries.get("q", 0.0), await store.items.load("q")
     assert live is not None
@@ -74,9 +84,14 @@ def test_a_list_by_another_server_is_noticed_by_the_next_write() -> None:
     run(scene())
 
 
-def test_a_write_brings_what_other_servers_counted_and_nothing_is_read_again() -> None:
+def test_a_write_brings_what_other_servers_counted_and_nothing_is_read_again(
+    database: Postgres,
+) -> None:
     async def scene() -> None:
-        store = MemoryStore()
+        async with open(database.url("news")) as store:
+            await told(store)
+
+    async def told(store: Store) -> None:
         one, two = await pair(store)
         await one.put_items("q", items(3))
         await one.rank(RankRequest("q"))
@@ -294,5 +309,24 @@ def test_servers_are_told_and_their_totals_add_up() -> None:
         assert [server.lists for server in (await two.insights()).servers] == [3]
         await two.close()
         assert [server.server for server in await store.servers()] == ["of another version"]
+
+    run(scene())
+
+
+def test_an_item_keeps_what_another_server_gave_it() -> None:
+    async def scene() -> None:
+        store = MemoryStore()
+        one, two = await pair(store)
+        await one.put_items("q", [ItemIn("a", {"price": 1.0})])
+        await one.change_features(ChangeFeaturesRequest(add=[NewFeature("stock")]))
+        for engine in (one, two, one, two):
+            await engine._beat()
+            await engine.rank(RankRequest("q"))
+        await one.put_items("q", [ItemIn("a", {"price": 1.0, "stock": 7.0})])
+        await two.put_items("q", [ItemIn("a", {"price": 2.0})])  # an older program
+        state = await store.items.load("q")
+        assert state is not None
+        assert state.features.tolist() == [[2.0, 7.0]]
+        assert await in_memory(two, store)
 
     run(scene())

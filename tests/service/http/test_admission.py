@@ -27,6 +27,8 @@ ALLOWED = {
     ("PUT", "/v1/items"): {"admin"},
     ("POST", "/v1/items:bulk"): {"admin"},
     ("GET", "/v1/items/{item}"): {"rank", "admin"},
+    ("GET", "/v1/items"): {"rank", "admin"},
+    ("DELETE", "/v1/items/{item}"): {"admin"},
     ("GET", "/v1/features"): {"admin"},
     ("PATCH", "/v1/features"): {"admin"},
     ("POST", "/v1/rank"): {"rank"},

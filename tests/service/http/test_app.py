@@ -10,13 +10,22 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 from ebrank.service.http import readiness
-from ebrank.service.settings import LimitsSettings, RankingSettings, Settings
+from ebrank.service.http.admission import new_token
+from ebrank.service.settings import (
+    BotsSettings,
+    EventsSettings,
+    LimitsSettings,
+    RankingSettings,
+    Settings,
+)
 from tests.in_process import Local, in_process
 from tests.postgres import Postgres
 from tests.service.faulty import FaultyStore
+from tests.service.scenes import Clock
 
 ITEMS = {"items": [{"id": name, "features": [place, 1.0]} for place, name in enumerate("abcde")]}
 
@@ -65,6 +74,137 @@ def test_the_pinned_shapes(local: Local) -> None:
     assert {"id", "shown", "clicks", "exposure", "relevance"} <= set(by_id["a"])
     assert by_id[clicked]["clicks"] == 1
     assert sum(item["shown"] for item in state["items"]) == 3
+
+
+def test_callers_change_one_by_one_after_a_feature_was_added_or_removed(local: Local) -> None:
+    """In every request that takes features: a rank, a PUT of a query, of the catalog, in bulk."""
+
+    def sent(features: object, shared: object) -> list[int]:
+        item, in_catalog = {"id": "x", "features": features}, {"id": "y", "features": shared}
+        statuses = [
+            local.request(method, path, json=body).status_code
+            for method, path, body in (
+                ("POST", "/v1/rank", {"query": "tea", "items": [item]}),
+                ("PUT", "/v1/queries/tea/items", {"items": [item]}),
+                ("PUT", "/v1/items", {"items": [in_catalog]}),
+            )
+        ]
+        told = local.request("POST", "/v1/items:bulk", content=json.dumps(in_catalog)).json()
+        return [*statuses, 422 if told["rejected"] else 200]
+
+    def stored() -> list[float | None]:
+        state = local.run(local.app._engine._store.items.load("tea"))
+        assert state is not None
+        own = [None if number != number else float(number) for number in state.features[0]]
+        return [*own, *local.json("GET", "/v1/items/y")["features"].values()]
+
+    old, new = ({"a": 1.0}, {"s": 1.0}), ({"a": 2.0, "b": 3.0}, {"s": 2.0, "t": 3.0})
+    local.json("PUT", "/v1/items", {"items": [{"id": name, "features": {"s": 0}} for name in "xy"]})
+    assert sent(*old) == [200] * 4
+    assert sent(*new) == [422] * 4  # so declare first
+    added = {"add": [{"name": "b"}, {"name": "t", "shared": True}]}
+    told = local.json("PATCH", "/v1/features", added)
+    assert {one["name"]: one["required"] for one in told["features"]} == {
+        "s": True,
+        "a": True,
+        "b": False,
+        "t": False,
+    }
+    assert sent(*old) == [200] * 4
+    assert stored() == [1.0, None, 1.0, None]
+    assert sent(*new) == [200] * 4
+    assert sent(*old) == [200] * 4
+    assert stored() == [1.0, 3.0, 1.0, 3.0]  # those who do not send it do not erase it
+    assert sent([1.0], [1.0]) == [200] * 4
+    assert sent({"a": 1.0, "b": None}, {"s": 1.0, "t": None}) == [200] * 4
+    assert stored() == [1.0, None, 1.0, None]
+    assert sent({"b": 3.0}, {"t": 3.0}) == [422] * 4  # what was there before is still required
+    told = local.json("PATCH", "/v1/features", {"require": ["b", "t"]})
+    assert told["changes"][0] == (
+        "require b: features.missing applies to it; 1 items of queries lack it until they are put "
+        "again"
+    )
+    assert (sent(*new), sent(*old)) == ([200] * 4, [422] * 4)
+    local.json("PATCH", "/v1/features", {"remove": ["b", "t"]})
+    assert (sent(*new), sent(*old)) == ([200] * 4, [200] * 4)
+    unheard_of = {"c": 1.0}
+    assert sent(new[0] | unheard_of, new[1] | unheard_of) == [422] * 4
+
+
+def test_a_shared_feature_may_come_before_the_catalog(local: Local) -> None:
+    local.json("PUT", "/v1/queries/tea/items", ITEMS)
+    local.json("PATCH", "/v1/features", {"add": [{"name": "stock", "shared": True}]})
+    more = {"items": [{"id": "f", "features": [5, 1.0]}]}
+    assert local.json("PUT", "/v1/queries/tea/items", more)["candidates"] == 6
+    assert len(local.json("POST", "/v1/rank", {"query": "coffee", **more})["items"]) == 1
+    local.json("PUT", "/v1/items", {"items": [{"id": "f", "features": {"stock": 3}}]})
+    assert local.json("PUT", "/v1/queries/tea/items", ITEMS)["candidates"] == 6
+    local.json("PATCH", "/v1/features", {"require": ["stock"]})
+    more["items"][0]["id"] = "g"
+    status, told = local.error("PUT", "/v1/queries/tea/items", json=more)
+    assert status == 422
+    assert "item 'g' is not in the catalog" in told["message"]
+
+
+def listed(local: Local, query: str) -> list[str]:
+    served = local.json("POST", "/v1/rank", {"query": query})
+    return sorted(item["id"] for item in served["items"])
+
+
+def test_an_item_of_the_catalog_is_withdrawn_from_every_list_and_comes_back(local: Local) -> None:
+    teas = [{"id": name, "features": {"stock": place}} for place, name in enumerate("abc")]
+    local.json("PUT", "/v1/items", {"items": teas})
+    for query in ("tea", "drinks"):
+        served = local.json("POST", "/v1/rank", {"query": query, "items": ["a", "b"]})
+        local.json("POST", "/v1/feedback", {"events": [click(served, "a")]})
+    local.json("DELETE", "/v1/queries/drinks/items/b")
+    assert local.json("DELETE", "/v1/items/a") == {"item": "a", "withdrawn": True}
+    assert local.json("DELETE", "/v1/items/a") == {"item": "a", "withdrawn": False}
+    assert local.error("DELETE", "/v1/items/nobody")[0] == 404
+    assert (listed(local, "tea"), listed(local, "drinks")) == (["b"], [])
+    [gone] = local.json("GET", "/v1/queries/tea")["withdrawn"]
+    assert (gone["id"], gone["clicks"]) == ("a", 1)
+    for query in ("tea", "coffee"):  # neither by its name nor with features of the query
+        status, told = local.error("POST", "/v1/rank", json={"query": query, "items": ["a", "b"]})
+        assert (status, told["field"]) == (422, "items")
+        assert told["message"] == "withdrawn from the catalog: 'a'. PUT /v1/items brings them back"
+    assert local.error("GET", "/v1/queries/coffee")[0] == 404
+    assert local.json("PUT", "/v1/queries/tea/items", {"items": [{"id": "a"}]})["candidates"] == 1
+    assert local.json("GET", "/v1/items/a") == {
+        "id": "a",
+        "features": {"stock": 0.0},
+        "withdrawn": True,
+    }
+    assert [one["lacking"] for one in local.json("GET", "/v1/features")["features"]] == [0]
+    assert local.json("PUT", "/v1/items", {"items": teas}) == {"items": 3, "changed": 1}
+    assert (listed(local, "tea"), listed(local, "drinks")) == (["a", "b"], ["a"])
+    state = local.json("GET", "/v1/queries/tea")
+    assert {item["id"]: item["clicks"] for item in state["items"]} == {"a": 1, "b": 0}
+    assert local.json("DELETE", "/v1/items/a")["withdrawn"]
+    bulk = local.request("POST", "/v1/items:bulk", content=json.dumps(teas[0])).json()
+    assert bulk["changed"] == 1
+    assert listed(local, "tea") == ["a", "b"]
+
+
+def test_the_catalog_is_listed_in_pages(local: Local) -> None:
+    assert local.json("GET", "/v1/items") == {"items": [], "next": None}
+    names = ["a", "b/c", "é", "z"]
+    items = [{"id": name, "features": {"stock": 1, "size": None}} for name in names]
+    told = local.request("POST", "/v1/items:bulk", content="\n".join(map(json.dumps, items[:1])))
+    assert told.json()["rejected"] == 1  # it lacks a value
+    items = [{"id": name, "features": {"stock": 1}} for name in names]
+    local.json("PUT", "/v1/items", {"items": items})
+    local.json("PATCH", "/v1/features", {"add": [{"name": "size", "shared": True}]})
+    local.json("DELETE", "/v1/items/b%2Fc")
+    pages, cursor = [], ""
+    while cursor is not None:
+        page = local.json("GET", f"/v1/items?limit=3&cursor={quote(cursor)}")
+        pages.append(page["items"])
+        cursor = page["next"]
+    assert [[item["id"] for item in page] for page in pages] == [["a", "b/c", "z"], ["é"]]
+    assert [item["withdrawn"] for item in pages[0]] == [False, True, False]
+    assert pages[0][1]["features"] == {"stock": 1.0, "size": None}
+    assert local.error("GET", "/v1/items?limit=0")[0] == 422
 
 
 def test_before_any_training_all_items_promise_the_same(local: Local) -> None:
@@ -239,6 +379,38 @@ def test_too_many_requests_are_told_when_to_come_back() -> None:
         assert local.request("GET", "/healthz").status_code == 200  # never limited
 
 
+def test_new_queries_are_bounded_for_each_token() -> None:
+    secrets, tokens = zip(*(new_token(name, ["rank", "admin"]) for name in "ab"), strict=True)
+    settings = Settings(tokens=tokens, limits=LimitsSettings(new_queries_per_hour=2))
+    with in_process(settings) as local:
+
+        def send(query: str, *, of: int = 0, item: object = ITEMS["items"][0]) -> httpx.Response:
+            headers = {"authorization": f"Bearer {secrets[of]}"}
+            body = {"query": query, "items": [item]}
+            return local.request("POST", "/v1/rank", json=body, headers=headers)
+
+        assert send("wrong", item={"id": "a", "features": [None]}).status_code == 422
+        assert [send(query).status_code for query in ("one", "two", "one")] == [200] * 3
+        refused = send("three")
+        assert refused.status_code == 429
+        assert 1 <= int(refused.headers["retry-after"]) <= 1800
+        assert refused.json()["error"]["field"] == "query"
+        assert "limits.new_queries_per_hour" in refused.json()["error"]["message"]
+        assert send("two", item={"id": "b", "features": [1.0, 1.0]}).status_code == 200
+        assert send("three", of=1).status_code == 200
+        headers = {"authorization": f"Bearer {secrets[0]}"}
+        put = local.request("PUT", "/v1/queries/four/items", json=ITEMS, headers=headers)
+        assert put.status_code == 200
+        many = [{"id": f"i{at}", "features": [at, 1.0]} for at in range(600)]  # in portions
+        body = {"query": "five", "items": many}
+        assert local.request("POST", "/v1/rank", json=body, headers=headers).status_code == 429
+        headers["authorization"] = f"Bearer {secrets[1]}"
+        assert local.request("POST", "/v1/rank", json=body, headers=headers).status_code == 200
+        assert send("six", of=1).status_code == 429
+        found = local.request("GET", "/v1/queries", headers=headers).json()["queries"]
+        assert [one["query"] for one in found] == ["five", "four", "one", "three", "two"]
+
+
 def test_nothing_is_served_before_it_is_ready(local: Local) -> None:
     assert local.json("GET", "/readyz") == {"status": "ready"}
     local.app.readiness.started = False
@@ -305,13 +477,71 @@ def test_shadow_mode_serves_the_callers_order() -> None:
         assert f"ebrank_shadow_different_total {float(different)}\n" in page
 
 
+def test_lists_of_bots_and_refreshes_are_not_different_in_metrics_either() -> None:
+    settings = Settings(ranking=RankingSettings(mode="shadow"), bots=BotsSettings(3))
+    with in_process(settings) as local:
+        local.json("PUT", "/v1/queries/tea/items", ITEMS)
+        orders = [list(order) for order in itertools.permutations("abc")]
+        wrong = [order for order in orders if order != _would_rank(local, order)]
+        before = _different(local)
+        for _ in range(5):  # the first counts, then come two refreshes, and two lists of a bot
+            local.json("POST", "/v1/rank", {"query": "tea", "items": wrong[0], "user": "ann"})
+        assert _different(local) == before + 1
+        assert local.json("GET", "/v1/insights")["bots"]["lists"] == 2
+
+
+def _would_rank(local: Local, order: list[str]) -> list[str]:
+    served = local.json("POST", "/v1/rank", {"query": "tea", "items": order})
+    return list(served["would_rank"])
+
+
+def _different(local: Local) -> float:
+    page = local.request("GET", "/metrics").text
+    [line] = [one for one in page.splitlines() if one.startswith("ebrank_shadow_different_total ")]
+    return float(line.split()[1])
+
+
+def test_clicks_that_were_taken_back_are_in_no_figure() -> None:
+    """Neither in the totals, saved or not, nor in the minutes, nor in the counts."""
+    clock = Clock()
+    settings = Settings(events=EventsSettings(behaviors=("click=0.5", "buy"), negative=("hide",)))
+    with in_process(settings, clock=clock) as local:
+
+        def told() -> tuple[int, int, int]:
+            seen = local.json("GET", "/v1/insights")
+            items = local.json("GET", "/v1/queries/tea")["items"]
+            assert all(bucket["clicks"] >= 0 for bucket in seen["buckets"])
+            in_buckets = sum(bucket["clicks"] for bucket in seen["buckets"])
+            return seen["totals"]["clicks"], in_buckets, sum(item["clicks"] for item in items)
+
+        def send(item: str, *kinds: str) -> None:
+            events = [click(served, item, f"{item} {kind}") | {"type": kind} for kind in kinds]
+            assert local.json("POST", "/v1/feedback", {"events": events})["rejected"] == 0
+            clock.now += 60.0
+
+        local.json("PUT", "/v1/queries/tea/items", ITEMS)
+        served = local.json("POST", "/v1/rank", {"query": "tea"})
+        send("a", "click")
+        send("a", "buy")
+        send("b", "click")
+        send("c", "hide", "click")
+        send("d", "click", "hide")
+        assert told() == (2, 2, 2)
+        send("a", "hide")
+        assert told() == (1, 1, 1)
+        send("b", "hide")
+        assert told() == (0, 0, 0)
+        send("e", "click")
+        assert told() == (1, 1, 1)
+
+
 def test_a_bug_is_500_without_details(
     local: Local, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(self: object) -> None:
         raise ZeroDivisionError("secret details")
 
-    monkeypatch.setattr("ebrank.service.core.engine.Engine.models", broken)
+    monkeypatch.setattr("ebrank.service.engine.Engine.models", broken)
     status, error = local.error("GET", "/v1/models")
     assert (status, error["code"]) == (500, "internal")
     assert "secret" not in error["message"]

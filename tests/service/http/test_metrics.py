@@ -2,9 +2,44 @@
 
 from __future__ import annotations
 
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+import ebrank
+from ebrank.service import engine as engines
+from ebrank.service.engine import Engine
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.memory import MemoryStore
 from tests.in_process import in_process
+from tests.service.scenes import Clock, play
+from tests.threaded import Threaded
+
+PATIENCE = 180.0  # seconds: the trainer may have to compile
+Series = dict[tuple[str, ...], float]
+
+
+def scraped(url: str) -> Series:
+    """Return the samples of a server's page, by name and labels."""
+    families = text_string_to_metric_families(httpx.get(f"{url}/metrics").text)
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in families
+        for sample in family.samples
+    }
+
+
+def scraped_until(url: str, right: Callable[[Series], bool]) -> Series:
+    deadline = time.monotonic() + PATIENCE
+    while not right(found := scraped(url)):
+        assert time.monotonic() < deadline, found
+        time.sleep(0.05)
+    return found
 
 
 def test_every_metric_keeps_its_name_and_type() -> None:
@@ -35,6 +70,12 @@ def test_every_metric_keeps_its_name_and_type() -> None:
         "ebrank_elected": "gauge",
         "ebrank_lookups": "counter",
         "ebrank_stale": "counter",
+        "ebrank_prior_state": "gauge",
+        "ebrank_training_ended_timestamp_seconds": "gauge",
+        "ebrank_store_bytes": "gauge",
+        "ebrank_store_free_bytes": "gauge",
+        "ebrank_log_entries": "gauge",
+        "ebrank_roll_up_lag_seconds": "gauge",
     }
     assert {"process_resident_memory_bytes", "process_cpu_seconds"} <= families.keys()
 
@@ -46,3 +87,78 @@ def test_two_servers_of_a_process_count_apart() -> None:
         line = 'ebrank_http_requests_total{method="GET",route="/healthz",status="200"} 1.0'
         assert line in one.request("GET", "/metrics").text
         assert line not in other.request("GET", "/metrics").text
+
+
+@pytest.mark.slow
+def test_a_server_tells_the_state_of_its_store_and_prior(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "LOOK_SECONDS", 0.05)
+    began = time.time()
+    with (
+        Threaded(tmp_path, "[training]\nafter_events = 0\n") as server,
+        ebrank.Client(server.url) as client,
+    ):
+        first = scraped(server.url)
+        assert first["ebrank_prior_state", "untrained"] == 1.0
+        assert first["ebrank_log_entries",] == 0.0
+        assert not any(name == "ebrank_training_ended_timestamp_seconds" for name, *_ in first)
+        for query in range(12):
+            client.put_items(f"q{query}", {f"i{at}": [float(at)] for at in range(4)})
+            for _ in range(3):
+                served = client.rank(f"q{query}")
+                client.click(served, "i3")
+        client.train()
+        ended = ("ebrank_training_ended_timestamp_seconds", "succeeded")
+        told = scraped_until(server.url, lambda found: ended in found)
+        assert began < told[ended] < time.time()
+        state = client.models().prior.state
+        assert state != "untrained"
+        then = scraped_until(
+            server.url,
+            lambda found: (
+                found["ebrank_prior_state", state] == 1.0 and found["ebrank_log_entries",] >= 72.0
+            ),
+        )
+        states = {labels[0]: value for (name, *labels), value in then.items() if "prior" in name}
+        assert states == {one: float(one == state) for one in states}
+        assert set(states) == {"live", "untrained", "refused", "unused", "failing"}
+        assert then["ebrank_store_bytes",] > first["ebrank_store_bytes",] > 0.0
+        free = shutil.disk_usage(tmp_path).free
+        assert then["ebrank_store_free_bytes",] == pytest.approx(free, rel=0.05)
+        assert 0.0 < then["ebrank_roll_up_lag_seconds",] < time.time() - began
+        assert ("ebrank_training_ended_timestamp_seconds", "failed") not in then
+
+
+def test_a_training_run_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "LOOK_SECONDS", 0.05)
+    began = time.time()
+    with (
+        Threaded(tmp_path, "[training]\nmax_seconds = 0.001\n") as server,
+        ebrank.Client(server.url) as client,
+    ):
+        client.train()
+        told = scraped_until(
+            server.url, lambda found: found["ebrank_prior_state", "failing"] == 1.0
+        )
+        assert began < told["ebrank_training_ended_timestamp_seconds", "failed"] < time.time()
+
+
+def test_the_roll_up_is_late_until_one_succeeds() -> None:
+    clock, store = Clock(), MemoryStore()
+    roll_up = store.log.roll_up
+
+    async def fails(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full")
+
+    async def scene(engine: Engine) -> None:
+        clock.now += 700.0
+        store.log.roll_up = fails  # type: ignore[assignment, method-assign]
+        with pytest.raises(StoreError):
+            await engine._roll_up()
+        assert engine.roll_up_lag == 700.0
+        store.log.roll_up = roll_up  # type: ignore[method-assign]
+        await engine._roll_up()
+        assert engine.roll_up_lag == 0.0
+
+    play(scene, store=store, clock=clock)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import time
+from typing import Any
 
 import pytest
 
@@ -32,9 +34,11 @@ def rank(local: Local, query: str = "tea") -> int:
     return local.request("POST", "/v1/rank", json={"query": query}).status_code
 
 
-@pytest.mark.parametrize("fault", ["full", "damaged", "broken"])
+@pytest.mark.parametrize(
+    ("fault", "wait"), [("full", 0.0), ("full", 1.1), ("damaged", 0.0), ("broken", 0.0)]
+)
 def test_the_first_failure_makes_it_unready_and_success_ready_again(
-    fault: str, caplog: pytest.LogCaptureFixture
+    fault: str, wait: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = FaultyStore()
     run(store.items.put("tea", [NewItem("a", (1.0,))], 1.0))
@@ -42,6 +46,7 @@ def test_the_first_failure_makes_it_unready_and_success_ready_again(
         assert ready(local)  # the next try is a second away
         setattr(store, fault, True)
         assert rank(local) == 503
+        time.sleep(wait)  # after a second it tries the store itself
         assert not ready(local)
         assert "ebrank_store_failing 1.0\n" in local.request("GET", "/metrics").text
         [line] = [one for one in caplog.records if one.levelno >= logging.ERROR]
@@ -49,7 +54,31 @@ def test_the_first_failure_makes_it_unready_and_success_ready_again(
         setattr(store, fault, False)
         assert rank(local) == 200
         assert ready(local)
-    assert caplog.records[-1].getMessage().startswith("the store works again, after 1 failures")
+    assert caplog.records[-1].getMessage().startswith("the store works again, after ")
+
+
+def test_a_write_that_comes_too_late_is_no_failure_of_the_store(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = FaultyStore()
+    write = store.log.write
+
+    async def overtaken(*given: Any, **named: Any) -> Any:  # noqa: ANN401 (as the store's)
+        """Write after another server has deleted the query and added it again."""
+        await store.deletions.query("tea", "digest", 1.0)
+        await store.items.put("tea", [NewItem("a", (1.0,))], 1.0)
+        return await write(*given, **named)
+
+    with in_process(store=store) as local:
+        local.json("PUT", "/v1/queries/tea/items", ITEMS)
+        store.log.write = overtaken  # type: ignore[method-assign]
+        status, error = local.error("POST", "/v1/rank", json={"query": "tea"})
+        assert (status, error["code"]) == (409, "conflict")
+        assert ready(local)
+        assert "ebrank_store_failing 0.0\n" in local.request("GET", "/metrics").text
+        store.log.write = write  # type: ignore[method-assign]
+        assert rank(local) == 200
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("fault", ["full", "broken", "stuck"])

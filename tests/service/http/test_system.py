@@ -95,3 +95,14 @@ def test_the_dashboards_files_are_served(local: Local) -> None:
         answer = local.request("GET", f"/dashboard/{name}")
         assert answer.status_code == 200
         assert kind in answer.headers["content-type"]
+
+
+def test_examples_name_the_server_as_its_caller_does(local: Local) -> None:
+    page = local.request("GET", "/docs", headers={"host": "shop.example:9000"}).text
+    assert "curl -X GET http://shop.example:9000/v1/models" in page
+    assert "127.0.0.1:8000" not in page
+    assert "<code>would_rank</code>" in page  # in backticks
+    assert "`" not in page
+    hostile = local.request("GET", "/docs", headers={"host": "<script>"}).text
+    assert "<script>" not in hostile
+    assert "http://&lt;script&gt;/v1/models" in hostile

@@ -6,7 +6,7 @@ import numpy as np
 
 from ebrank.service import api
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.insight.arrivals import MOST_WATCHED
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore

@@ -8,7 +8,7 @@ import pytest
 import ebrank
 from ebrank.service import api
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.store import open as open_store
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
@@ -219,6 +219,8 @@ def test_answers_are_counted_by_route_and_what_the_page_asks_itself_is_not() -> 
             ("/v1/feedback", 500),
             ("/v1/insights", 200),
             ("/v1/insights", 503),
+            ("/readyz", 503),  # while it starts
+            ("/readyz", 200),
             ("", 404),
         ):
             engine.answered(route, status)

@@ -5,7 +5,7 @@ import pytest
 
 from ebrank.service import api
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.insight.survey import Survey, calibration, waiting
 from tests.service.scenes import Clock, click, ids, items, play, settings
 

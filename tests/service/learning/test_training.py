@@ -10,15 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ebrank import BehaviorStats, Examination, model_file
-from ebrank.features import Scaling
+from ebrank import BehaviorStats, Examination
+from ebrank.policy import model_file
+from ebrank.policy.scaling import Scaling
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
-from ebrank.service.learning import models, trainer
+from ebrank.service.core import models
+from ebrank.service.engine import Engine
+from ebrank.service.learning import fitting as trainer
 from ebrank.service.learning.fitting import TrainingJob, TrainingResult
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import START, Clock, click, ids, play, settings
+from tests.service.scenes import START, Clock, click, ids, play, played, settings
 from tests.service.store.blocking import run
 
 CURVE = Examination()(np.arange(1, 21))
@@ -113,6 +115,28 @@ def test_a_model_says_how_features_are_scaled(scaling: str) -> None:
     assert (ranker.scaling.low is not None) == (scaling == "global")
 
 
+@played(QUICK)
+async def test_a_run_on_no_evidence_changes_nothing(engine: Engine) -> None:
+    """Neither before anybody clicked, nor a second time on the same clicks."""
+    await engine.put_items("q", [ItemIn(f"i{at}", [at / 30, 0.5]) for at in range(30)])
+    await engine.rank(RankRequest("q", k=30))
+    await trained(engine)
+    answer = await engine.models()
+    assert (answer.active, answer.models) == (0, [])
+    assert answer.training.outcome == "no new version: users have done nothing that counts yet"
+    assert answer.prior.state == "untrained"
+    await lived(engine, queries=12)
+    for _ in range(2):
+        await trained(engine)
+        answer = await engine.models()
+        assert (answer.active, len(answer.models)) == (1, 1)
+    assert answer.training.outcome == "no new version: nothing has changed since the last run"
+    assert answer.prior.state == "live"
+    await engine.activate(0)
+    await trained(engine)
+    assert (await engine.models()).active == 2, "compared with another version, it may go live"
+
+
 def test_a_model_that_is_worse_stays_off() -> None:
     store = MemoryStore()
 
@@ -138,41 +162,36 @@ def test_a_model_that_is_worse_stays_off() -> None:
     play(bad, settings(ranking={"policy": "auto:ridge=1e6"}), store=store)  # uses no feature
 
 
-def test_too_little_to_learn_from_is_told() -> None:
-    async def scene(engine: Engine) -> None:
-        await trained(engine)
-        assert "0 items were shown, 20 are needed" in (await engine.models()).training.outcome
-        await lived(engine, queries=1, sessions=1)
-        await trained(engine)
-        answer = await engine.models()
-        assert "8 items were shown" in answer.training.outcome
-        assert (answer.active, answer.models) == (0, [])
-
-    play(scene)
+@played()
+async def test_too_little_to_learn_from_is_told(engine: Engine) -> None:
+    await trained(engine)
+    assert "0 items were shown, 20 are needed" in (await engine.models()).training.outcome
+    await lived(engine, queries=1, sessions=1)
+    await trained(engine)
+    answer = await engine.models()
+    assert "8 items were shown" in answer.training.outcome
+    assert (answer.active, answer.models) == (0, [])
 
 
-def test_one_query_is_enough_if_it_has_items() -> None:
+@played(QUICK)
+async def test_one_query_is_enough_if_it_has_items(engine: Engine) -> None:
     """A feed has one query: then items, not queries, train or judge."""
-
-    async def scene(engine: Engine) -> None:
-        rng = np.random.default_rng(0)
-        features = rng.random((60, 1))
-        await engine.put_items(
-            "home", [ItemIn(f"i{n}", row.tolist()) for n, row in enumerate(features)]
+    rng = np.random.default_rng(0)
+    features = rng.random((60, 1))
+    await engine.put_items(
+        "home", [ItemIn(f"i{n}", row.tolist()) for n, row in enumerate(features)]
+    )
+    for session in range(60):
+        answer = await engine.rank(RankRequest("home", k=20))
+        await engine.feedback(
+            [
+                click(f"{session}-{item}", answer.ranking_id, item)
+                for p, item in zip(CURVE, ids(answer), strict=False)
+                if rng.random() < p * features[int(item[1:]), 0]
+            ]
         )
-        for session in range(60):
-            answer = await engine.rank(RankRequest("home", k=20))
-            await engine.feedback(
-                [
-                    click(f"{session}-{item}", answer.ranking_id, item)
-                    for p, item in zip(CURVE, ids(answer), strict=False)
-                    if rng.random() < p * features[int(item[1:]), 0]
-                ]
-            )
-        await trained(engine)
-        assert (await engine.models()).active == 1
-
-    play(scene, QUICK)
+    await trained(engine)
+    assert (await engine.models()).active == 1
 
 
 @pytest.mark.slow
@@ -203,7 +222,7 @@ async def _killed_child() -> bool:
         for task in Path(f"/proc/{os.getpid()}/task").iterdir():
             for child in (task / "children").read_text().split():
                 if (
-                    b"ebrank.service.learning.trainer"
+                    b"ebrank.service.learning.fitting"
                     in Path(f"/proc/{child}/cmdline").read_bytes()
                 ):
                     os.kill(int(child), signal.SIGKILL)
@@ -269,15 +288,13 @@ def test_training_starts_by_itself_after_events_or_time() -> None:
     play(scene, settings(training={"every_seconds": 500, "after_events": 2}), clock=clock)
 
 
-def test_a_result_that_learned_nothing_makes_no_version() -> None:
-    async def scene(engine: Engine) -> None:
-        told = await engine._versions.adopt(
-            TrainingResult(rows=3, better=False, reason="too few"), against=0
-        )
-        assert told == "no new version: too few"
-        assert (await engine.models()).models == []
-
-    play(scene)
+@played()
+async def test_a_result_that_learned_nothing_makes_no_version(engine: Engine) -> None:
+    told = await engine._versions.adopt(
+        TrainingResult(rows=3, better=False, reason="too few"), against=0
+    )
+    assert told == "no new version: too few"
+    assert (await engine.models()).models == []
 
 
 def test_runs_grow_rarer_as_more_is_known() -> None:

@@ -11,10 +11,9 @@ import msgspec
 import pytest
 
 from ebrank.service.api import ModelsResponse, RankRequest
-from ebrank.service.core.engine import Engine
 from ebrank.service.core.problems import NotFound
-from ebrank.service.learning.fitting import TrainingJob, TrainingResult
-from ebrank.service.learning.trainer import TrainerError
+from ebrank.service.engine import Engine
+from ebrank.service.learning.fitting import TrainerError, TrainingJob, TrainingResult
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.scenes import START, Clock, better, click, ids, items, play, settings

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ebrank.environment.config import SettingsError
 from ebrank.service.ops import configuration
 from ebrank.service.ops.configuration import declarations, effective, read
 from ebrank.service.settings import Settings
-from ebrank.settings import SettingsError
 
 DOCS = Path(__file__).parents[3] / "docs" / "service.md"
 SECRET = "0123456789abcdef" * 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import shutil
 import sqlite3
 from collections.abc import Awaitable, Callable
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from ebrank import EBRanker, model_file
+from ebrank import EBRanker
 from ebrank.errors import EBRankError
+from ebrank.policy import model_file
 from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
+from ebrank.service.http import readiness
 from ebrank.service.ops.check import check
 from ebrank.service.ops.examine import examined
 from ebrank.service.ops.repair import repair, survey
@@ -31,6 +34,7 @@ from tests.service.scenes import linear_state
 QUERIES = 40
 SEEDS = range(12)
 NOW = 10_000.0
+BROKEN = {7, 9, 11, 13, 15, 17}
 
 
 async def fill(store: Store) -> None:
@@ -159,14 +163,24 @@ def test_a_sound_store_has_no_faults_and_needs_no_repair(sound: Path, tmp_path: 
     asyncio.run(scene())
 
 
-def test_a_damaged_query_fails_alone(sound: Path, tmp_path: Path) -> None:
+def test_a_damaged_query_fails_alone_and_is_not_named_in_the_log(
+    sound: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Its requests fail with 503 and the remedy; those of other queries are served."""
+    monkeypatch.setattr(readiness, "LINE_SECONDS", 0.0)
     folder = tmp_path / "store"
     shutil.copytree(sound, folder)
     with sqlite3.connect(folder / "log.db") as database:
         database.execute("UPDATE features SET numbers = x'00' WHERE query = 7 AND place = 3")
         database.execute("UPDATE evidence SET slot = 99999999 WHERE query = 9 AND place = 0")
         database.execute("UPDATE items SET id = x'00' WHERE query = 11 AND place = 0")
+        database.execute("DELETE FROM features WHERE query = 13 AND place = 2")
+        database.execute("DELETE FROM items WHERE query = 15 AND place = 7")
+        broken = "CAST(CAST('private' AS BLOB) || x'ff' AS TEXT)"
+        database.execute(f"UPDATE items SET id = {broken} WHERE query = 17 AND place = 0")
     database.close()
     store = SqliteStore(folder)
     with in_process(store=store) as local:
@@ -179,6 +193,9 @@ def test_a_damaged_query_fails_alone(sound: Path, tmp_path: Path) -> None:
                 assert told["code"] == "unavailable"
                 assert "the database is damaged" in told["message"]
                 assert "`ebrank check STORE`" in told["message"]
-        assert {number for number, status in statuses.items() if status == 503} == {7, 9, 11}
+        assert {number for number, status in statuses.items() if status == 503} == BROKEN
         assert sorted(set(statuses.values())) == [200, 503]
+    lines = [one.getMessage() for one in caplog.records if "store failed" in one.getMessage()]
+    assert len(lines) == len(BROKEN)
+    assert not re.search(r"query \d|private", caplog.text)
     asyncio.run(store.close())

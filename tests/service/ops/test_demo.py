@@ -16,7 +16,7 @@ from selenium.webdriver import Chrome
 import ebrank
 from ebrank.equations import relevance_probability
 from ebrank.service.api import Arrival, EventIn, ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.ops import demo
 from ebrank.service.ops.demo import PRESENT, DemoWorld, demo_settings, guide
 from ebrank.service.settings import Settings

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ebrank.environment.config import SettingsError
 from ebrank.logs import aggregate, read_evidence
 from ebrank.service.api import EventIn, ItemIn, RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.ops.replay import replay
 from ebrank.service.ops.transfer.evidence import import_evidence
 from ebrank.service.settings import EventsSettings, Settings, StoreSettings
 from ebrank.service.store import open
-from ebrank.settings import SettingsError
 from tests.logs.replaying import BEHAVIORS, Event, confirmed, write
 from tests.service.store.blocking import run
 

@@ -8,13 +8,17 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import ebrank
 from ebrank.client import Retries, ServiceError
-from ebrank.service.http.admission import Admission, new_token
+from ebrank.environment.config import SettingsError
+from ebrank.service.http.admission import Admission, Caller, new_token
+from ebrank.service.http.problems import Unauthorized
+from ebrank.service.http.routes import API
 from ebrank.service.ops import configuration, reloading
 from ebrank.service.ops.reloading import Reloading
 from ebrank.service.ops.server import check
@@ -92,6 +96,60 @@ def test_a_file_that_cannot_be_used_changes_nothing(
     assert all(line.startswith("the tokens stay as they are: ") for line in told)
     assert len(told) == 4
     assert "private" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        "",  # emptied, or cut off while it was saved
+        "[ranking]\nk = 3\n",
+        "[tokens]\n",
+        '[server]\nhost = "127.0.0.1"\n',
+    ],
+)
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_the_last_token_stays_until_a_restart(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, host: str, left: str
+) -> None:
+    file = tmp_path / "serve.toml"
+    begun = f'[server]\nhost = "{host}"\n' + table(OLD[1])
+    file.write_text(begun, encoding="utf-8")
+    admission, found = follow(
+        file,
+        lambda: file.write_text(left, encoding="utf-8"),
+        lambda: file.write_text(begun + table(NEW[1]), encoding="utf-8"),
+        lambda: file.write_text(left, encoding="utf-8"),
+    )
+    assert found == [True, False, True, True, True, True]
+    with pytest.raises(Unauthorized):
+        admission.admit(Caller("192.0.2.7", None), {"headers": []}, API[0])
+    lines = [one.getMessage() for one in caplog.records]
+    assert len(lines) == 3  # refused as a whole: nothing about other settings
+    assert lines[1] == "the tokens have changed: old, new"
+    assert lines[0] == lines[2]
+    assert lines[0].startswith("the tokens stay as they are: ")
+    assert "restart the server" in lines[0]
+
+
+def test_a_section_of_tokens_that_is_misspelled_is_pointed_out(tmp_path: Path) -> None:
+    file = tmp_path / "serve.toml"
+    file.write_text(table(OLD[1]).replace("[tokens.", "[token."), encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"no section token\. Did you mean tokens\?"):
+        configuration.read(file)
+
+
+def test_a_file_that_is_saved_while_it_is_read_never_admits_more(tmp_path: Path) -> None:
+    """An editor may write a file piece by piece: every beginning of it may be read."""
+    file = tmp_path / "serve.toml"
+    whole = '[server]\nhost = "0.0.0.0"\n\n' + table(OLD[1]) + "\n" + table(NEW[1])
+    file.write_text(whole, encoding="utf-8")
+    cuts = [
+        partial(file.write_text, whole[:end], encoding="utf-8") for end in range(0, len(whole), 23)
+    ]
+    admission, found = follow(file, *cuts)
+    assert all(found[0::2])
+    with pytest.raises(Unauthorized):
+        admission.admit(Caller("192.0.2.7", None), {"headers": []}, API[0])
 
 
 def test_other_settings_wait_for_the_next_start(

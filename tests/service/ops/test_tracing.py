@@ -66,7 +66,7 @@ def test_failures_are_marked_and_strange_parents_ignored(monkeypatch: pytest.Mon
     async def broken(self: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("ebrank.service.core.engine.Engine.models", broken)
+    monkeypatch.setattr("ebrank.service.engine.Engine.models", broken)
     with traced() as (local, exporter, _):
         headers = {"traceparent": "not one"}
         assert local.request("GET", "/v1/models", headers=headers).status_code == 500

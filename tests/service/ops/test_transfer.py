@@ -13,8 +13,8 @@ import pytest
 
 from ebrank.errors import DataError
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.chooser import hashed
-from ebrank.service.core.engine import Engine
+from ebrank.service.core.windows import hashed
+from ebrank.service.engine import Engine
 from ebrank.service.ops.replay import replay
 from ebrank.service.ops.transfer import exporting, importing, tables
 from ebrank.service.ops.transfer.exported import Exported

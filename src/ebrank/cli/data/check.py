@@ -11,13 +11,13 @@ import click
 from ebrank.cli import console
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import dataset_options, json_option
+from ebrank.environment.paths import expanded
 from ebrank.errors import DataError, EBRankError, ParameterError
-from ebrank.paths import expanded
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
     from ebrank.data.interpretation import Interpretation
-    from ebrank.data.locate import Place
+    from ebrank.data.loading import Place
 
 Progress = Callable[[int, int], None]
 
@@ -42,14 +42,17 @@ def command(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     options do not fit the files, or that nothing is left to learn from or to measure on; the error
     says why, and names the first bad line.
     """
-    report = empty_report(path)
+    keys = ("files", "all", "interpretation", "prepared", "notes", "warnings", "error")
+    report: dict[str, Any] = {"path": path, "ok": False, **dict.fromkeys(keys)}
+    report |= {"files": [], "notes": [], "warnings": []}
     try:
         with console.progress("reading") as progress:
             interpretation = fill(report, progress, **options)
     except (EBRankError, OSError) as problem:
         if not as_json:
             raise
-        report["error"] = _error(problem)
+        where = problem if isinstance(problem, DataError) else DataError("")
+        report["error"] = {"message": str(problem), "path": where.path, "line": where.line}
     report["ok"] = report["error"] is None
     if as_json:
         console.print_json(report)
@@ -57,21 +60,6 @@ def command(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
         print_report(report, interpretation)
     if not report["ok"]:
         raise click.exceptions.Exit(2)
-
-
-def empty_report(path: str) -> dict[str, Any]:
-    """Return an empty report."""
-    return {
-        "path": path,
-        "ok": False,
-        "files": [],
-        "all": None,
-        "interpretation": None,
-        "prepared": None,
-        "notes": [],
-        "warnings": [],
-        "error": None,
-    }
 
 
 def fill(
@@ -84,8 +72,8 @@ def fill(
 ) -> Interpretation:
     """Fill the report with what its path holds; raise if the input is bad."""
     from ebrank.data import letor
-    from ebrank.data.interpretation import Choices
-    from ebrank.data.locate import differences_at
+    from ebrank.data.interpretation import ColumnChoices
+    from ebrank.data.loading import differences_at
     from ebrank.data.preparation import prepare, to_drop
 
     place = place_to_check(report["path"], data_dir, fold)
@@ -95,7 +83,9 @@ def fill(
     report["all"] = letor.totals(parsed.files)
     features = report["all"]["features"]
     report["warnings"] += differences_at(place, letor.sizes(parsed.files), features)
-    interpretation = letor.interpretation_of(parsed, place.folder, place.named, Choices(**choices))
+    interpretation = letor.interpretation_of(
+        parsed, place.folder, place.named, ColumnChoices(**choices)
+    )
     report["interpretation"] = interpretation.facts
     report["notes"] += interpretation.experiment_notes
     raw = letor.dataset_of(parsed, interpretation)
@@ -109,8 +99,8 @@ def fill(
 
 def place_to_check(path: str, data_dir: str | None, fold: int | None) -> Place:
     """Return the file or the fold folder that a path or a name stands for."""
-    from ebrank.data.catalog import find, named_by
-    from ebrank.data.locate import Place, place_of, preset_named, refuse_fold
+    from ebrank.data.loading import Place, place_of, preset_named, refuse_fold
+    from ebrank.data.published import find, named_by
 
     if preset_named(path) is not None:
         raise ParameterError(f"{path} is a synthetic preset: there are no files to check")
@@ -172,8 +162,3 @@ def print_report(report: dict[str, Any], interpretation: Interpretation) -> None
         console.note(note)
     for warning in report["warnings"]:
         console.warn(warning)
-
-
-def _error(problem: EBRankError | OSError) -> dict[str, Any]:
-    where = problem if isinstance(problem, DataError) else DataError("")
-    return {"message": str(problem), "path": where.path, "line": where.line}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,8 +11,8 @@ from ebrank.cli.lazy import examples
 from ebrank.cli.options import dataset_options, json_option
 
 if TYPE_CHECKING:
-    from ebrank.data.catalog import PublishedDataset
-    from ebrank.data.interpretation import Choices, Interpretation
+    from ebrank.data.interpretation import ColumnChoices
+    from ebrank.data.published import PublishedDataset
 
 
 @click.command(
@@ -40,12 +39,11 @@ def command(
     NAME is a published dataset, a synthetic preset, or the path of a folder with train.txt,
     vali.txt and test.txt.
     """
-    from ebrank.data.catalog import find
-    from ebrank.data.interpretation import Choices
-    from ebrank.data.loading import refuse_for_presets
-    from ebrank.data.locate import preset_named
+    from ebrank.data.interpretation import ColumnChoices
+    from ebrank.data.loading import preset_named, refuse_for_presets
+    from ebrank.data.published import find
 
-    published, preset, choices = find(name), preset_named(name), Choices(**options)
+    published, preset, choices = find(name), preset_named(name), ColumnChoices(**options)
     if published is not None:
         about = about_published(published, data_dir, fold, choices)
     elif preset is not None:
@@ -62,15 +60,15 @@ def command(
 
 
 def about_published(
-    published: PublishedDataset, data_dir: str | None, fold: int | None, choices: Choices
+    published: PublishedDataset, data_dir: str | None, fold: int | None, choices: ColumnChoices
 ) -> dict[str, Any]:
     """Return what is known about a published dataset."""
-    from ebrank import settings
-    from ebrank.data import locate
     from ebrank.data.interpretation import interpret
+    from ebrank.data.loading import how_to_place, locate, sought
+    from ebrank.environment import config as settings
 
     root = settings.data_dir(data_dir)
-    folder = locate.locate(published, root, fold or 1)
+    folder = locate(published, root, fold or 1)
     interpretation = interpret(
         published.name,
         n_features=published.feature_set.n_features,
@@ -81,21 +79,21 @@ def about_published(
     return {
         "name": published.name,
         "kind": "published",
-        "queries": published.queries,
-        "rows": published.rows,
-        "files": {split: asdict(size) for split, size in published.first_fold.items()},
+        **published.size._asdict(),
+        "files": {split: size._asdict() for split, size in published.first_fold.items()},
         "features": published.feature_set.n_features,
-        **about_interpretation(interpretation),
+        "interpretation": interpretation.facts,
+        "notes": interpretation.experiment_notes,
         "paper_queries": published.paper_queries,
         "path": None if folder is None else str(folder),
-        "missing": locate.sought(published, root, fold or 1) if folder is None else None,
+        "missing": sought(published, root, fold or 1) if folder is None else None,
         "page": published.page,
         "terms": published.terms,
-        "setup": locate.how_to_place(published),
+        "setup": how_to_place(published),
     }
 
 
-def about_preset(name: str, choices: Choices) -> dict[str, Any]:
+def about_preset(name: str, choices: ColumnChoices) -> dict[str, Any]:
     """Return what is known about a synthetic preset."""
     from ebrank.data.interpretation import AUTO, Interpretation
     from ebrank.data.presets import PRESETS
@@ -108,17 +106,17 @@ def about_preset(name: str, choices: Choices) -> dict[str, Any]:
     return {
         "name": name,
         "kind": "synthetic",
-        "queries": preset.queries,
-        "rows": preset.queries * preset.mean_candidates,
+        **preset.size._asdict(),
         "features": preset.n_features,
-        **about_interpretation(interpretation),
+        "interpretation": interpretation.facts,
+        "notes": interpretation.experiment_notes,
     }
 
 
-def about_folder(name: str, fold: int | None, choices: Choices) -> dict[str, Any]:
+def about_folder(name: str, fold: int | None, choices: ColumnChoices) -> dict[str, Any]:
     """Parse the files of a folder and return what they contain."""
     from ebrank.data import letor
-    from ebrank.data.locate import place_of
+    from ebrank.data.loading import place_of
 
     place = place_of(name, fold=fold)
     with console.progress("reading") as progress:
@@ -130,16 +128,12 @@ def about_folder(name: str, fold: int | None, choices: Choices) -> dict[str, Any
         "kind": "folder",
         "queries": totals["queries"],
         "rows": totals["rows"],
-        "files": {split: asdict(size) for split, size in letor.sizes(parsed.files).items()},
+        "files": {split: size._asdict() for split, size in letor.sizes(parsed.files).items()},
         "features": totals["features"],
-        **about_interpretation(interpretation),
+        "interpretation": interpretation.facts,
+        "notes": interpretation.experiment_notes,
         "path": str(place.folder),
     }
-
-
-def about_interpretation(interpretation: Interpretation) -> dict[str, Any]:
-    """Return what the columns mean, as entries of a description."""
-    return {"interpretation": interpretation.facts, "notes": interpretation.experiment_notes}
 
 
 def in_words(about: dict[str, Any]) -> dict[str, str]:

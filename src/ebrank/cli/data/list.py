@@ -22,7 +22,7 @@ def command(data_dir: str | None, as_json: bool) -> None:
 
     Published datasets are looked for in the data folder; synthetic presets are built in.
     """
-    from ebrank import settings
+    from ebrank.environment import config as settings
 
     root = settings.data_dir(data_dir)
     datasets = [*published(root), *synthetic()]
@@ -43,21 +43,20 @@ def command(data_dir: str | None, as_json: bool) -> None:
 
 
 def published(root: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (DataDir is imported late)
-    """Return the datasets of the catalog."""
-    from ebrank.data.catalog import PUBLISHED
-    from ebrank.data.locate import locate
+    """Return the published datasets."""
+    from ebrank.data.loading import locate
+    from ebrank.data.published import PUBLISHED
 
     return [
         {
-            "name": known.name,
+            "name": dataset.name,
             "kind": "published",
-            "queries": known.queries,
-            "rows": known.rows,
-            "features": known.feature_set.n_features,
-            "max_label": known.feature_set.max_label,
-            "path": None if (folder := locate(known, root)) is None else str(folder),
+            **dataset.size._asdict(),
+            "features": dataset.feature_set.n_features,
+            "max_label": dataset.feature_set.max_label,
+            "path": None if (folder := locate(dataset, root)) is None else str(folder),
         }
-        for known in PUBLISHED
+        for dataset in PUBLISHED
     ]
 
 
@@ -69,8 +68,7 @@ def synthetic() -> list[dict[str, Any]]:
         {
             "name": preset.name,
             "kind": "synthetic",
-            "queries": preset.queries,
-            "rows": preset.queries * preset.mean_candidates,
+            **preset.size._asdict(),
             "features": preset.n_features,
             "max_label": preset.max_label,
             "path": None,

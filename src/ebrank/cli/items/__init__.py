@@ -7,7 +7,9 @@ import click
 from ebrank.cli.lazy import LazyGroup, examples
 
 VERBS = {
+    "list": "List the items in the catalog.",
     "put": "Add or update items in the catalog from a file.",
+    "withdraw": "Withdraw items from the lists of all queries.",
 }
 
 
@@ -19,7 +21,9 @@ VERBS = {
     epilog=examples(
         "ebrank items put http://127.0.0.1:8000 catalog.ndjson",
         "ebrank items put ebrank-store catalog.csv",
+        "ebrank items list ebrank-store --limit 20",
+        "ebrank items withdraw http://127.0.0.1:8000 sencha",
     ),
 )
 def command() -> None:
-    """Fill the catalog of items that all queries share."""
+    """Add, list and withdraw the items that all queries share."""

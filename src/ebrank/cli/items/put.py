@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import csv
 import json
 import math
 import time
@@ -15,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
+from ebrank.cli._requests import answer, catalog_of
 from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option, token_option
 from ebrank.errors import DataError
-from ebrank.extras import import_extra
 
 if TYPE_CHECKING:
-    from _csv import Reader as CsvReader
-
     from ebrank.service import api
 
 
@@ -49,22 +45,22 @@ def command(store: str, file: Path, token: str | None, as_json: bool) -> None:
     Without a server, no settings apply, and items may lack features.
     """
     lines = lines_of(file)
-    if store.startswith(("http://", "https://")):
-        answer = over_http(store, lines, token)
-    else:
-        answer = asyncio.run(into_store(store, lines))
+    response = answer(
+        store,
+        token,
+        lambda client: client.load_catalog_lines(lines),
+        lambda url: into_store(url, lines),
+    )
     if as_json:
-        import msgspec
-
-        console.print_json(msgspec.to_builtins(answer))
+        console.print_json(response)
     else:
-        for error in answer.errors:
+        for error in response.errors:
             click.echo(f"line {error.line}: {error.reason}", err=True)
         click.echo(
-            f"{answer.changed:,} items changed, {answer.unchanged:,} unchanged, "
-            f"{answer.rejected:,} rejected"
+            f"{response.changed:,} items changed, {response.unchanged:,} unchanged, "
+            f"{response.rejected:,} rejected"
         )
-    if answer.rejected:
+    if response.rejected:
         raise click.exceptions.Exit(1)
 
 
@@ -91,59 +87,30 @@ def _ndjson(path: Path) -> Iterator[bytes]:
 
 
 def _csv(path: Path) -> Iterator[bytes]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = csv.reader(file, strict=True)
-        try:
-            yield from _csv_lines(path, rows)
-        except UnicodeDecodeError:
-            from ebrank.service.api import not_utf8
-
-            content = path.read_bytes()
-            raise DataError(
-                "not UTF-8",
-                path=path,
-                line=content.count(b"\n", 0, not_utf8(content)) + 1,
-                remedy="Convert the file to UTF-8.",
-            ) from None
-        except csv.Error as problem:
-            raise DataError(
-                f"unreadable: {problem}",
-                path=path,
-                line=rows.line_num,
-                remedy="Is there a quote too many, or one too few?",
-            ) from None
-
-
-def _csv_lines(path: Path, rows: CsvReader) -> Iterator[bytes]:
     """Yield an item for each row; empty lines before it make its number that of its line."""
-    names = next(rows, [])
+    from ebrank.logs.files import csv_rows, wrong_width
+
+    rows = csv_rows(path, "csv")
+    _, names = next(rows, (1, []))
     _check_columns(path, names)
     numbered = 0
-    for row in rows:
+    for line, row in rows:
         if len(row) > len(names):
-            raise DataError(
-                f"{len(row)} values, but {len(names)} columns",
-                path=path,
-                line=rows.line_num,
-                remedy='Put values that hold a comma or a line break into quotes: "a, b".',
-            )
-        yield from [b""] * (rows.line_num - numbered - 1)
-        numbered = rows.line_num
+            raise wrong_width(path, line, len(row), len(names))
+        yield from [b""] * (line - numbered - 1)
+        numbered = line
         cells = dict(zip_longest(names, row, fillvalue=""))
         yield _line({name: _cell(name, text) for name, text in cells.items()}) if row else b""
 
 
 def _parquet(path: Path) -> Iterator[bytes]:
-    parquet = import_extra("pyarrow.parquet", extra="service", purpose="to read Parquet files")
-    arrow = import_extra("pyarrow", extra="service", purpose="to read Parquet files")
-    try:
-        file = parquet.ParquetFile(path)
-    except arrow.ArrowInvalid as problem:
-        raise DataError(f"not a Parquet file: {problem}", path=path) from None
-    _check_columns(path, file.schema_arrow.names)
-    for batch in file.iter_batches(batch_size=1000):
-        for row in batch.to_pylist():
-            yield _line(row)
+    from ebrank.logs.files import parquet_file
+
+    with parquet_file(path) as file:
+        _check_columns(path, file.schema_arrow.names)
+        for batch in file.iter_batches(batch_size=1000):
+            for row in batch.to_pylist():
+                yield _line(row)
 
 
 def _check_columns(path: Path, names: Sequence[str]) -> None:
@@ -186,26 +153,12 @@ def _cell(column: str, text: str) -> float | str | None:
 
 async def into_store(url: str, lines: Iterator[bytes]) -> api.BulkResponse:
     """Put items into a store that no server uses."""
-    from ebrank.service.core import bulk
-    from ebrank.service.core.catalog import Catalog
-    from ebrank.service.settings import FeaturesSettings
+    from ebrank.service.core.catalog import load
     from ebrank.service.store import open
 
     async def pieces() -> AsyncIterator[bytes]:
         for line in lines:
             yield line.rstrip(b"\r\n") + b"\n"
 
-    async with open(url) as store:
-        last = await store.log.last_time()
-        catalog = await Catalog.open(store, FeaturesSettings(missing="mean"))
-        answer = await bulk.load(catalog, pieces(), lambda: max(time.time(), last))
-        await store.flush()
-        return answer
-
-
-def over_http(url: str, lines: Iterator[bytes], token: str | None) -> api.BulkResponse:
-    """Put items into a store through its server."""
-    from ebrank.client import Client
-
-    with Client(url, token=token) as client:
-        return client.load_catalog_lines(lines)
+    async with catalog_of(open(url), missing="mean") as (_, catalog, began):
+        return await load(catalog, pieces(), lambda: max(time.time(), began))

@@ -7,28 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ebrank.experiments.framework.entrants import EBRANK, EXPOSURE, Entrant, entrant_of
-from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
+from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
 from ebrank.experiments.framework.measures import (
     BANDS,
+    COLUMNS,
     CUM,
-    MEASURES,
     WARM,
     Measure,
     averaged,
     cells,
-    over_time,
-    panels,
+    figure_over_time,
 )
 from ebrank.experiments.framework.numbers import p_text
-from ebrank.experiments.framework.outcome import (
-    Column,
-    Figure,
-    Finding,
-    Outcome,
-    Row,
-    Series,
-    Table,
-)
+from ebrank.experiments.framework.outcome import Column, Figure, Finding, Outcome, Row, Table
 from ebrank.experiments.framework.significance import Contrast, pairwise
 from ebrank.simulation.result import Result
 
@@ -56,6 +47,7 @@ ITSELF = (
     "the chosen ε is 0: there is no exploration to take away, and EBRank is compared with itself"
 )
 NEEDED = "EBRank needs each of its parts"
+COMPARED = (WARM, CUM)
 FULL = Part("nothing", "", "full", "ebrank")
 EXPLORATION = Part(
     *("exploration", "with exploration than without"),
@@ -77,76 +69,61 @@ PARTS = (
 )
 
 
-def runs(setup: Setup) -> list[Run]:
+def runs(setup: Setup) -> NamedRuns:
     """Return both estimators, complete and without each part."""
-    return [setup.run(key, **part.changes) for key in (EBRANK, EXPOSURE) for part in (FULL, *PARTS)]
+    return {
+        (key, part): setup.run(key, **part.changes)
+        for key in (EBRANK, EXPOSURE)
+        for part in (FULL, *PARTS)
+    }
 
 
-def outcome(setup: Setup, results: Results) -> Outcome:
+def outcome(setup: Setup, results: NamedResults) -> Outcome:
     """Return a figure and a table for both estimators."""
-    results_by_entrant = {
-        entrant: {part: results[setup.run(entrant.key, **part.changes)] for part in (FULL, *PARTS)}
-        for entrant in map(entrant_of, (EBRANK, EXPOSURE))
+    by_entrant = {
+        entrant_of(key): {part: results[key, part] for part in (FULL, *PARTS)}
+        for key in (EBRANK, EXPOSURE)
     }
     return Outcome(
-        tables=(table(results_by_entrant),),
-        figures=tuple(figure(entrant, parts) for entrant, parts in results_by_entrant.items()),
-        findings=tuple(
-            finding
-            for entrant, parts in results_by_entrant.items()
-            for finding in findings(entrant, parts)
-        ),
+        tables=(table(by_entrant),),
+        figures=tuple(figure(*each) for each in by_entrant.items()),
+        findings=tuple(finding for each in by_entrant.items() for finding in findings(*each)),
     )
 
 
 def figure(entrant: Entrant, parts: dict[Part, Result]) -> Figure:
     """Return an estimator's parts over time."""
-
-    def lines(measure: Measure) -> tuple[Series, ...]:
-        return tuple(
-            over_time(_line_of(entrant, part), result, measure) for part, result in parts.items()
-        )
-
-    trials = len(parts[FULL].trials)
-
-    return Figure(
+    lines = {
+        entrant
+        if part is FULL
+        else Entrant(entrant.key, part.label, entrant.setting, part.style): result
+        for part, result in parts.items()
+    }
+    return figure_over_time(
         "ablation" if entrant.key == EBRANK else "ablation-exposure",
         f"Ablation of {entrant.label}",
         "Without the exploration bonus, by the prior alone, by behavior alone. "
-        f"{averaged(trials, spread=BANDS)}.",
-        panels("sessions", lines, MEASURES),
+        f"{averaged(len(parts[FULL].trials), spread=BANDS)}.",
+        lines,
     )
 
 
-def _line_of(entrant: Entrant, part: Part) -> Entrant:
-    if part is FULL:
-        return entrant
-    return Entrant(entrant.key, part.label, entrant.setting, part.style)
-
-
-def table(results_by_entrant: dict[Entrant, dict[Part, Result]]) -> Table:
+def table(by_entrant: dict[Entrant, dict[Part, Result]]) -> Table:
     """Return the final figures, with the significance of what each part adds."""
-    p_columns = [Column(f"p, {measure.title}") for measure in (WARM, CUM)]
-    rows = []
-    for entrant, parts in results_by_entrant.items():
-        compared = {measure: _against_full(parts, measure) for measure in (WARM, CUM)}
+    rows, itself = [], ""
+    for entrant, parts in by_entrant.items():
+        gains = _against_full(parts)
         for part, result in parts.items():
-            p_values = [
-                _bare(compared[measure][part.label].p_value) if part is not FULL else ""
-                for measure in (WARM, CUM)
-            ]
+            p_values = (_bare(own[part].p_value) if part in own else "" for own in gains.values())
             rows.append(Row((part.label, *cells(result), *p_values), group=entrant.label))
-    itself = "".join(
-        f" {entrant.label}: {ITSELF}."
-        for entrant, parts in results_by_entrant.items()
-        if _explores_nothing(parts)
-    )
+        if _explores_nothing(parts):
+            itself += f" {entrant.label}: {ITSELF}."
     return Table(
         "ablation",
         "Ablation",
         "p: of the full model's lead over the part, by Fisher's randomization test, adjusted by "
         f"Holm's method over the three parts.{itself}",
-        (Column("part"), *(Column(measure.title) for measure in MEASURES), *p_columns),
+        (Column("part"), *COLUMNS, *(Column(f"p, {measure.title}") for measure in COMPARED)),
         tuple(rows),
     )
 
@@ -162,19 +139,17 @@ def _bare(p_value: float) -> str:
 
 def findings(entrant: Entrant, parts: dict[Part, Result]) -> Iterator[Finding]:
     """Yield whether the full model is better than without each part."""
-    compared = {measure: _against_full(parts, measure) for measure in (WARM, CUM)}
+    gains = _against_full(parts)
     for part in PARTS:
-        for measure in (WARM, CUM):
-            gain = compared[measure][part.label]
-            itself = part is EXPLORATION and _explores_nothing(parts)
-            yield Finding(
+        itself = part is EXPLORATION and _explores_nothing(parts)
+        for measure, own in gains.items():
+            yield own[part].finding(
                 f"{entrant.style}-needs-{part.lacks}-{measure.name}",
                 f"{entrant.label} has a higher {measure.title} {part.needed}",
-                gain.verdict,
-                ITSELF if itself else f"adjusted {p_text(gain.p_value)}",
+                measure,
                 NEEDED,
                 f"{part.lacks} of {entrant.label}, {measure.title}",
-                effect=gain.effect(measure),
+                ITSELF if itself else "",
             )
 
 
@@ -183,9 +158,10 @@ def _explores_nothing(parts: dict[Part, Result]) -> bool:
     return parts[FULL] is parts[EXPLORATION]
 
 
-def _against_full(parts: dict[Part, Result], measure: Measure) -> dict[str, Contrast]:
-    pairs = {part.label: (parts[FULL], parts[part]) for part in PARTS}
-    return pairwise(pairs, measure)
+def _against_full(parts: dict[Part, Result]) -> dict[Measure, dict[Part, Contrast]]:
+    """Return what each part adds, by measure."""
+    pairs = {part: (parts[FULL], parts[part]) for part in PARTS}
+    return {measure: pairwise(pairs, measure) for measure in COMPARED}
 
 
 EXPERIMENT = Experiment("ablation", "Figure: ablation of EBRank", outcome, runs)

@@ -1,16 +1,17 @@
 """Beyond the paper: `auto`, with nothing to tune, against EBRank and other rankers in use.
 
-All others except untuned EBRank are tuned for each world, on validation queries whose labels are
-known, which is more than a shop can do. The worlds are those that a ranker may meet: users as
-configured, a wrong idea of how far down they look, few clicks, users who go through a list in
-another way, and items that enter fast or slowly.
+All others except untuned EBRank are tuned for each world in all their parameters, on validation
+queries whose labels are known, which is more than a shop can do. The worlds are those that a ranker
+may meet: users as configured, a wrong idea of how far down they look, few clicks, items that are
+either relevant or not, users who go through a list in another way, and items that enter fast or
+slowly. Each has two claims: untuned `auto` is level with whichever rival is best there on test
+queries, in Cum-NDCG and in Run-NDCG.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -19,32 +20,39 @@ from ebrank.data.dataset import Dataset
 from ebrank.experiments.exhibits.entering import ETAS
 from ebrank.experiments.framework.entrants import (
     AUTO,
+    BOTH,
     CONTENDERS,
-    EBRANK,
-    EXPOSURE,
+    EXPOSURE_BOTH,
     EXPOSURE_UNTUNED,
+    HYBRID,
+    THOMPSON,
     TOPRANK,
+    TUNING,
     UCBRANK,
     UNTUNED,
+    UPPER,
     Entrant,
     entrant_of,
 )
-from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
+from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Run, Setup
 from ebrank.experiments.framework.measures import (
+    BY_LABELS,
+    COLUMNS,
     CUM,
+    LABELS_CAPTION,
     MEASURES,
     RUN,
     Measure,
-    against,
     averaged,
     cells,
+    label_cells,
+    mean_of,
     ndcg_at,
-    panels,
+    panels_against,
     series,
 )
 from ebrank.experiments.framework.numbers import p_text
 from ebrank.experiments.framework.outcome import (
-    VERDICTS,
     Cell,
     Column,
     Figure,
@@ -55,7 +63,8 @@ from ebrank.experiments.framework.outcome import (
     Series,
     Table,
 )
-from ebrank.experiments.framework.significance import Contrast, contrasts, pairwise, shares
+from ebrank.experiments.framework.significance import Contrast, pairwise
+from ebrank.parameters import typed
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
 from ebrank.simulation.users import parse
@@ -65,17 +74,19 @@ ByKey: TypeAlias = dict[str, Result]
 USUAL = "users as configured"
 FLAT, STEEP = "believed curve too flat", "believed curve too steep"
 RARE = "click rates × 0.15"
+BINARY = "binary labels"
 USERS = {f"{name} users": name for name in ("cascade", "dcm", "dbn")}
 SEVERITIES = {FLAT: 0.5, STEEP: 2.0}
 """Factors of the users' own severity."""
 RATE = 0.15
 
-TUNED_EBRANK = (EXPOSURE, EBRANK)
-LEFT_ALONE = (EXPOSURE_UNTUNED, UNTUNED)
-FAR_BELOW = ("linucb", TOPRANK)
+FAR_BELOW = (TOPRANK, THOMPSON)
 """Rankers so far off that they would leave the others no room in a figure."""
 FEW_PAIRS = 8_000_000
 """Up to this many pairs of items, 64 MB, TopRank takes part."""
+FEW_DRAWS = 1000
+"""Up to this many candidates of a query, on average, Thompson sampling takes part: every list takes
+a draw for each candidate, and on 5,000 of them a trial takes minutes."""
 LEVEL_WITH = {CUM: 0.5, RUN: 0.003}
 """How far `auto` may be behind and still count as level."""
 
@@ -83,92 +94,93 @@ TITLE = "Beyond the paper: auto"
 AHEAD, BEHIND = "*", "▾"
 TUNED_OR_NOT = (
     "auto has nothing to tune; untuned EBRank is left at its defaults; all others are tuned on "
-    "validation queries, for each world separately."
+    "validation queries in all their parameters, for each world separately."
 )
 WRONG_CURVE = (
-    "Too flat, too steep: rankers debias clicks by half or twice the severity of the users' curve."
+    "Too flat, too steep: rankers debias clicks by half or twice the severity of the users' curve. "
+    "Binary labels: every label above 0 is 1."
 )
 MARKS = (
-    f"bold is the best of a world. {AHEAD} : auto is significantly better than the best of the "
-    f"four EBRank in that world, {BEHIND} : significantly worse (Fisher's randomization test over "
-    "test queries, p < .05, Holm-adjusted over the worlds)."
+    f"bold is the best of a world. {AHEAD} : auto is significantly better than the best tuned "
+    f"ranker of that world, {BEHIND} : significantly worse (Fisher's randomization test over test "
+    "queries, p < .05, Holm-adjusted over the worlds). chosen: what tuning chose in that world."
 )
-LEVEL_THEME = "auto, untuned, is level with EBRank tuned"
-RARE_THEME = "auto is ahead of untuned EBRank where clicks are rare"
-CURVE_THEME = "auto gets over a wrong examination curve"
-USERS_THEME = "auto copes with users of another kind"
+THEME = "auto, untuned, is level with the best of its tuned rivals"
+SYMBOLS = {
+    "beta": "β",
+    "epsilon": "ε",
+    "alpha": "α",
+    "ridge": "λ",
+    "item_ridge": "λ'",
+    "delta": "δ",
+}
 
 
-@dataclass(frozen=True)
-class World:
-    """Conditions that rankers meet."""
-
-    label: str
-    config: SimulationConfig
-
-
-def worlds(config: SimulationConfig) -> tuple[World, ...]:
-    """Return all worlds; the first is the one configured."""
+def worlds(config: SimulationConfig) -> dict[str, SimulationConfig]:
+    """Return the conditions that rankers meet, by label; the first is the one configured."""
     curve = config.users.examination
-    changes: dict[str, Callable[[], SimulationConfig]] = {USUAL: lambda: config}
+    configs = {USUAL: config}
     for label, factor in SEVERITIES.items():
         believed = replace(curve, curve=None, severity=factor * curve.severity)
-        changes[label] = partial(replace, config, believed=believed)
-    changes[RARE] = partial(replace, config, click_rate=RATE * config.click_rate)
+        configs[label] = replace(config, believed=believed)
+    configs[RARE] = replace(config, click_rate=RATE * config.click_rate)
+    if config.labels != "binary":
+        configs[BINARY] = replace(config, labels="binary")
     for label, name in USERS.items():
         users = parse(name if curve.cutoff is None else f"{name}:cutoff={curve.cutoff}")
-        changes[label] = partial(replace, config, users=users)
+        configs[label] = replace(config, users=users)
     for eta in ETAS:
         if eta != config.entering_probability:
-            changes[f"η = {eta:g}"] = partial(replace, config, entering_probability=eta)
-    return tuple(World(label, change()) for label, change in changes.items())
+            configs[f"η = {eta:g}"] = replace(config, entering_probability=eta)
+    return configs
 
 
 def entrants(data: Dataset) -> list[Entrant]:
-    """Return the rankers that take part; TopRank only where pairs of items are few."""
-    first = [AUTO, *TUNED_EBRANK, *LEFT_ALONE, UCBRANK]
+    """Return the rankers that take part; TopRank and Thompson only where candidates are few."""
+    first = [AUTO, EXPOSURE_BOTH, BOTH, EXPOSURE_UNTUNED, UNTUNED, UCBRANK]
     keys = dict.fromkeys([*first, *(entrant.key for entrant in CONTENDERS)])
     if int((data.candidates * (data.candidates - 1) // 2).sum()) > FEW_PAIRS:
         del keys[TOPRANK]
+    if data.candidates.mean() > FEW_DRAWS:
+        del keys[THOMPSON]
     return [entrant_of(key) for key in keys]
 
 
-def runs(setup: Setup) -> list[Run]:
+def runs(setup: Setup) -> NamedRuns:
     """Return every ranker in every world."""
     everyone = entrants(setup.dataset)
-    return [
-        setup.run(entrant.key, world.config)
-        for world in worlds(setup.config)
+    return {
+        (label, entrant.key): setup.run(entrant.key, config)
+        for label, config in worlds(setup.config).items()
         for entrant in everyone
-    ]
-
-
-def outcome(setup: Setup, results: Results) -> Outcome:
-    """Return the table, two figures, and whether `auto` does what it must."""
-    everyone = entrants(setup.dataset)
-    by_world = {
-        world.label: {
-            entrant.key: results[setup.run(entrant.key, world.config)] for entrant in everyone
-        }
-        for world in worlds(setup.config)
     }
-    shown = table(setup.config, by_world)
-    drawn = (gains(setup, by_world), over_eta(setup, results))
+
+
+def outcome(setup: Setup, results: NamedResults) -> Outcome:
+    """Return the table, two figures, and whether `auto` does what it must."""
+    by_world: dict[str, ByKey] = {}
+    chosen: dict[str, dict[str, str]] = {}
+    for (label, key), run in runs(setup).items():
+        by_world.setdefault(label, {})[key] = results[label, key]
+        chosen.setdefault(label, {})[key] = _chosen(key, run)
     note = given(setup)
-    rivals_given = any(
-        record.seed is None and record.key in TUNED_EBRANK for record in setup.tuning
-    )
+    shown = table(setup.config, by_world, chosen)
+    drawn = (gains(setup, by_world), over_eta(setup, by_world))
     return Outcome(
         tables=(replace(shown, caption=shown.caption + note),),
         figures=tuple(replace(figure, caption=figure.caption + note) for figure in drawn),
         findings=tuple(
-            replace(
-                finding,
-                detail=finding.detail
-                + ("; EBRank's ε was given, not tuned" if rivals_given else ""),
-            )
+            replace(finding, detail=finding.detail + ("; some rivals were given" if note else ""))
             for finding in findings(by_world)
         ),
+    )
+
+
+def _chosen(key: str, run: Run) -> str:
+    """Return the values of an entrant's tuned parameters; "" if it has none."""
+    values = {name: run.ranker.value(name) for name in TUNING.get(key, ())}
+    return ", ".join(
+        f"{SYMBOLS.get(name, name)} = {typed(value)}" for name, value in values.items()
     )
 
 
@@ -181,8 +193,12 @@ def given(setup: Setup) -> str:
 # --- table ---------------------------------------------------------------------------------------
 
 
-def table(config: SimulationConfig, by_world: dict[str, ByKey]) -> Table:
-    """Return every ranker's figures, world by world."""
+def table(
+    config: SimulationConfig,
+    by_world: dict[str, ByKey],
+    chosen: Mapping[str, Mapping[str, str]],
+) -> Table:
+    """Return every ranker's figures, world by world, and what was chosen for it there."""
     marks = {measure: _marks(by_world, measure) for measure in MEASURES}
     rows = []
     for world, results in by_world.items():
@@ -192,29 +208,41 @@ def table(config: SimulationConfig, by_world: dict[str, ByKey]) -> Table:
             for measure, own in zip(MEASURES, cells(result), strict=True):
                 mark = marks[measure][world] if key == AUTO else ""
                 row.append(replace(own, best=own.value == best[measure], marks=mark))
+            row += [*label_cells(result), chosen[world][key]]
             rows.append(Row(tuple(row), group=world, focus=key == AUTO))
-    columns = (Column("ranker"), *(Column(measure.title) for measure in MEASURES))
+    titles = (*BY_LABELS.values(), "chosen")
+    spread = mean_of(list(by_world[USUAL].values()))
     caption = (
         f"{TUNED_OR_NOT} {WRONG_CURVE} {ndcg_at(config.cutoffs[0], config.list_length)} on test "
-        f"queries, mean of the trials; {MARKS}"
+        f"queries, {spread}; {MARKS} {LABELS_CAPTION}"
     )
+    columns = (Column("ranker"), *COLUMNS, *map(Column, titles))
     return Table("beyond", TITLE, caption, columns, tuple(rows))
 
 
 def _marks(by_world: dict[str, ByKey], measure: Measure) -> dict[str, str]:
-    """Return what sets auto apart from the best EBRank of each world."""
-    pairs = {
-        world: (results[AUTO], results[_best(results, (*TUNED_EBRANK, *LEFT_ALONE), measure)])
-        for world, results in by_world.items()
-    }
+    """Return what sets auto apart from the best rival of each world."""
     return {
         world: {"confirmed": AHEAD, "contradicted": BEHIND}.get(gain.verdict, "")
-        for world, gain in pairwise(pairs, measure).items()
+        for world, gain in _gains(by_world, measure).items()
     }
 
 
-def _best(results: ByKey, keys: tuple[str, ...], measure: Measure) -> str:
-    return max(keys, key=lambda key: measure.mean(results[key]))
+def _gains(
+    by_world: dict[str, ByKey], measure: Measure, border: float = 0.0
+) -> dict[str, Contrast]:
+    """Return auto's gain over the best rival of each world, adjusted over the worlds."""
+    pairs = {
+        world: (results[AUTO], results[_best_rival(results, measure)])
+        for world, results in by_world.items()
+    }
+    return pairwise(pairs, measure, border)
+
+
+def _best_rival(results: ByKey, measure: Measure) -> str:
+    """Return the tuned ranker that does best on test queries."""
+    rivals = [key for key in results if key in TUNING]
+    return max(rivals, key=lambda key: measure.mean(results[key]))
 
 
 # --- figures -------------------------------------------------------------------------------------
@@ -222,14 +250,15 @@ def _best(results: ByKey, keys: tuple[str, ...], measure: Measure) -> str:
 
 def gains(setup: Setup, by_world: dict[str, ByKey]) -> Figure:
     """Return how far some rankers are ahead of EBRank (exposure), tuned, in each world."""
-    rivals = [entrant_of(key) for key in (AUTO, EBRANK, *LEFT_ALONE, UCBRANK)]
+    shown = (AUTO, EXPOSURE_UNTUNED, UPPER, HYBRID, UCBRANK)
+    rivals = [entrant_of(key) for key in shown]
     labels = tuple(label for label in by_world if not label.startswith("η"))
 
     def bars(measure: Measure, entrant: Entrant) -> Series:
         values = np.array(
             [
                 measure.values(by_world[label][entrant.key])
-                - measure.values(by_world[label][EXPOSURE])
+                - measure.values(by_world[label][EXPOSURE_BOTH])
                 for label in labels
             ]
         )
@@ -238,7 +267,7 @@ def gains(setup: Setup, by_world: dict[str, ByKey]) -> Figure:
     return Figure(
         "beyond",
         TITLE,
-        "Gain over EBRank (exposure), whose ε is tuned for each world: 0 is level with it. "
+        "Gain over EBRank (exposure), whose β and ε are tuned for each world: 0 is level with it. "
         f"{TUNED_OR_NOT} {WRONG_CURVE} {averaged(setup.trials)}.",
         tuple(
             Panel(
@@ -253,28 +282,24 @@ def gains(setup: Setup, by_world: dict[str, ByKey]) -> Figure:
     )
 
 
-def over_eta(setup: Setup, results: Results) -> Figure:
+def over_eta(setup: Setup, by_world: dict[str, ByKey]) -> Figure:
     """Return Cum- and Run-NDCG against η for all rankers that come near EBRank."""
-    everyone = [entrant.key for entrant in entrants(setup.dataset)]
-    keys = [key for key in everyone if key not in FAR_BELOW]
-    configs = [replace(setup.config, entering_probability=eta) for eta in ETAS]
-
-    def lines(measure: Measure) -> tuple[Series, ...]:
-        return tuple(
-            against(
-                entrant_of(key), ETAS, [results[setup.run(key, each)] for each in configs], measure
-            )
-            for key in keys
-        )
-
-    drawn = panels("entering probability η", lines, (CUM, RUN))
+    usual = setup.config.entering_probability
+    labels = {eta: USUAL if eta == usual else f"η = {eta:g}" for eta in ETAS}
+    lines = {
+        entrant_of(key): {eta: by_world[label][key] for eta, label in labels.items()}
+        for key in by_world[USUAL]
+        if key not in FAR_BELOW
+    }
+    below = [entrant_of(key).label for key in FAR_BELOW if key in by_world[USUAL]]
+    left_out = f" {' and '.join(below)}, far below, in the table only." if below else ""
     return Figure(
         "beyond-entering",
         "auto and others by entering probability",
         "The lower η, the more sessions there are before the next item enters. "
-        f"{averaged(setup.trials)}; all but auto and untuned EBRank are tuned for each η. LinUCB "
-        "and TopRank, which are far below, are in the table only.",
-        tuple(replace(panel, log_x=True) for panel in drawn),
+        f"{averaged(setup.trials)}; all but auto and untuned EBRank are tuned for each "
+        f"η.{left_out}",
+        panels_against("entering probability η", lines, (CUM, RUN)),
     )
 
 
@@ -282,96 +307,30 @@ def over_eta(setup: Setup, results: Results) -> Figure:
 
 
 def findings(by_world: dict[str, ByKey]) -> Iterator[Finding]:
-    """Yield whether `auto` does what it must."""
-    usual = by_world[USUAL]
+    """Yield whether `auto` is level with the best rival of each world, or ahead."""
     for measure, margin in LEVEL_WITH.items():
-        yield _not_below(usual, (EXPOSURE,), measure, USUAL, LEVEL_THEME, margin)
-    for measure in (CUM, RUN):
-        yield _ahead(by_world[RARE], measure)
-    for label in SEVERITIES:
-        yield _loses_less(usual, by_world[label], label)
-        yield _not_below(by_world[label], TUNED_EBRANK, CUM, label, CURVE_THEME)
-    for label in ("cascade users", "dcm users"):
-        for measure in (CUM, RUN):
-            yield _not_below(by_world[label], TUNED_EBRANK, measure, label, USERS_THEME)
+        for world, gain in _gains(by_world, measure, -margin).items():
+            results = by_world[world]
+            rival = _best_rival(results, measure)
+            yield gain.finding(
+                f"auto-level-{measure.name}-{world.replace(' ', '-')}",
+                f"auto is at most {measure.text(margin)} below the best tuned ranker in "
+                f"{measure.title}: {world}",
+                measure,
+                THEME,
+                f"{measure.title}, {world}",
+                f"against {entrant_of(rival).label}, adjusted {p_text(gain.p_value)}"
+                + _by_fold(results[AUTO], results[rival], measure),
+                ours=True,
+            )
 
 
-def _not_below(
-    results: ByKey,
-    rivals: tuple[str, ...],
-    measure: Measure,
-    world: str,
-    theme: str,
-    margin: float = 0.0,
-) -> Finding:
-    """Return whether auto is not below the best of some rivals, or by no more than a margin."""
-    gain, rival = _gain(results, rivals, measure, -margin)
-    behind = f"at most {measure.text(margin)} below" if margin else "not below"
-    whose = "EBRank (exposure)" if rivals == (EXPOSURE,) else "the better of both EBRanks"
-    return Finding(
-        _name("not-below", measure, world),
-        f"auto is {behind} {whose}, tuned, in {measure.title}: {world}",
-        gain.verdict,
-        f"against {rival}; {p_text(gain.p_value)}",
-        theme,
-        f"{measure.title}, {world}",
-        ours=True,
-        effect=gain.effect(measure),
-    )
-
-
-def _ahead(results: ByKey, measure: Measure) -> Finding:
-    """Return whether auto is ahead of untuned EBRank where clicks are rare."""
-    gain, rival = _gain(results, LEFT_ALONE, measure)
-    return Finding(
-        _name("ahead", measure, "rare clicks"),
-        f"auto is ahead of the better of both untuned EBRanks in {measure.title}: {RARE}",
-        gain.verdict,
-        f"against {rival}; {p_text(gain.p_value)}",
-        RARE_THEME,
-        measure.title,
-        ours=True,
-        effect=gain.effect(measure),
-    )
-
-
-def _loses_less(usual: ByKey, wrong: ByKey, world: str) -> Finding:
-    """Return whether a wrong curve costs auto less than half of what it costs EBRank.
-
-    A loss within the margin counts as none, whatever EBRank loses. These are two chances to confirm
-    the claim, so p-values are adjusted for both.
-    """
-    ours, theirs = (shares(usual[key], wrong[key], CUM) for key in (AUTO, EXPOSURE))
-    margin = LEVEL_WITH[CUM]
-    allowed = {"half": theirs / 2, "margin": np.full(len(ours), margin / len(ours))}
-    saved = contrasts({name: each - ours for name, each in allowed.items()})
-    decided = min(saved.values(), key=lambda each: (VERDICTS.index(each.verdict), -each.difference))
-    losses = [CUM.text(float(each.sum())) for each in (ours, theirs)]
-    return Finding(
-        _name("loses-less", CUM, world),
-        "auto loses less than half of the Cum-NDCG that EBRank (exposure), tuned, loses, or less "
-        f"than {CUM.text(margin)}: {world}",
-        decided.verdict,
-        f"auto loses {losses[0]}, EBRank (exposure) {losses[1]}; adjusted "
-        f"{p_text(decided.p_value)}",
-        CURVE_THEME,
-        f"loss, {world}",
-        ours=True,
-        effect=replace(decided, whole=CUM.mean(usual[AUTO])).effect(CUM, "Cum-NDCG spared"),
-    )
-
-
-def _gain(
-    results: ByKey, rivals: tuple[str, ...], measure: Measure, border: float = 0.0
-) -> tuple[Contrast, str]:
-    """Return auto's gain over the best of some rivals, and that rival."""
-    rival = _best(results, rivals, measure)
-    gain = pairwise({"": (results[AUTO], results[rival])}, measure, border)[""]
-    return gain, entrant_of(rival).label
-
-
-def _name(what: str, measure: Measure, world: str) -> str:
-    return f"auto-{what}-{measure.name}-{world.replace(' ', '-')}"
+def _by_fold(auto: Result, rival: Result, measure: Measure) -> str:
+    """Return auto's gain in each fold, if folds are pooled: each has its own training queries."""
+    if not auto.by_fold:
+        return ""
+    each = auto.by_fold[measure.metric] - rival.by_fold[measure.metric]
+    return "; by fold " + ", ".join(measure.text(own, signed=True) for own in each.tolist())
 
 
 EXPERIMENT = Experiment("beyond", TITLE, outcome, runs, on_request=True)

@@ -9,93 +9,69 @@ from ebrank.experiments.framework.entrants import (
     EBRANK,
     EXPOSURE,
     FIGURES,
+    OURS,
     Entrant,
     entrant_of,
 )
-from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
-from ebrank.experiments.framework.measures import (
-    CUM,
-    MEASURES,
-    WARM,
-    Measure,
-    against,
-    averaged,
-    panels,
-)
-from ebrank.experiments.framework.outcome import (
-    VERDICTS,
-    Figure,
-    Finding,
-    Outcome,
-    Series,
-    Verdict,
-)
+from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
+from ebrank.experiments.framework.measures import CUM, WARM, Measure, averaged, panels_against
+from ebrank.experiments.framework.outcome import VERDICTS, Figure, Finding, Outcome
 from ebrank.experiments.framework.significance import Lead, lead, pairwise
 
 FIRST = "EBRank leads under every entering probability"
-RIVALS = tuple(entrant for entrant in FIGURES if entrant.key not in (EBRANK, EXPOSURE))
+RIVALS = tuple(entrant for entrant in FIGURES if entrant.key not in OURS)
 """Other methods that use behavior, and BM25; those without behavior are run at η = 1 only."""
 ETAS = (0.1, 0.2, 0.4, 0.7, 1.0)
 
 
-def run_of(setup: Setup, entrant: Entrant, eta: float) -> Run:
-    """Return the run of an entrant under an entering probability."""
-    return setup.run(entrant.key, replace(setup.config, entering_probability=eta))
-
-
-def runs(setup: Setup) -> list[Run]:
+def runs(setup: Setup) -> NamedRuns:
     """Return all drawn rankers under every η."""
-    return [run_of(setup, entrant, eta) for eta in ETAS for entrant in FIGURES]
+    configs = {eta: replace(setup.config, entering_probability=eta) for eta in ETAS}
+    return {
+        (entrant, eta): setup.run(entrant.key, config)
+        for eta, config in configs.items()
+        for entrant in FIGURES
+    }
 
 
-def outcome(setup: Setup, results: Results) -> Outcome:
+def outcome(setup: Setup, results: NamedResults) -> Outcome:
     """Return the figure, and whether EBRank is first throughout."""
-
-    def lines(measure: Measure) -> tuple[Series, ...]:
-        return tuple(
-            against(entrant, ETAS, [results[run_of(setup, entrant, eta)] for eta in ETAS], measure)
-            for entrant in FIGURES
-        )
-
-    drawn = panels("entering probability η", lines, MEASURES)
+    lines = {entrant: {eta: results[entrant, eta] for eta in ETAS} for entrant in FIGURES}
     figure = Figure(
         "entering",
         "Entering probability",
         "The lower η, the more sessions there are before the next item enters. "
         f"{averaged(setup.trials)}; ε is tuned for each η.",
-        tuple(replace(panel, log_x=True) for panel in drawn),
+        panels_against("entering probability η", lines),
     )
-    return Outcome(figures=(figure,), findings=tuple(findings(setup, results)))
+    return Outcome(figures=(figure,), findings=tuple(findings(results)))
 
 
-def findings(setup: Setup, results: Results) -> Iterator[Finding]:
+def findings(results: NamedResults) -> Iterator[Finding]:
     """Yield whether EBRank leads all drawn rankers under every η; the hardest η decides."""
     for entrant in map(entrant_of, (EBRANK, EXPOSURE)):
         for measure in (WARM, CUM):
-            leads = _leads(setup, results, entrant, measure)
-            verdict, eta = _decided(leads)
-            yield Finding(
+            leads = _leads(results, entrant, measure)
+            eta = _hardest(leads)
+            yield leads[eta].contrast.finding(
                 f"{entrant.style}-first-{measure.name}-every-eta",
                 f"{entrant.label} leads BM25 and all other methods with behavior in "
                 f"{measure.title} under every entering probability",
-                verdict,
-                f"shown at η = {eta:g}, the hardest, {leads[eta]}; {_by_eta(leads)}",
+                measure,
                 FIRST,
                 f"{entrant.label}, {measure.title}",
-                effect=leads[eta].effect,
+                f"shown at η = {eta:g}, the hardest, {leads[eta]}; {_by_eta(leads)}",
             )
 
 
-def _leads(setup: Setup, results: Results, entrant: Entrant, measure: Measure) -> dict[float, Lead]:
+def _leads(results: NamedResults, entrant: Entrant, measure: Measure) -> dict[float, Lead]:
     """Return the lead under each η.
 
     To confirm the claim takes every η, so each is tested alone. To contradict it takes one, which
     luck may provide; so where it does not lead, p-values are adjusted over all η and rivals.
     """
-    ours = {eta: results[run_of(setup, entrant, eta)] for eta in ETAS}
-    theirs = {
-        eta: {other.label: results[run_of(setup, other, eta)] for other in RIVALS} for eta in ETAS
-    }
+    ours = {eta: results[entrant, eta] for eta in ETAS}
+    theirs = {eta: {other.label: results[other, eta] for other in RIVALS} for eta in ETAS}
     alone = {eta: lead(ours[eta], theirs[eta], measure) for eta in ETAS}
     if all(each.significant for each in alone.values()):
         return alone
@@ -109,24 +85,18 @@ def _leads(setup: Setup, results: Results, entrant: Entrant, measure: Measure) -
     }
 
 
-def _decided(leads: dict[float, Lead]) -> tuple[Verdict, float]:
-    """Return the verdict over all η, and the η that decides it."""
-    verdicts = [each.verdict for each in leads.values()]
-    verdict = max(verdicts, key=VERDICTS.index)
+def _hardest(leads: dict[float, Lead]) -> float:
+    """Return the η that decides the verdict over all of them."""
+    verdict = max((each.verdict for each in leads.values()), key=VERDICTS.index)
     own = [eta for eta, each in leads.items() if each.verdict == verdict]
-    return verdict, min(own, key=lambda eta: _share(leads[eta]))
-
-
-def _share(lead: Lead) -> float:
-    """Return by what share it leads; below 0 if it is behind."""
-    return lead.effect.relative(lead.effect.value)
+    return min(own, key=lambda eta: leads[eta].contrast.share)
 
 
 def _by_eta(leads: dict[float, Lead]) -> str:
     """Return the distance to the rival that decides under each η."""
-    distances = (each.measure.text(each.effect.value, signed=True) for each in leads.values())
     return "by η: " + ", ".join(
-        f"{eta:g} {distance}" for eta, distance in zip(leads, distances, strict=True)
+        f"{eta:g} {each.measure.text(each.contrast.difference, signed=True)}"
+        for eta, each in leads.items()
     )
 
 

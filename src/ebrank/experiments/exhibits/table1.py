@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ebrank.experiments.framework.experiment import Experiment, Results, Setup
+from ebrank.experiments.framework.experiment import Experiment, NamedResults, Setup
 from ebrank.experiments.framework.folds import Fold
 from ebrank.experiments.framework.outcome import Cell, Column, Outcome, Row, Table
 
 
-def outcome(setup: Setup, results: Results) -> Outcome:
+def outcome(setup: Setup, results: NamedResults) -> Outcome:
     """Return a line about the dataset, or about each of its folds."""
     rows = [_figures(part) for part in setup.parts]
     table = Table(

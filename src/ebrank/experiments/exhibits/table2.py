@@ -7,36 +7,42 @@ apart are not compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from ebrank.experiments.framework.entrants import (
+    AUTO,
     CONCATENATING,
     EBRANK,
     ENTRANTS,
     EXPOSURE,
     NON_CONCATE,
+    OURS,
     PAPER,
     UCBRANK,
     Entrant,
     entrant_of,
     twin,
 )
-from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
+from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
 from ebrank.experiments.framework.measures import (
+    BY_LABELS,
     COLD,
     CUM,
+    LABELS_CAPTION,
     MEASURES,
     WARM,
     Measure,
     cells,
+    label_cells,
+    mean_of,
     ndcg_at,
 )
 from ebrank.experiments.framework.numbers import p_text
 from ebrank.experiments.framework.outcome import Cell, Column, Finding, Outcome, Row, Table
 from ebrank.experiments.framework.significance import lead, pairwise
-from ebrank.experiments.ledger.variants import variants
+from ebrank.experiments.ledger.references import variants
 from ebrank.simulation.result import Result
 
 ByKey: TypeAlias = Mapping[str, Result]
@@ -45,6 +51,7 @@ BIAS = "Clicks as a feature cost Cold-NDCG"
 DEGENERATION = "Clicks as a feature make CFTopK worse"
 COLD_KEPT = "Rankers made for new items keep their Cold-NDCG"
 FIRST = "EBRank leads"
+AUTO_FIRST = "auto leads the paper's methods"
 KEPT = 0.03
 """A Cold-NDCG no further than this below that of CFTopK without behavior counts as kept."""
 HINGES = (
@@ -56,35 +63,35 @@ HINGES = (
 MARKS = (
     "The best of a group is bold; W/-Behav (Concate) and W/-Behav (non-Concate) are one group. * : "
     "significantly better than all others of its group; † : than all others of the table (Fisher's "
-    "randomization test over test queries, Holm-adjusted p < .05). EBRank (exposure) and the last "
-    "rows are not in the paper's table and take part in no comparison."
+    "randomization test over test queries, Holm-adjusted p < .05). EBRank (exposure), auto and the "
+    "last rows are not in the paper's table and take part in no comparison of it."
 )
 
 
-def runs(setup: Setup) -> list[Run]:
-    """Return all entrants, and the variants that the ledger shows."""
-    entrants = [setup.run(entrant.key) for entrant in entrants_of(setup)]
-    return entrants + [variant.run(setup) for variant in variants(setup.dataset.origin)]
+def runs(setup: Setup) -> NamedRuns:
+    """Return all entrants by key, and the variants that the ledger shows."""
+    entrants = {entrant.key: setup.run(entrant.key) for entrant in entrants_of(setup)}
+    return entrants | {each.name: each.run(setup) for each in variants(setup.dataset.origin)}
 
 
 def entrants_of(setup: Setup) -> tuple[Entrant, ...]:
     """Return the rankers that have a row: the paper's, ours, and the user's."""
-    known = {entrant.key for entrant in ENTRANTS}
+    keys = {entrant.key for entrant in ENTRANTS}
     own = tuple(
-        Entrant(key, key, NON_CONCATE, key, apart=True) for key in setup.also if key not in known
+        Entrant(key, key, NON_CONCATE, key, apart=True) for key in setup.also if key not in keys
     )
     return (*ENTRANTS, *own)
 
 
-def outcome(setup: Setup, results: Results) -> Outcome:
+def outcome(setup: Setup, results: NamedResults) -> Outcome:
     """Return the table, and which of the paper's findings hold."""
-    by_key = {entrant.key: results[setup.run(entrant.key)] for entrant in entrants_of(setup)}
-    return Outcome(tables=(table(setup, by_key),), findings=tuple(findings(by_key)))
+    return Outcome(tables=(table(setup, results),), findings=tuple(findings(results)))
 
 
 def table(setup: Setup, results: ByKey) -> Table:
     """Return the table of one dataset."""
-    columns = [Column(measure.title, setup.name) for measure in MEASURES]
+    titles = (*(measure.title for measure in MEASURES), *BY_LABELS.values())
+    columns = [Column(title, setup.name) for title in titles]
     marked = [marks(results, measure) for measure in MEASURES]
     rows = []
     for entrant in entrants_of(setup):
@@ -92,13 +99,14 @@ def table(setup: Setup, results: ByKey) -> Table:
         for index, own in enumerate(cells(results[entrant.key])):
             mark = marked[index].get(entrant.key)
             row.append(own if mark is None else replace(own, best=True, marks=mark))
+        row += label_cells(results[entrant.key])
         rows.append(Row(tuple(row), entrant.heading, entrant.apart, entrant.key == EBRANK))
     measured = ndcg_at(setup.config.cutoffs[0], setup.config.list_length)
     return Table(
         "table2",
         "Ranking performance",
-        f"{measured} on test queries, mean of the trials. {MARKS} {HINGES} (variants in the "
-        "ledger).",
+        f"{measured} on test queries, {mean_of(list(results.values()))}. {LABELS_CAPTION} {MARKS} "
+        f"{HINGES} (variants in the ledger).",
         (Column("ranker"), *columns),
         tuple(rows),
     )
@@ -118,23 +126,21 @@ def marks(results: ByKey, measure: Measure) -> dict[str, str]:
     return marked
 
 
-def _best(results: ByKey, members: list[Entrant] | tuple[Entrant, ...], by: Measure) -> Entrant:
+def _best(results: ByKey, members: Sequence[Entrant], by: Measure) -> Entrant:
     return max(members, key=lambda entrant: by.mean(results[entrant.key]))
 
 
-def _labeled(
-    results: ByKey, members: list[Entrant] | tuple[Entrant, ...], but: Entrant
-) -> dict[str, Result]:
+def _labeled(results: ByKey, members: Sequence[Entrant], but: Entrant) -> dict[str, Result]:
     """Return the results of all but one, by name."""
     return {entrant.name: results[entrant.key] for entrant in members if entrant is not but}
 
 
 def findings(results: ByKey) -> Iterator[Finding]:
-    """Yield checks of what the paper says about its table (Sec. 5.2)."""
+    """Yield checks of what the paper says about its table (Sec. 5.2), and of `auto` beside it."""
     yield from exploitation_bias(results)
     yield from degeneration(results)
     yield from kept_cold(results)
-    for key in (EBRANK, EXPOSURE):
+    for key in OURS:
         for measure in (WARM, CUM):
             yield first(results, key, measure)
 
@@ -143,19 +149,16 @@ def exploitation_bias(results: ByKey) -> Iterator[Finding]:
     """Yield whether each ranker is worse at cold items with clicks as a feature than without."""
     twins = {entrant: other for entrant in CONCATENATING if (other := twin(entrant)) is not None}
     pairs = {
-        entrant.key: (results[other.key], results[entrant.key]) for entrant, other in twins.items()
+        entrant: (results[other.key], results[entrant.key]) for entrant, other in twins.items()
     }
-    compared = pairwise(pairs, COLD)
-    for entrant, other in twins.items():
-        loss = replace(compared[entrant.key], whole=COLD.mean(results[other.key]))
-        yield Finding(
+    for entrant, loss in pairwise(pairs, COLD).items():
+        yield replace(loss, whole=COLD.mean(results[twins[entrant].key])).finding(
             f"exploitation-bias-{entrant.style}",
             f"{entrant.label} has a lower Cold-NDCG with clicks as a feature than without",
-            loss.verdict,
-            f"adjusted {p_text(loss.p_value)}",
+            COLD,
             BIAS,
             entrant.label,
-            effect=loss.effect(COLD, f"{COLD.title} lost"),
+            unit=f"{COLD.title} lost",
         )
 
 
@@ -164,15 +167,14 @@ def degeneration(results: ByKey) -> Iterator[Finding]:
     without, with_clicks = (results[f"cftopk:features={which}"] for which in ("none", "concate"))
     for measure in (WARM, CUM):
         loss = pairwise({"": (without, with_clicks)}, measure)[""]
-        loss = replace(loss, whole=measure.mean(without))
-        yield Finding(
+        yield replace(loss, whole=measure.mean(without)).finding(
             f"cftopk-degenerates-{measure.name}",
             f"CFTopK has a lower {measure.title} with clicks as a feature than without",
-            loss.verdict,
-            p_text(loss.p_value),
+            measure,
             DEGENERATION,
             measure.title,
-            effect=loss.effect(measure, f"{measure.title} lost"),
+            p_text(loss.p_value),
+            unit=f"{measure.title} lost",
         )
 
 
@@ -182,31 +184,33 @@ def kept_cold(results: ByKey) -> Iterator[Finding]:
     pairs = {key: (results[key], without) for key in ("prior", UCBRANK, EBRANK, EXPOSURE)}
     for key, gap in pairwise(pairs, COLD, border=-KEPT).items():
         entrant = entrant_of(key)
-        yield Finding(
+        yield gap.finding(
             f"cold-kept-{entrant.style}",
             f"{entrant.label} keeps its Cold-NDCG: at most {COLD.text(KEPT)} below CFTopK without "
             "clicks as a feature",
-            gap.verdict,
-            f"adjusted {p_text(gap.p_value)}",
+            COLD,
             COLD_KEPT,
             entrant.label,
-            effect=gap.effect(COLD),
         )
 
 
 def first(results: ByKey, key: str, measure: Measure) -> Finding:
-    """Return whether EBRank leads with one of its estimators; the other one is not a rival."""
-    entrant = entrant_of(key)
-    rivals = [other for other in PAPER if other.key != EBRANK]
+    """Return whether EBRank leads with one of its estimators, or `auto` does.
+
+    EBRank's estimators are no rivals of each other, but both are rivals of `auto`.
+    """
+    entrant, ours = entrant_of(key), key == AUTO
+    rivals = [other for other in ENTRANTS if other in PAPER or (ours and other.key == EXPOSURE)]
+    rivals = [other for other in rivals if ours or other.key != EBRANK]
     ahead = lead(results[key], _labeled(results, rivals, entrant), measure)
-    return Finding(
+    return ahead.contrast.finding(
         f"{entrant.style}-first-{measure.name}",
         f"{entrant.label} leads all other methods in {measure.title}",
-        ahead.verdict,
-        str(ahead),
-        FIRST,
+        measure,
+        AUTO_FIRST if ours else FIRST,
         f"{entrant.label}, {measure.title}",
-        effect=ahead.effect,
+        str(ahead),
+        ours=ours,
     )
 
 

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from ebrank.experiments.framework.entrants import CONCATENATING, Entrant
-from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
+from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
 from ebrank.experiments.framework.measures import behavior_ratios, cell
 from ebrank.experiments.framework.numbers import number
-from ebrank.experiments.framework.outcome import (
-    Column,
-    Effect,
-    Finding,
-    Outcome,
-    Row,
-    Table,
-)
+from ebrank.experiments.framework.outcome import Column, Effect, Finding, Outcome, Row, Table
 from ebrank.experiments.framework.significance import over_trials
 from ebrank.typing import Floats
 
@@ -22,14 +15,14 @@ ORDER = sorted(CONCATENATING, key=lambda entrant: entrant.label)
 """As the paper lists them."""
 
 
-def runs(setup: Setup) -> list[Run]:
+def runs(setup: Setup) -> NamedRuns:
     """Return the rankers that concatenate x^b."""
-    return [setup.run(entrant.key) for entrant in ORDER]
+    return {entrant: setup.run(entrant.key) for entrant in ORDER}
 
 
-def outcome(setup: Setup, results: Results) -> Outcome:
+def outcome(setup: Setup, results: NamedResults) -> Outcome:
     """Return the table, and whether x^b dominates."""
-    ratios = {entrant: behavior_ratios(results[setup.run(entrant.key)]) for entrant in ORDER}
+    ratios = {entrant: behavior_ratios(result) for entrant, result in results.items()}
     table = Table(
         "table3",
         "Exploitation ratios",

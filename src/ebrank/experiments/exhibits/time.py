@@ -1,55 +1,44 @@
 """Figures: ranking performance over time.
 
-The first shows BM25 and all rankers that use behavior, as in the paper; the second shows all
-others: the rankers without behavior, and those set apart.
+The first shows BM25 and all rankers that use behavior, as in the paper, and `auto`; the second
+shows all others: the rankers without behavior, and those set apart.
 """
 
 from __future__ import annotations
 
-from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES, Entrant
-from ebrank.experiments.framework.experiment import Experiment, Results, Run, Setup
-from ebrank.experiments.framework.measures import (
-    AT_UPDATES,
-    BANDS,
-    MEASURES,
-    Measure,
-    averaged,
-    over_time,
-    panels,
-)
-from ebrank.experiments.framework.outcome import Figure, Outcome, Series
+from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES
+from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
+from ebrank.experiments.framework.measures import AT_UPDATES, BANDS, averaged, figure_over_time
+from ebrank.experiments.framework.outcome import Outcome
 
 OTHERS = tuple(entrant for entrant in ENTRANTS if entrant.key == "bm25" or entrant not in FIGURES)
 """The rankers of the second figure; BM25 is in both."""
+TITLE = "Performance over time"
+SHOWN = {
+    "time": (FIGURES, TITLE, "All rankers but BM25 use behavior."),
+    "time-others": (
+        OTHERS,
+        f"{TITLE}: rankers without behavior, and bounds",
+        "Of these, Thompson alone uses behavior; Oracle knows the true relevance.",
+    ),
+}
+"""By the figure's name: its rankers, its title and the end of its caption."""
 
 
-def runs(setup: Setup) -> list[Run]:
+def runs(setup: Setup) -> NamedRuns:
     """Return all entrants."""
-    return [setup.run(entrant.key) for entrant in ENTRANTS]
+    return {entrant: setup.run(entrant.key) for entrant in ENTRANTS}
 
 
-def outcome(setup: Setup, results: Results) -> Outcome:
+def outcome(setup: Setup, results: NamedResults) -> Outcome:
     """Return the figures: a panel for each measure, a line for each ranker."""
-
-    def drawn(entrants: tuple[Entrant, ...], name: str, title: str, caption: str) -> Figure:
-        def lines(measure: Measure) -> tuple[Series, ...]:
-            return tuple(
-                over_time(entrant, results[setup.run(entrant.key)], measure) for entrant in entrants
-            )
-
-        caption = f"{averaged(setup.trials, AT_UPDATES, BANDS)}. {caption}"
-        return Figure(name, title, caption, panels("sessions", lines, MEASURES))
-
-    title = "Performance over time"
+    begin = averaged(setup.trials, AT_UPDATES, BANDS)
     return Outcome(
-        figures=(
-            drawn(FIGURES, "time", title, "All rankers but BM25 use behavior."),
-            drawn(
-                OTHERS,
-                "time-others",
-                f"{title}: rankers without behavior, and bounds",
-                "Of these, Thompson alone uses behavior; Oracle knows the true relevance.",
-            ),
+        figures=tuple(
+            figure_over_time(
+                name, title, f"{begin}. {note}", {entrant: results[entrant] for entrant in drawn}
+            )
+            for name, (drawn, title, note) in SHOWN.items()
         )
     )
 

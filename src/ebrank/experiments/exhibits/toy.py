@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ebrank import scoring, streams
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.preparation import prepare
 from ebrank.equations import relevance_probability
 from ebrank.evaluation.metrics import exploitation_ratio
 from ebrank.experiments.framework.entrants import EBRANK, Entrant, entrant_of
-from ebrank.experiments.framework.experiment import Experiment, Results, Setup
+from ebrank.experiments.framework.experiment import Experiment, NamedResults, Setup
 from ebrank.experiments.framework.numbers import number, p_text
 from ebrank.experiments.framework.outcome import (
     Cell,
@@ -35,15 +34,19 @@ from ebrank.experiments.framework.outcome import (
     Table,
 )
 from ebrank.experiments.framework.significance import contrast
-from ebrank.formula import Score
+from ebrank.kernels import streams
+from ebrank.policy import scoring
+from ebrank.policy.formula import Score
 from ebrank.priors.base import ItemPrior
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel
-from ebrank.simulation import play, schedule
+from ebrank.sessions import schedule
+from ebrank.sessions.world import World
+from ebrank.simulation import play
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.world import World, new_world, stats_of
+from ebrank.simulation.world import new_world, stats_of
 from ebrank.typing import Floats
 
 ITEMS = "ABCDEFG"
@@ -53,7 +56,7 @@ FEATURES = {"x1": 1.0, "x2": 0.5, "x3": 0.0}
 """How much of an item's label each feature carries; the rest is noise with deviation 1."""
 QUERIES = {"train": 60, "vali": 20, "test": 20}
 STREAM = 7
-"""Features come from a stream that `ebrank.streams` does not use."""
+"""Features come from a stream that `ebrank.kernels.streams` does not use."""
 BEFORE, AFTER = 20, 30
 """Sessions of each query by the ranker, before and after G enters."""
 
@@ -85,7 +88,7 @@ class Fate:
     shown: float
 
 
-def outcome(setup: Setup, results: Results) -> Outcome:
+def outcome(setup: Setup, results: NamedResults) -> Outcome:
     """Return the picture, a table with the numbers behind it, and whether G is buried."""
     data = dataset(setup.seed)
     fates = {entrant: watch(data, registry.parse(entrant.key), setup) for entrant in (BIASED, OURS)}
@@ -159,7 +162,6 @@ class _Service:
             self.world.relevance,
             stats_of(self.world, self.config.behaviors),
             self.config.believed or self.config.users.examination,
-            float(BEFORE + AFTER),
             self.key,
         )
         self.learner = ranker.learner(self.trial)

@@ -48,7 +48,7 @@ class Entrant:
 
     @property
     def tuned(self) -> bool:
-        """Whether one of its parameters is chosen on validation queries."""
+        """Whether some of its parameters are chosen on validation queries."""
         return self.key in TUNING
 
     @property
@@ -70,7 +70,7 @@ class Entrant:
     @property
     def heading(self) -> str:
         """The heading of its row in a table: its setting, or `APART`."""
-        return APART if self.apart and self.key != EXPOSURE else self.setting
+        return APART if self.apart and self.key not in OURS else self.setting
 
 
 def _twins(features: str, setting: str) -> tuple[Entrant, ...]:
@@ -86,16 +86,31 @@ UCBRANK = "ucbrank"
 TUNED = (UCBRANK, EBRANK, EXPOSURE)
 """Those of Table 2 whose ε is chosen on validation queries."""
 AUTO = "auto"
+OURS = (EBRANK, EXPOSURE, AUTO)
+"""EBRank and what stands beside it wherever it is shown."""
 TOPRANK = "toprank"
 UNTUNED, EXPOSURE_UNTUNED = "ebrank:epsilon=20", "ebrank:epsilon=20,estimator=exposure"
 """EBRank with its defaults; its key alone means the tuned one."""
-TUNING = dict.fromkeys(TUNED, "epsilon") | {
-    "smoothedctr": "strength",
-    "pbmucb": "delta",
-    "linucb": "alpha",
-    TOPRANK: "delta",
+BOTH, EXPOSURE_BOTH = "ebrank:beta=5", "ebrank:beta=5,estimator=exposure"
+"""EBRank with β chosen too, which the paper sets to 5."""
+UPPER, THOMPSON, HYBRID = "ebrank:bonus=upper,estimator=exposure", "thompson:beta=5", "hybridlinucb"
+TUNING: dict[str, tuple[str, ...]] = dict.fromkeys(TUNED, ("epsilon",)) | {
+    EXPOSURE_BOTH: ("beta", "epsilon"),
+    BOTH: ("beta", "epsilon"),
+    UPPER: ("beta", "width"),
+    THOMPSON: ("beta",),
+    HYBRID: ("item_ridge", "alpha", "ridge"),
+    "smoothedctr": ("strength",),
+    "pbmucb": ("delta",),
+    TOPRANK: ("delta",),
 }
-"""Which parameter is chosen on validation queries, by key."""
+"""Which parameters are chosen on validation queries, by key."""
+GRIDS = {
+    "beta": (1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
+    "epsilon": (0.0, 5.0, 20.0, 100.0, 500.0, 2000.0),
+}
+"""What is tried for β and ε together: ε·MC falls with the square of β, so the best ε grows with it.
+"""
 
 ENTRANTS = (
     Entrant("bm25", "BM25", WITHOUT, "bm25"),
@@ -105,6 +120,7 @@ ENTRANTS = (
     Entrant(UCBRANK, "UCBRank", NON_CONCATE, "ucbrank"),
     Entrant(EBRANK, "EBRank", NON_CONCATE, "ebrank"),
     Entrant(EXPOSURE, "EBRank (exposure)", NON_CONCATE, "ebrank-exposure", apart=True),
+    Entrant(AUTO, "auto", NON_CONCATE, "auto", apart=True),
     Entrant("thompson", "Thompson", NON_CONCATE, "thompson", apart=True),
     Entrant("random", "Random", WITHOUT, "random", apart=True),
     Entrant("oracle", "Oracle", WITHOUT, "oracle", apart=True),
@@ -115,22 +131,27 @@ CONCATENATING = tuple(entrant for entrant in PAPER if entrant.setting == CONCATE
 FIGURES = tuple(
     entrant
     for entrant in ENTRANTS
-    if entrant.key in ("bm25", EXPOSURE) or (entrant.group == "with" and not entrant.apart)
+    if entrant.key in ("bm25", *OURS) or (entrant.group == "with" and not entrant.apart)
 )
-"""The rankers drawn: the paper's, which use behavior, BM25, and EBRank's other estimator."""
+"""The rankers drawn: the paper's, which use behavior, BM25, EBRank's other estimator and `auto`."""
 
 CONTENDERS = (
-    Entrant(AUTO, "auto", NON_CONCATE, "auto", apart=True),
     Entrant(UNTUNED, "EBRank, untuned", NON_CONCATE, "ebrank-untuned", apart=True),
     Entrant(
         EXPOSURE_UNTUNED, "EBRank (exposure), untuned", NON_CONCATE, "exposure-untuned", apart=True
     ),
+    Entrant(
+        EXPOSURE_BOTH, "EBRank (exposure), β and ε tuned", NON_CONCATE, "ebrank-exposure", True
+    ),
+    Entrant(BOTH, "EBRank, β and ε tuned", NON_CONCATE, "ebrank", apart=True),
+    Entrant(UPPER, "Posterior UCB", NON_CONCATE, "posterior-ucb", apart=True),
+    Entrant(THOMPSON, "Thompson, tuned", NON_CONCATE, "thompson", apart=True),
+    Entrant(HYBRID, "Hybrid LinUCB", NON_CONCATE, "hybridlinucb", apart=True),
     Entrant("pbmucb", "PBM-UCB", NON_CONCATE, "pbmucb", apart=True),
     Entrant("smoothedctr", "Smoothed CTR", NON_CONCATE, "smoothedctr", apart=True),
-    Entrant("linucb", "LinUCB", WITHOUT, "linucb", apart=True),
     Entrant(TOPRANK, "TopRank", NON_CONCATE, "toprank", apart=True),
 )
-"""Not in Table 2: `auto`, EBRank with its defaults, and other rankers in use."""
+"""Not in Table 2: EBRank as it comes and fully tuned, and other rankers in use."""
 
 _BY_KEY = {entrant.key: entrant for entrant in (*ENTRANTS, *CONTENDERS)}
 

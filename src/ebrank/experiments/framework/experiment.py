@@ -19,11 +19,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from ebrank.data.dataset import Dataset
-from ebrank.experiments.framework import ranker_by_fold
 from ebrank.experiments.framework.entrants import TUNING
-from ebrank.experiments.framework.folds import Fold, pooled_name
+from ebrank.experiments.framework.folds import AnyRanker, Fold, by_fold, in_fold, pooled_name
 from ebrank.experiments.framework.outcome import Outcome
-from ebrank.experiments.framework.ranker_by_fold import AnyRanker, by_fold
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
@@ -38,6 +36,9 @@ class Run:
 
 
 Results: TypeAlias = Mapping[Run, Result]
+NamedRuns: TypeAlias = Mapping[Any, Run]
+NamedResults: TypeAlias = Mapping[Any, Result]
+"""Results by the names that an experiment gave its runs, such as an entrant's key."""
 Need: TypeAlias = tuple[str, SimulationConfig]
 """An entrant's key, or what the user's own ranker is called, and the config it is tuned for."""
 Chosen: TypeAlias = Mapping[Need, AnyRanker]
@@ -150,7 +151,7 @@ def pooled_setup(setups: Sequence[Setup], folds: Sequence[Fold]) -> Setup:
     return replace(
         first,
         chosen={
-            need: by_fold([ranker_by_fold.in_fold(setup.chosen[need], 0) for setup in setups])
+            need: by_fold([in_fold(setup.chosen[need], 0) for setup in setups])
             for need in first.chosen
         },
         tuning=(*(record for record in first.tuning if record.seed is None), *records),
@@ -165,18 +166,23 @@ class Experiment:
     Attributes:
         name: its name for `--only`.
         title: what it shows.
-        outcome: turns the results of `runs` into an `Outcome`.
-        runs: the runs it needs, in any order; the same run may appear twice.
+        outcome: turns the results of `runs`, by the same names, into an `Outcome`.
+        runs: the runs it needs, by names of its own; the same run may have several.
         extra: whether it is not in the paper; `--only extras` selects all of these.
         on_request: whether it runs only if `--only` names it or `all`.
     """
 
     name: str
     title: str
-    outcome: Callable[[Setup, Results], Outcome]
-    runs: Callable[[Setup], list[Run]] = lambda setup: []
+    outcome: Callable[[Setup, NamedResults], Outcome]
+    runs: Callable[[Setup], NamedRuns] = lambda setup: {}
     extra: bool = False
     on_request: bool = False
+
+    def outcome_of(self, setup: Setup, results: Results) -> Outcome:
+        """Return what it makes of the results of all runs."""
+        named = {name: results[run] for name, run in self.runs(setup).items()}
+        return self.outcome(setup, named)
 
 
 def world_of(config: SimulationConfig, usual: SimulationConfig) -> str:
@@ -187,6 +193,8 @@ def world_of(config: SimulationConfig, usual: SimulationConfig) -> str:
     'dcm users, click rate × 0.5'
     """
     differences = []
+    if config.labels != usual.labels:
+        differences.append(f"{config.labels} labels")
     if config.users != usual.users:
         differences.append(f"{config.users} users")
     if config.click_rate != usual.click_rate:

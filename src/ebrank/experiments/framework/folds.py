@@ -1,4 +1,4 @@
-"""Folds pooled: one result of each ranker over the test queries of all folds.
+"""Folds: rankers whose parameters differ between them, and their results pooled.
 
 In a dataset with folds, each query is a test query once. So the folds' test queries make one
 sample, and significance tests use that sample. In each fold a ranker learns only from that fold's
@@ -7,7 +7,7 @@ training queries. Trial i of one fold is pooled with trial i of the others:
 - Cold- and Warm-NDCG of a trial are means over the test queries of all folds;
 - Cum- and Run-NDCG are means over folds; a query adds to them what it adds to its fold's, divided
   by the number of folds;
-- the spread is that of the pooled trials;
+- the spread is that of the folds' means over trials: each fold has its own training queries;
 - items that waited, and what priors predicted for them, are those of all folds.
 """
 
@@ -16,13 +16,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.errors import DataError, ParameterError
+from ebrank.parameters import typed
+from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker, Setting
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
+from ebrank.simulation.summary import METRICS
 from ebrank.typing import Floats, Texts
 
 
@@ -122,6 +127,10 @@ def pooled(by_fold: Sequence[Result], ranker: str | None = None) -> Result:
         dataset=pooled_name(first.dataset, len(by_fold)),
         ranker=ranker or first.ranker,
         trials=tuple(map(_pooled, trials)),
+        by_fold={
+            metric: np.array([getattr(result, metric).mean() for result in by_fold])
+            for metric in METRICS
+        },
     )
 
 
@@ -137,6 +146,9 @@ def _pooled(folds: Sequence[TrialResult]) -> TrialResult:
         warm_ndcg=_weighted([fold.warm_ndcg for fold in folds], shares),
         cum_ndcg=np.mean([fold.cum_ndcg for fold in folds], axis=0),
         run_ndcg=np.mean([fold.run_ndcg for fold in folds], axis=0),
+        cold_ndcg_labels=float(shares @ [fold.cold_ndcg_labels for fold in folds]),
+        warm_ndcg_labels=float(shares @ [fold.warm_ndcg_labels for fold in folds]),
+        run_ndcg_labels=float(np.mean([fold.run_ndcg_labels for fold in folds])),
         cold_by_query=np.concatenate([fold.cold_by_query for fold in folds]),
         warm_by_query=np.concatenate([fold.warm_by_query for fold in folds]),
         cum_by_query=np.concatenate([fold.cum_by_query for fold in folds]) / len(folds),
@@ -171,3 +183,94 @@ def _stacked(weights: Sequence[Floats]) -> Floats | None:
 
 def _weighted(values: Sequence[Floats], shares: Floats) -> Floats:
     return np.asarray(np.tensordot(shares, np.array(values), axes=1))
+
+
+# --- rankers by fold -----------------------------------------------------------------------------
+
+SEPARATOR = "/"
+
+
+@dataclass(frozen=True)
+class RankerByFold:
+    """Rankers of one class, one for each fold, as choosing parameters in each fold makes them.
+
+    Its text has the values in the order of the folds, so that people can type what was tuned:
+
+    >>> tuned = parse_by_fold("ebrank:epsilon=20/5,estimator=exposure", folds=2)
+    >>> print(tuned)
+    ebrank:epsilon=20/5,estimator=exposure
+    >>> print(in_fold(tuned, 1))
+    ebrank:epsilon=5,estimator=exposure
+
+    What is the same in all folds is a plain ranker:
+
+    >>> print(tuned.with_parameters(epsilon=0.0), parse_by_fold("ebrank:epsilon=3/3", folds=2))
+    ebrank:epsilon=0,estimator=exposure ebrank:epsilon=3
+    """
+
+    rankers: tuple[Ranker, ...]
+
+    @property
+    def name(self) -> str:
+        """What the command line calls it."""
+        return self.rankers[0].name
+
+    @property
+    def setting(self) -> Setting:
+        """The feature setting that it runs in."""
+        return self.rankers[0].setting
+
+    def value(self, name: str) -> Any:  # noqa: ANN401 (of the parameter's type)
+        """Return the value of a parameter; as a text, such as `20/5`, if it is not the same."""
+        values = [ranker.value(name) for ranker in self.rankers]
+        if len(set(values)) == 1:
+            return values[0]
+        return SEPARATOR.join(map(typed, values))
+
+    def with_parameters(self, **changes: Any) -> AnyRanker:  # noqa: ANN401 (of any type)
+        """Return the same ranker with some parameters changed in all folds."""
+        return by_fold([ranker.with_parameters(**changes) for ranker in self.rankers])
+
+    def __str__(self) -> str:
+        """Return the text that `parse_by_fold` reads back."""
+        first = self.rankers[0]
+        settings = [
+            f"{parameter.name}={typed(self.value(parameter.name))}"
+            for parameter in first.parameters()
+            if self.value(parameter.name) != parameter.default
+        ]
+        return f"{first.called}:{','.join(settings)}"
+
+
+AnyRanker: TypeAlias = Ranker | RankerByFold
+
+
+def by_fold(rankers: Sequence[Ranker]) -> AnyRanker:
+    """Return what runs in each fold, as one; a plain ranker if it is the same in all."""
+    return rankers[0] if len(set(rankers)) == 1 else RankerByFold(tuple(rankers))
+
+
+def in_fold(ranker: AnyRanker, place: int) -> Ranker:
+    """Return what runs in the fold at a place in their order, from 0."""
+    return ranker.rankers[place] if isinstance(ranker, RankerByFold) else ranker
+
+
+def parse_by_fold(text: str, folds: int) -> AnyRanker:
+    """Return the ranker that a text such as `ebrank:epsilon=20/5` names, given how many folds.
+
+    >>> parse_by_fold("ebrank:epsilon=20/5", folds=3)
+    Traceback (most recent call last):
+    ebrank.errors.ParameterError: ebrank:epsilon=20/5: 2 values for 3 folds; give one for each \
+fold, or one for all
+    """
+    settings = []
+    for setting in text.split(","):
+        begin, equals, value = setting.rpartition("=")
+        values = value.split(SEPARATOR)
+        if len(values) not in (1, folds):
+            raise ParameterError(
+                f"{text}: {len(values)} values for {folds} folds; give one for each fold, or one "
+                "for all"
+            )
+        settings.append([begin + equals + own for own in values * (folds // len(values))])
+    return by_fold([registry.parse(",".join(own)) for own in zip(*settings, strict=True)])

@@ -6,8 +6,8 @@ with a band of one standard deviation to either side.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from ebrank.evaluation.metrics import behavior_and_other
 from ebrank.evaluation.significance import Metric
 from ebrank.experiments.framework.entrants import Entrant
 from ebrank.experiments.framework.numbers import number
-from ebrank.experiments.framework.outcome import Cell, Panel, Series
+from ebrank.experiments.framework.outcome import Cell, Column, Figure, Panel, Series
 from ebrank.simulation.result import Result, TrialResult
-from ebrank.simulation.summary import spread
+from ebrank.simulation.summary import LABELS, spread
 from ebrank.typing import Floats
 
 
@@ -69,8 +69,13 @@ MEASURES = (
     Measure("run_ndcg", "Run-NDCG", 3, lambda trial: trial.run_ndcg),
 )
 COLD, WARM, CUM, RUN = MEASURES
+COLUMNS = tuple(Column(measure.title) for measure in MEASURES)
+"""The columns of `cells`."""
 PUBLISHED = (COLD, WARM, CUM)
 """The measures in the paper's figures."""
+BY_LABELS = dict(zip(LABELS, ("Cold (labels)", "Warm (labels)", "Run (labels)"), strict=True))
+"""Titles of the measures with standard gains."""
+LABELS_CAPTION = "(labels): NDCG with the standard gain 2^label − 1 instead of R."
 BANDS = "; bands are one standard deviation"
 AT_UPDATES = " at each model update"
 
@@ -97,16 +102,38 @@ def ndcg_at(cutoff: int, list_length: int) -> str:
     return f"Cold- and Warm-NDCG@{cutoff}, Cum- and Run-NDCG@{list_length}"
 
 
-def cell(values: Floats, digits: int = 3) -> Cell:
-    """Return the mean over trials and their standard deviation; nothing if one trial has none."""
+def cell(values: Floats, digits: int = 3, folds: Floats | None = None) -> Cell:
+    """Return the mean over trials, with the standard deviation of folds if given, else of trials.
+
+    It is empty if a trial has no value.
+    """
     if not np.isfinite(values).all():
         return Cell(None, digits=digits)
-    return Cell(float(values.mean()), spread(values), digits)
+    return Cell(float(values.mean()), spread(values if folds is None else folds), digits)
 
 
 def cells(result: Result) -> tuple[Cell, ...]:
     """Return the measures of a result."""
-    return tuple(cell(measure.values(result), measure.digits) for measure in MEASURES)
+    return tuple(
+        cell(measure.values(result), measure.digits, result.by_fold.get(measure.metric))
+        for measure in MEASURES
+    )
+
+
+def label_cells(result: Result) -> tuple[Cell, ...]:
+    """Return the measures with standard gains, without their spread."""
+    return tuple(replace(cell(getattr(result, metric)), sd=None) for metric in BY_LABELS)
+
+
+def mean_of(results: Sequence[Result]) -> str:
+    """Return what a caption says about the figures of a table and their spread."""
+    first = results[0]
+    if first.by_fold:
+        return (
+            "mean of the trials ± standard deviation of the folds (each has its own training "
+            "queries)"
+        )
+    return "mean of the trials ± standard deviation" if len(first.trials) > 1 else "one trial"
 
 
 def behavior_ratios(result: Result) -> Floats:
@@ -125,8 +152,8 @@ def series(label: str, style: str, x: tuple[float | str, ...], values: Floats) -
 
     It leaves out points where a trial has no value.
     """
-    known = np.flatnonzero(np.isfinite(values).all(axis=0))
-    x, values = tuple(x[point] for point in known), values[:, known]
+    finite = np.flatnonzero(np.isfinite(values).all(axis=0))
+    x, values = tuple(x[point] for point in finite), values[:, finite]
     error = tuple(values.std(axis=0, ddof=1).tolist()) if len(values) > 1 else ()
     return Series(label, style, x, tuple(values.mean(axis=0).tolist()), error)
 
@@ -146,10 +173,38 @@ def against(
     return series(entrant.label, entrant.style, x, values.T)
 
 
-def panels(
-    x_label: str, lines: Callable[[Measure], tuple[Series, ...]], measures: tuple[Measure, ...]
+def figure_over_time(
+    name: str, title: str, caption: str, results: Mapping[Entrant, Result]
+) -> Figure:
+    """Return all measures against the sessions served, a line for each ranker."""
+
+    def lines(measure: Measure) -> Iterable[Series]:
+        return (over_time(entrant, result, measure) for entrant, result in results.items())
+
+    return Figure(name, title, caption, _panels("sessions", lines, MEASURES))
+
+
+def panels_against(
+    x_label: str,
+    results: Mapping[Entrant, Mapping[float, Result]],
+    measures: tuple[Measure, ...] = MEASURES,
+    *,
+    log_x: bool = True,
+) -> tuple[Panel, ...]:
+    """Return measures against a varied value, a line for each ranker."""
+
+    def lines(measure: Measure) -> Iterable[Series]:
+        for entrant, own in results.items():
+            yield against(entrant, tuple(own), list(own.values()), measure)
+
+    drawn = _panels(x_label, lines, measures)
+    return tuple(replace(panel, log_x=log_x) for panel in drawn)
+
+
+def _panels(
+    x_label: str, lines: Callable[[Measure], Iterable[Series]], measures: tuple[Measure, ...]
 ) -> tuple[Panel, ...]:
     """Return a panel for each measure, with the lines of that measure."""
     return tuple(
-        Panel(measure.title, x_label, measure.title, lines(measure)) for measure in measures
+        Panel(measure.title, x_label, measure.title, tuple(lines(measure))) for measure in measures
     )

@@ -12,6 +12,7 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import msgspec
@@ -42,6 +43,24 @@ class Cell:
     marks: str = ""
     signed: bool = False
 
+    @property
+    def text(self) -> str:
+        """The number alone: `.859`."""
+        return number(self.value, self.digits, signed=self.signed)
+
+    @property
+    def deviation(self) -> str:
+        """The standard deviation, as many digits as the number; "" if there is none."""
+        return "" if self.sd is None or self.value is None else number(self.sd, self.digits)
+
+    def __str__(self) -> str:
+        """Return `.859*† ± .004`.
+
+        >>> str(Cell(0.859, 0.004, marks="*†")), str(Cell(None))
+        ('.859*† ± .004', '–')
+        """
+        return self.text + self.marks + (f" ± {self.deviation}" if self.deviation else "")
+
 
 @dataclass(frozen=True)
 class Column:
@@ -49,6 +68,14 @@ class Column:
 
     title: str
     group: str = ""
+
+    def __str__(self) -> str:
+        """Return the heading in one line, for formats without groups of columns.
+
+        >>> str(Column("cold", "MQ2007"))
+        'MQ2007 cold'
+        """
+        return f"{self.group} {self.title}".strip()
 
 
 @dataclass(frozen=True)
@@ -81,6 +108,33 @@ class Table:
             if len(row.cells) != len(self.columns):
                 sizes = f"{len(row.cells)} cells for {len(self.columns)} columns"
                 raise ValueError(f"rows[{index}] has {sizes}")
+
+    @property
+    def blocks(self) -> list[tuple[str, list[Row]]]:
+        """The rows in their groups, each with its heading, in order."""
+        return [(group, list(rows)) for group, rows in groupby(self.rows, lambda row: row.group)]
+
+    @property
+    def spans(self) -> list[tuple[str, range]]:
+        """The columns in their groups, each with its heading, in order.
+
+        >>> columns = Column("ranker"), Column("cold", "MQ2007"), Column("warm", "MQ2007")
+        >>> Table("", "", "", columns, ()).spans
+        [('', range(0, 1)), ('MQ2007', range(1, 3))]
+        """
+        groups = groupby(range(len(self.columns)), lambda index: self.columns[index].group)
+        spans = ((group, list(indices)) for group, indices in groups)
+        return [(group, range(indices[0], indices[-1] + 1)) for group, indices in spans]
+
+    def numeric(self, column: int) -> bool:
+        """Return whether a column holds numbers, which are aligned right."""
+        return any(isinstance(row.cells[column], Cell) for row in self.rows)
+
+    def widths(self, column: int) -> tuple[int, int]:
+        """Return the most characters of marks and of deviations, so that a column's means align."""
+        cells = [cell for row in self.rows if isinstance(cell := row.cells[column], Cell)]
+        marks = max((len(cell.marks) for cell in cells), default=0)
+        return marks, max((len(cell.deviation) for cell in cells), default=0)
 
 
 Kind: TypeAlias = Literal["lines", "steps", "bars", "points"]

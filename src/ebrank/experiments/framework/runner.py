@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ebrank.data.dataset import Dataset
-from ebrank.errors import ParameterError
+from ebrank.errors import DataError, ParameterError
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.experiment import (
     Experiment,
@@ -27,15 +27,15 @@ from ebrank.experiments.framework.experiment import (
     pooled_setup,
     world_of,
 )
-from ebrank.experiments.framework.folds import Fold, pooled
+from ebrank.experiments.framework.folds import Fold, in_fold, pooled
 from ebrank.experiments.framework.outcome import Outcome
-from ebrank.experiments.framework.ranker_by_fold import in_fold
-from ebrank.provenance import fingerprint
+from ebrank.kernels.provenance import fingerprint
 from ebrank.rankers.base import Ranker
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.storage import Store
+from ebrank.simulation.tuning import tuning_seed
 
 Watch: TypeAlias = Callable[[str, int, int], None]
 """Called with what runs, how much is done, and how much there is to do.
@@ -77,14 +77,14 @@ class FinishedDataset:
         results: of all runs.
         outcomes: by the experiment's name.
         seconds: time spent, by stage; nothing else here depends on time.
-        fingerprint: hashes of the content of all folds, joined; "" of a single dataset.
+        fingerprint: a hash of its content; those of all folds, joined.
     """
 
     setup: Setup
     results: Results
     outcomes: dict[str, Outcome]
     seconds: dict[str, float]
-    fingerprint: str = ""
+    fingerprint: str
 
 
 def run_plan(
@@ -101,11 +101,7 @@ def run_plan(
     Raises:
         parallel.Interrupted: on Ctrl-C; finished trials are in the folder.
     """
-    clock = _Clock()
-    blank = Setup(dataset, plan.config, plan.seed, plan.trials, plan.also)
-    work = _Work(plan, blank, dataset, dataset.name, folder, jobs, pool, watch)
-    setup, results = work.done_by(clock)
-    return _finished(plan, setup, results, clock)
+    return run_folds(plan, (), lambda place: (dataset, pool), folder, jobs=jobs, watch=watch)
 
 
 def run_folds(
@@ -121,7 +117,7 @@ def run_folds(
 
     Args:
         plan: what to run.
-        folds: what there is to say of each fold.
+        folds: what there is to say of each fold; () for a dataset that is not pooled.
         opened: returns the fold at a place, and where its trials run; one is open at a time, and
             the first stays open.
         folder: where trials are kept, the same as those of single folds.
@@ -131,23 +127,31 @@ def run_folds(
     clock = _Clock()
     blank: Setup | None = None
     setups, by_fold, fingerprints = [], [], []
-    for place, fold in enumerate(folds):
+    for place in range(len(folds) or 1):
         dataset, pool = opened(place)
         if blank is None:
             blank = Setup(_as_all(dataset, folds), plan.config, plan.seed, plan.trials, plan.also)
-        work = _Work(plan, blank, dataset, fold.name, folder, jobs, pool, watch)
-        setup, results = work.done_by(clock)
-        setups.append(setup)
-        by_fold.append(results)
+        name = folds[place].name if folds else dataset.name
+        work = _Work(plan, blank, dataset, name, folder, jobs, pool, watch)
+        setups.append(work.tuned())
+        clock.lap("tuning")
+        by_fold.append(work.results(setups[-1]))
+        clock.lap("running")
         fingerprints.append(fingerprint(dataset))
-    whole = pooled_setup(setups, folds)
-    finished = _finished(plan, whole, _pooled(plan, whole, by_fold), clock)
-    return replace(finished, fingerprint="+".join(fingerprints))
+    setup, results = setups[0], by_fold[0]
+    if folds:
+        setup = pooled_setup(setups, folds)
+        results = _pooled(plan, setup, by_fold)
+    outcomes = {}
+    for experiment in plan.experiments:
+        outcomes[experiment.name] = experiment.outcome_of(setup, results)
+        clock.lap(experiment.name)
+    return FinishedDataset(setup, results, outcomes, clock.laps, "+".join(fingerprints))
 
 
 def _as_all(first: Dataset, folds: Sequence[Fold]) -> Dataset:
     """Return the first fold; if another one is not as published, neither are they together."""
-    if first.origin is None:
+    if first.origin is None or not folds:
         return first
     differences = tuple(each for fold in folds for each in fold.differences)
     origin = replace(first.origin, differences=differences)
@@ -156,11 +160,8 @@ def _as_all(first: Dataset, folds: Sequence[Fold]) -> Dataset:
 
 def _pooled(plan: ReproductionPlan, setup: Setup, by_fold: Sequence[Results]) -> dict[Run, Result]:
     """Return the results of all folds as one."""
-    by_config: dict[SimulationConfig, list[Run]] = {}
-    for run in all_runs(plan.experiments, setup):
-        by_config.setdefault(run.config, []).append(run)
     whole: dict[Run, Result] = {}
-    for config, runs in by_config.items():
+    for config, runs in _by_config(all_runs(plan.experiments, setup)).items():
         each = [
             pooled(
                 [own[Run(in_fold(run.ranker, place), config)] for place, own in enumerate(by_fold)],
@@ -172,19 +173,17 @@ def _pooled(plan: ReproductionPlan, setup: Setup, by_fold: Sequence[Results]) ->
     return whole
 
 
-def _finished(
-    plan: ReproductionPlan, setup: Setup, results: dict[Run, Result], clock: _Clock
-) -> FinishedDataset:
-    outcomes = {}
-    for experiment in plan.experiments:
-        outcomes[experiment.name] = experiment.outcome(setup, results)
-        clock.lap(experiment.name)
-    return FinishedDataset(setup, results, outcomes, clock.laps)
-
-
 def all_runs(experiments: Iterable[Experiment], setup: Setup) -> list[Run]:
     """Return the runs that some experiments need, each once."""
-    return list(dict.fromkeys(run for experiment in experiments for run in experiment.runs(setup)))
+    needed = (run for experiment in experiments for run in experiment.runs(setup).values())
+    return list(dict.fromkeys(needed))
+
+
+def _by_config(runs: Iterable[Run]) -> dict[SimulationConfig, list[Run]]:
+    by_config: dict[SimulationConfig, list[Run]] = {}
+    for run in runs:
+        by_config.setdefault(run.config, []).append(run)
+    return by_config
 
 
 class _Clock:
@@ -200,136 +199,108 @@ class _Clock:
         self._last = now
 
 
+@dataclass
 class _Work:
-    """A plan being run, and its progress."""
+    """A plan being run on one dataset or fold, and its progress."""
 
-    def __init__(
-        self,
-        plan: ReproductionPlan,
-        setup: Setup,
-        dataset: Dataset,
-        name: str,
-        folder: Path,
-        jobs: int,
-        pool: parallel.TrialPool | None,
-        watch: Watch | None,
-    ) -> None:
-        self.plan = plan
-        self.dataset = dataset
-        self.name = name
-        self.folder = folder
-        self.jobs = jobs
-        self.pool = pool
-        self.watch = watch
-        self.done = 0
-        self.already_finished = 0
-        self.setup = setup
-        self.needs = tuning.needs(plan.experiments, self.setup)
+    plan: ReproductionPlan
+    setup: Setup
+    dataset: Dataset
+    name: str
+    folder: Path
+    jobs: int
+    pool: parallel.TrialPool | None
+    watch: Watch | None
+    done: int = 0
+    already_finished: int = 0
+
+    def __post_init__(self) -> None:
+        self.needs = tuning.needs(self.plan.experiments, self.setup)
         self.total = self._tuning_work() + self._running_work(self._expected_runs())
-
-    def done_by(self, clock: _Clock) -> tuple[Setup, dict[Run, Result]]:
-        """Do it all, and tell the clock."""
-        setup = self.tuned()
-        clock.lap("tuning")
-        results = self.results(setup)
-        clock.lap("running")
-        return setup, results
 
     def tuned(self) -> Setup:
         """Return the setup with every ε chosen."""
         plan = self.plan
-        chosen, records = {}, []
+        chosen: dict[Need, Ranker] = {}
+        records: list[TuningRecord] = []
         for need in self.needs:
             if need[0] in plan.given:
-                ranker, record = tuning.take_given(need, plan.given, plan.config)
+                chosen[need], own = tuning.take_given(need, plan.given, plan.config)
             else:
-                ranker, record = self._tune(need)
-            chosen[need] = ranker
-            records.append(record)
+                chosen[need], own = self._tune(need)
+            records += own
         also = list(plan.also)
         for text in plan.tune:
             name = f"{text}, tuned"  # what was chosen may differ between datasets
-            chosen[name, plan.config], own = self._tune_own(text)
+            chosen[name, plan.config], own = self._tune((text, plan.config))
             also.append(name)
             records += own
         return replace(self.setup, chosen=chosen, tuning=tuple(records), also=tuple(also))
 
     def results(self, setup: Setup) -> dict[Run, Result]:
         """Run the trials that the folder lacks, and return all results."""
-        by_config: dict[SimulationConfig, list[Run]] = {}
-        for run in all_runs(self.plan.experiments, setup):
-            by_config.setdefault(run.config, []).append(run)
-        self.total = self.done + self._running_work(all_runs(self.plan.experiments, setup))
+        needed = all_runs(self.plan.experiments, setup)
+        self.total = self.done + self._running_work(needed)
         results: dict[Run, Result] = {}
-        for config, runs in by_config.items():
-            done = parallel.run(
-                self.dataset,
-                [in_fold(run.ranker, 0) for run in runs],  # a plain one: the setup is of one fold
-                config,
-                setup.seed,
-                trials=setup.trials,
-                jobs=self.jobs,
-                pool=self.pool,
-                store=Store(self.folder, self.dataset, config, setup.seed),
-                progress=self._progress(f"running{_about(config, setup.config)}", config),
-            )
-            self._finish(config, len(runs) * setup.trials)
-            if any(result.unserved for result in done):
+        for config, runs in _by_config(needed).items():
+            rankers = [in_fold(run.ranker, 0) for run in runs]  # plain: the setup is of one fold
+            finished = self._run("running", rankers, config, setup.seed, setup.trials)
+            if any(result.unserved for result in finished):
                 raise ParameterError(
                     f"no test query of {self.name} was served in one of the trials; "
                     "set more --sessions"
                 )
-            results.update(zip(runs, slimmed(done), strict=True))
+            results.update(zip(runs, slimmed(finished), strict=True))
         return results
 
-    def _tune(self, need: Need) -> tuple[Ranker, TuningRecord]:
-        plan = self.plan
-        key, config = need
-        tuned = tuning.tune(
-            need,
-            self.dataset,
-            plan.config,
-            plan.seed,
-            trials=plan.trials,
-            jobs=self.jobs,
-            pool=self.pool,
-            folder=self.folder,
-            progress=self._progress(f"tuning {key}{_about(config, plan.config)}", config),
-        )
-        self._finish(config, len(tuning.grid_of(key)) * tuning.tuning_trials(plan.trials))
-        return tuned
+    def _tune(self, need: Need) -> tuple[Ranker, list[TuningRecord]]:
+        plan, (key, config) = self.plan, need
+        if len(self.dataset.queries_in("vali")) == 0:
+            raise DataError(f"{self.dataset.name!r} has no validation queries to tune on")
+        seed, trials = tuning_seed(plan.seed), tuning.tuning_trials(plan.trials, key)
 
-    def _tune_own(self, text: str) -> tuple[Ranker, list[TuningRecord]]:
-        plan = self.plan
-        tuned = tuning.tune_own(
-            text,
+        def run(rankers: Sequence[Ranker]) -> list[Result]:
+            return self._run(f"tuning {key}", rankers, config, seed, trials)
+
+        return tuning.tune(need, plan.config, plan.seed, run)
+
+    def _run(
+        self,
+        what: str,
+        rankers: Sequence[Ranker],
+        config: SimulationConfig,
+        seed: int,
+        trials: int,
+    ) -> list[Result]:
+        """Run some rankers, or take their trials from the folder."""
+        results = parallel.run(
             self.dataset,
-            plan.config,
-            plan.seed,
-            trials=plan.trials,
+            rankers,
+            config,
+            seed,
+            trials=trials,
             jobs=self.jobs,
             pool=self.pool,
-            folder=self.folder,
-            progress=self._progress(f"tuning {text}", plan.config),
+            store=Store(self.folder, self.dataset, config, seed),
+            progress=self._progress(what + _about(config, self.plan.config), config),
         )
-        self._finish(plan.config, tuning.points_of(text) * tuning.tuning_trials(plan.trials))
-        return tuned
+        self.done += len(rankers) * trials * self._trial_work(config) - self.already_finished
+        self.already_finished = 0
+        return results
 
     def _expected_runs(self) -> list[Run]:
         """Estimate how much there is to run, before any ε is known."""
         return all_runs(self.plan.experiments, replace(self.setup, chosen=self.needs))
 
     def _tuning_work(self) -> int:
-        trials = tuning.tuning_trials(self.plan.trials)
-        points = [
-            len(tuning.grid_of(key)) * self._trial_work(config)
-            for key, config in self.needs
-            if key not in self.plan.given
-        ]
-        own = [
-            tuning.points_of(text) * self._trial_work(self.plan.config) for text in self.plan.tune
-        ]
-        return trials * sum(points + own)
+        needs = [need for need in self.needs if need[0] not in self.plan.given]
+        own = [(text, self.plan.config) for text in self.plan.tune]
+        return sum(
+            tuning.expected_points(key)
+            * tuning.tuning_trials(self.plan.trials, key)
+            * self._trial_work(config)
+            for key, config in [*needs, *own]
+        )
 
     def _running_work(self, runs: Sequence[Run]) -> int:
         return self.plan.trials * sum(self._trial_work(run.config) for run in runs)
@@ -357,10 +328,6 @@ class _Work:
                 self.watch(f"{self.name}: {what}", now, self.total)
 
         return report
-
-    def _finish(self, config: SimulationConfig, trials: int) -> None:
-        self.done += trials * self._trial_work(config) - self.already_finished
-        self.already_finished = 0
 
 
 def _about(config: SimulationConfig, usual: SimulationConfig) -> str:

@@ -30,7 +30,7 @@ from ebrank.evaluation.significance import (
 )
 from ebrank.experiments.framework.measures import Measure
 from ebrank.experiments.framework.numbers import counted, p_text
-from ebrank.experiments.framework.outcome import Effect, Verdict
+from ebrank.experiments.framework.outcome import Effect, Finding, Verdict
 from ebrank.simulation.result import Result
 from ebrank.typing import Floats
 
@@ -67,6 +67,11 @@ class Contrast:
             return "undecided"
         return "confirmed" if self.difference > self.border else "contradicted"
 
+    @property
+    def share(self) -> float:
+        """The difference as a share of the whole."""
+        return self.difference / self.whole if self.whole else self.difference
+
     def effect(self, measure: Measure, unit: str = "") -> Effect:
         """Return it as findings show it."""
         return Effect(
@@ -78,6 +83,23 @@ class Contrast:
             self.border,
             self.whole,
         )
+
+    def finding(
+        self,
+        name: str,
+        claim: str,
+        measure: Measure,
+        theme: str,
+        subject: str,
+        detail: str = "",
+        *,
+        unit: str = "",
+        ours: bool = False,
+    ) -> Finding:
+        """Return the check of the claim that the difference is above the border."""
+        detail = detail or f"adjusted {p_text(self.p_value)}"
+        effect = self.effect(measure, unit)
+        return Finding(name, claim, self.verdict, detail, theme, subject, ours, effect)
 
 
 @dataclass(frozen=True)
@@ -125,12 +147,12 @@ class Lead:
         return min(own, key=lambda label: self.rivals[label].difference)
 
     @property
-    def effect(self) -> Effect:
+    def contrast(self) -> Contrast:
         """The difference to the rival that decides."""
-        return self.rivals[self.deciding].effect(self.measure)
+        return self.rivals[self.deciding]
 
     def __str__(self) -> str:
-        return f"against {self.deciding}, adjusted {p_text(self.rivals[self.deciding].p_value)}"
+        return f"against {self.deciding}, adjusted {p_text(self.contrast.p_value)}"
 
 
 def lead(first: Result, rivals: Mapping[str, Result], measure: Measure) -> Lead:
@@ -145,8 +167,10 @@ def pairwise(
     pairs: Mapping[K, tuple[Result, Result]], measure: Measure, border: float = 0.0
 ) -> dict[K, Contrast]:
     """Return by how much the first of each pair exceeds the second, adjusted over all pairs."""
-    found = contrasts({name: shares(*pair, measure) for name, pair in pairs.items()}, border)
-    return {name: replace(each, whole=measure.mean(pairs[name][1])) for name, each in found.items()}
+    tested = contrasts({name: shares(*pair, measure) for name, pair in pairs.items()}, border)
+    return {
+        name: replace(each, whole=measure.mean(pairs[name][1])) for name, each in tested.items()
+    }
 
 
 def contrasts(added: Mapping[K, Floats], border: float = 0.0) -> dict[K, Contrast]:

@@ -1,23 +1,21 @@
-"""The ε of UCBRank and EBRank: chosen on validation queries or given, and the table of choices.
+"""What is chosen on validation queries or given, such as ε, and the table of choices.
 
 PROTOCOL: the best has the highest mean NDCG of the lists served to validation queries in the second
-half of the run, over five tuning seeds that no report uses; see `simulation.tuning`. Each config,
-such as another entering probability η, has its own choice. Other rankers have another parameter
-instead of ε (`entrants.TUNING`).
+half of the run, over tuning seeds that no report uses; see `simulation.tuning`. Each config, such
+as another entering probability η, has its own choice. Rankers with several parameters
+(`entrants.TUNING`) have them chosen together by a coordinate search, on fewer trials.
 """
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
-from ebrank.experiments.framework.entrants import TUNING, entrant_of
+from ebrank.experiments.framework.entrants import GRIDS, TUNING, entrant_of
 from ebrank.experiments.framework.experiment import (
     Experiment,
     GridPoint,
@@ -33,13 +31,13 @@ from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.simulation import tuning
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import Progress
-from ebrank.simulation.parallel import TrialPool
-from ebrank.simulation.storage import Store
+from ebrank.simulation.tuning import Grid, RunAll
 
 TRIALS = 5
 """Tuning trials; fewer if the report has fewer."""
-EPSILON = "epsilon"
+SEARCH_TRIALS = 3
+"""The same for rankers with several parameters, which have many more points to try."""
+EPSILON, BETA = "epsilon", "beta"
 CAPTION = (
     "Mean NDCG of the lists served to validation queries in the second half of the run, under "
     "seeds that no report uses. The best of each column, which is chosen, is bold."
@@ -65,14 +63,28 @@ def needs(experiments: Iterable[Experiment], setup: Setup) -> dict[Need, Ranker]
     return dict(untuned)
 
 
-def grid_of(key: str) -> tuple[float, ...]:
-    """Return the values to try for an entrant's ε, or for its other tuned parameter.
+def grid_of(key: str) -> Grid:
+    """Return the values to try for each tuned parameter of an entrant, or of a user's ranker.
 
-    >>> grid_of("ebrank")[:3]
+    >>> grid_of("ebrank")["epsilon"][:3]
     (0.0, 5.0, 10.0)
     """
-    parameter = TUNING[key]
-    return tuple(tuning.read_grid(registry.parse(key), [parameter], [])[parameter])
+    ranker = registry.parse(key)
+    if key not in TUNING:
+        return tuning.read_grid(ranker, [], [])
+    together = {name: GRIDS[name] for name in TUNING[key] if BETA in TUNING[key] and name in GRIDS}
+    own = [name for name in TUNING[key] if name not in together]
+    return together | (dict(tuning.read_grid(ranker, own, [])) if own else {})
+
+
+def expected_points(key: str) -> int:
+    """Return about how many points the tuning of an entrant, or of a user's ranker, takes.
+
+    >>> expected_points("ebrank")
+    8
+    """
+    grid = grid_of(key)
+    return sum(map(len, grid.values())) * (1 if len(grid) == 1 else 2)
 
 
 def read_given(texts: Sequence[str]) -> dict[str, Ranker]:
@@ -84,158 +96,86 @@ def read_given(texts: Sequence[str]) -> dict[str, Ranker]:
     given: dict[str, Ranker] = {}
     for text in texts:
         ranker = registry.parse(text)
-        key = next((key for key in TUNING if _is(key, ranker)), None)
-        if key is None or f"{TUNING[key]}=" not in text:
+        keys = [key for key in TUNING if _names_all(text, key) and _is(key, ranker)]
+        if not keys:
             known = ", ".join(
-                f"{key}{',' if ':' in key else ':'}{parameter}=…"
-                for key, parameter in TUNING.items()
+                f"{key}{',' if ':' in key else ':'}{'=…,'.join(parameters)}=…"
+                for key, parameters in TUNING.items()
             )
             raise ParameterError(f"{text} is not a tuned ranker with its value; use one of {known}")
+        key = max(keys, key=lambda own: len(TUNING[own]))
         if key in given:
             raise ParameterError(f"{key} is given twice; leave out one of them")
         given[key] = ranker
     return given
 
 
+def _names_all(text: str, key: str) -> bool:
+    """Return whether a text gives all tuned parameters of an entrant."""
+    return all(re.search(rf"[:,]{parameter}=", text) for parameter in TUNING[key])
+
+
 def _is(key: str, ranker: Ranker) -> bool:
-    """Return whether a ranker is an entrant, apart from the tuned parameter."""
-    untuned, parameter = registry.parse(key), TUNING[key]
-    return type(ranker) is type(untuned) and untuned == ranker.with_parameters(
-        **{parameter: untuned.value(parameter)}
-    )
+    """Return whether a ranker is an entrant, apart from the tuned parameters."""
+    untuned = registry.parse(key)
+    tuned = {parameter: ranker.value(parameter) for parameter in TUNING[key]}
+    return type(ranker) is type(untuned) and ranker == untuned.with_parameters(**tuned)
 
 
 def take_given(
     need: Need, given: Mapping[str, Ranker], usual: SimulationConfig
-) -> tuple[Ranker, TuningRecord]:
-    """Return a given ranker, and the record of it."""
+) -> tuple[Ranker, list[TuningRecord]]:
+    """Return a given ranker, and a record of each of its parameters."""
     key, config = need
-    ranker, parameter = given[key], TUNING[key]
-    value = float(ranker.value(parameter))
-    record = TuningRecord(
-        key,
-        entrant_of(key).label,
-        config.entering_probability,
-        value,
-        _text(key, value),
-        parameter=parameter,
-        world=world_of(config, usual),
-    )
-    return ranker, record
+    ranker = given[key]
+    about = entrant_of(key).label, config.entering_probability
+    records = [
+        TuningRecord(
+            *(key, *about, float(ranker.value(parameter)), str(ranker)),
+            parameter=parameter,
+            world=world_of(config, usual),
+        )
+        for parameter in TUNING[key]
+    ]
+    return ranker, records
 
 
 def tune(
-    need: Need,
-    dataset: Dataset,
-    usual: SimulationConfig,
-    seed: int,
-    *,
-    trials: int,
-    jobs: int,
-    pool: TrialPool | None,
-    folder: Path,
-    progress: Progress | None = None,
-) -> tuple[Ranker, TuningRecord]:
-    """Return an entrant with the ε that does best on validation queries, and how it was chosen."""
-    key, config = need
-    parameter = TUNING[key]
-    tuned = tuning.tune(
-        dataset,
-        registry.parse(key),
-        {parameter: grid_of(key)},
-        config,
-        seed,
-        trials=tuning_trials(trials),
-        jobs=jobs,
-        pool=pool,
-        store=Store(folder, dataset, config, tuning.tuning_seed(seed)),
-        progress=progress,
-    )
-    points = tuple(
-        GridPoint(float(point.values[parameter]), tuple(point.validation_ndcg.tolist()))
-        for point in tuned.points
-    )
-    record = TuningRecord(
-        key,
-        entrant_of(key).label,
-        config.entering_probability,
-        float(tuned.best.values[parameter]),
-        tuned.best.text,
-        tuned.seed,
-        parameter in tuned.at_the_edge,
-        points,
-        parameter,
-        world_of(config, usual),
-    )
-    return tuned.best.ranker, record
-
-
-def tune_own(
-    text: str,
-    dataset: Dataset,
-    config: SimulationConfig,
-    seed: int,
-    *,
-    trials: int,
-    jobs: int,
-    pool: TrialPool | None,
-    folder: Path,
-    progress: Progress | None = None,
+    need: Need, usual: SimulationConfig, seed: int, run: RunAll
 ) -> tuple[Ranker, list[TuningRecord]]:
-    """Return a user's ranker with all parameters tuned that have a grid.
+    """Return an entrant, or a user's ranker, as it does best on validation queries.
 
-    Each numeric parameter has a record: its grid, with the other parameters at their best.
+    Each numeric parameter has a record: what was tried of it, with the others at their best.
     """
-    ranker = registry.parse(text)
-    tuned = tuning.tune(
-        dataset,
-        ranker,
-        tuning.read_grid(ranker, [], []),
-        config,
-        seed,
-        trials=tuning_trials(trials),
-        jobs=jobs,
-        pool=pool,
-        store=Store(folder, dataset, config, tuning.tuning_seed(seed)),
-        progress=progress,
-    )
+    key, config = need
+    tuned = tuning.search(registry.parse(key), grid_of(key), run, seed)
     best = tuned.best
+    label = entrant_of(key).label if key in TUNING else key
     records = []
     for name, value in best.values.items():
         if not isinstance(value, int | float):
             continue  # a choice of words, which shows in the ranker's text
         others = {other: chosen for other, chosen in best.values.items() if other != name}
-        points = tuple(
+        points = [
             GridPoint(float(point.values[name]), tuple(point.validation_ndcg.tolist()))
             for point in tuned.points
             if others.items() <= point.values.items() and point.values[name] is not None
-        )
+        ]
         records.append(
             TuningRecord(
-                *(text, text, config.entering_probability, float(value), best.text),
-                *(tuned.seed, name in tuned.at_the_edge, points, name),
+                *(key, label, config.entering_probability, float(value), best.text, tuned.seed),
+                at_the_edge=name in tuned.at_the_edge,
+                grid=tuple(sorted(points, key=lambda point: point.value)),
+                parameter=name,
+                world=world_of(config, usual),
             )
         )
     return best.ranker, records
 
 
-def points_of(text: str) -> int:
-    """Return how many combinations `tune_own` tries.
-
-    >>> points_of("ebrank") >= 5
-    True
-    """
-    return math.prod(map(len, tuning.read_grid(registry.parse(text), [], []).values()))
-
-
-def tuning_trials(trials: int) -> int:
-    """Return the number of trials for each value, given the report's number."""
-    return min(trials, TRIALS)
-
-
-def _text(key: str, value: float) -> str:
-    name, _, rest = key.partition(":")
-    return f"{name}:{TUNING[key]}={typed(value)}" + (f",{rest}" if rest else "")
+def tuning_trials(trials: int, key: str) -> int:
+    """Return the number of trials for each point, given the report's number."""
+    return min(trials, TRIALS if len(grid_of(key)) == 1 else SEARCH_TRIALS)
 
 
 def table(records: Sequence[TuningRecord]) -> Table | None:

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ebrank.data import catalog
+from ebrank.data import published
 from ebrank.data.dataset import Origin
 from ebrank.experiments.framework.entrants import CONCATENATING, PAPER, Entrant
 from ebrank.experiments.framework.experiment import Results, Run, Setup
+from ebrank.experiments.framework.folds import AnyRanker
 from ebrank.experiments.framework.measures import PUBLISHED, behavior_ratios
 from ebrank.experiments.framework.outcome import Finding
-from ebrank.experiments.framework.ranker_by_fold import AnyRanker
 from ebrank.experiments.framework.significance import caution
 from ebrank.experiments.ledger.differences import general_differences, ranker_differences
 from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
@@ -24,8 +24,8 @@ from ebrank.experiments.ledger.references import (
     Reference,
     reference_for,
     stands_in_for,
+    variants,
 )
-from ebrank.experiments.ledger.variants import variants
 from ebrank.rankers import registry
 from ebrank.simulation.result import Result
 from ebrank.simulation.summary import spread
@@ -61,10 +61,10 @@ def missing(
     >>> [section.title for section in missing(here, trials=5, seed=1)]
     ['MSLR-10K: not at hand', 'MSLR-30K: not at hand', 'MQ2008: not at hand']
     """
-    known = [origin for origin in origins if origin is not None]
-    present = [catalog.find(origin.name) for origin in known if origin.published]
-    absent = [name for name in REFERENCES if catalog.find(name) not in present]
-    return tuple(_not_at_hand(name, known, trials, seed) for name in absent)
+    here = [origin for origin in origins if origin is not None]
+    present = [published.find(origin.name) for origin in here if origin.published]
+    absent = [name for name in REFERENCES if published.find(name) not in present]
+    return tuple(_not_at_hand(name, here, trials, seed) for name in absent)
 
 
 def command_for(name: str, *, trials: int = TRIALS, seed: int = SEED) -> str:
@@ -82,7 +82,7 @@ def command_for(name: str, *, trials: int = TRIALS, seed: int = SEED) -> str:
 
 
 def _not_at_hand(name: str, origins: Sequence[Origin], trials: int, seed: int) -> LedgerSection:
-    entry = catalog.find(name)
+    entry = published.find(name)
     assert entry is not None
     stand_ins = (origin.name for origin in origins if stands_in_for(origin) == name)
     stand_in = next(stand_ins, None)
@@ -107,8 +107,8 @@ def _about(setup: Setup, theirs: Reference | None) -> str:
         return f"Nobody published figures for {setup.name} to hold ours against."
     stands = stands_in_for(origin)
     instead = "" if stands is None else f" {setup.name} is synthetic and stands in for {stands}."
-    known = "; ".join(general_differences(setup, theirs))
-    differ = f" Known differences that concern every figure: {known}." if known else ""
+    general = "; ".join(general_differences(setup, theirs))
+    differ = f" Known differences that concern every figure: {general}." if general else ""
     return f"Figures on {theirs.dataset} by {theirs.source}.{instead}{differ}"
 
 
@@ -202,31 +202,27 @@ class _Lookup:
         self, name: str, ranker: AnyRanker, against: Sequence[str]
     ) -> Iterator[LedgerEntry]:
         published = self._published(against)
-        known = self._known(ranker, published) if published else []
+        theirs = self.theirs.performance[published] if published else None
+        causes = self._causes(ranker, published) if published else []
         result = self._result(ranker)
         for measure in PUBLISHED:
-            reference = None
-            if published:
-                reference = getattr(self.theirs.performance[published], measure.name)
+            reference = None if theirs is None else getattr(theirs, measure.name)
             values = None if result is None else measure.values(result)
-            yield _entry(name, measure.title, reference, values, measure.digits).remarked(known)
+            entry = _entry(name, measure.title, reference, values, measure.digits)
+            yield entry.remarked(causes)
 
     def _ratios(self, entrant: Entrant) -> Iterator[LedgerEntry]:
-        published = self.theirs.ratios[entrant.key]
-        known = self._known(self.ranker(entrant.key), entrant.key)
-        result = self._result(self.ranker(entrant.key))
-        columns = (None, None) if result is None else behavior_ratios(result).T
-        theirs = (
-            (published.behavior, published.behavior_sd),
-            (published.other, published.other_sd),
-        )
-        for title, (reference, sd), values in zip(
-            ("x^b", "largest other"), theirs, columns, strict=True
+        ranker, theirs = self.ranker(entrant.key), self.theirs.ratios[entrant.key]
+        causes, result = self._causes(ranker, entrant.key), self._result(ranker)
+        behavior, other = (None, None) if result is None else behavior_ratios(result).T
+        for title, reference, sd, values in (
+            ("x^b", theirs.behavior, theirs.behavior_sd, behavior),
+            ("largest other", theirs.other, theirs.other_sd, other),
         ):
-            entry = _entry(entrant.label, title, reference, values, 3).remarked(known)
+            entry = _entry(entrant.label, title, reference, values, 3).remarked(causes)
             yield replace(entry, reference_sd=sd)
 
-    def _known(self, ranker: AnyRanker, published: str) -> list[str]:
+    def _causes(self, ranker: AnyRanker, published: str) -> list[str]:
         """Return the known differences of a ranker's figures; those of all figures come last."""
         shared = [AND_ALL] if general_differences(self.setup, self.theirs) else []
         return ranker_differences(self.theirs, ranker, published) + shared

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from ebrank.experiments.framework.experiment import Setup
-from ebrank.experiments.framework.folds import in_words
-from ebrank.experiments.framework.ranker_by_fold import AnyRanker
+from ebrank.experiments.framework.folds import AnyRanker, in_words
 from ebrank.experiments.ledger.references import (
     RELEASED_CODE,
     RELEASED_SESSIONS,

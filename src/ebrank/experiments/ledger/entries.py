@@ -62,7 +62,7 @@ class LedgerEntry:
             return None
         return self.ours - self.reference
 
-    def remarked(self, known: Sequence[str]) -> LedgerEntry:
+    def remarked(self, causes: Sequence[str]) -> LedgerEntry:
         """Return the entry with its remark, given the known differences of the experiments."""
         off = abs(self.difference or 0.0)
         if self.ours is None:
@@ -72,7 +72,7 @@ class LedgerEntry:
         elif self.sd is None:
             remark = "one trial: the spread is unknown"
         elif off > DEVIATIONS * self.sd:
-            remark = "; ".join(["beyond the spread", *(known or ["not explained"])])
+            remark = "; ".join(["beyond the spread", *(causes or ["not explained"])])
         else:
             remark = ""
         return replace(self, remark=remark)

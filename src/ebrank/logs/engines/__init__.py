@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from ebrank.errors import EBRankError
-from ebrank.logs.files import Source
+from ebrank.logs.files import LogSource
+
+T = TypeVar("T")
 
 EngineName: TypeAlias = Literal["duckdb", "spark"]
 Progress: TypeAlias = Callable[[float], None]
@@ -19,10 +23,10 @@ class EngineError(EBRankError):
     """A statement failed; the text is the engine's first line."""
 
 
-class Engine(Protocol):
+class SqlEngine(Protocol):
     """Runs SQL over files, in bounded memory, with a folder for what does not fit."""
 
-    def offer(self, view: str, source: Source) -> None:
+    def offer(self, view: str, source: LogSource) -> None:
         """Make a view of files, with a column for each field, and `file`, their path.
 
         A missing field is NULL. Each of `items` is a row, with `item` and its `rank`; if there are
@@ -53,15 +57,36 @@ class Engine(Protocol):
 
 def start(
     name: EngineName, *, memory: int, threads: int | None, spill: Path, master: str | None = None
-) -> Engine:
+) -> closing[SqlEngine]:
     """Return an engine that takes about this many bytes of memory, and spills to a folder."""
     if name == "duckdb":
         from ebrank.logs.engines.duckdb import DuckDB
 
-        return DuckDB(memory=memory, threads=threads, spill=spill)
+        return closing(DuckDB(memory=memory, threads=threads, spill=spill))
     from ebrank.logs.engines.spark import Spark
 
-    return Spark(memory=memory, threads=threads, spill=spill, master=master)
+    return closing(Spark(memory=memory, threads=threads, spill=spill, master=master))
+
+
+def watched(
+    work: Callable[[], T], share: Callable[[], float | None], progress: Progress, seconds: float
+) -> T:
+    """Return the result of work; meanwhile a thread reports the share that is done, if known."""
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(seconds):
+            current = share()
+            if current is not None:
+                progress(current)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        return work()
+    finally:
+        done.set()
+        watcher.join()
 
 
 def in_words(problem: Exception) -> str:

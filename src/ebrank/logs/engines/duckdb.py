@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ebrank.extras import import_extra
-from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, Progress, in_words
-from ebrank.logs.files import Column, Source
-
-T = TypeVar("T")
+from ebrank.environment.extras import import_extra
+from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, Progress, T, in_words, watched
+from ebrank.logs.files import LogColumn, LogSource
 
 LOOK_SECONDS = 0.2
 _PREPARE = (
@@ -39,7 +36,7 @@ class DuckDB:
         for statement in _PREPARE:
             self._run(statement)
 
-    def offer(self, view: str, source: Source) -> None:
+    def offer(self, view: str, source: LogSource) -> None:
         """Make a view of files, with a column for each field."""
         columns = ", ".join(
             _items(column) if name == "items" else f"{_value(column)} AS {name}"
@@ -59,13 +56,13 @@ class DuckDB:
 
     def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
         """Return the rows of a query with few rows."""
-        found: list[tuple[Any, ...]] = self._watched(lambda: self._run(text).fetchall(), progress)
-        return found
+        rows: list[tuple[Any, ...]] = self._watched(lambda: self._run(text).fetchall(), progress)
+        return rows
 
     def batches(self, text: str, progress: Progress) -> Iterator[Any]:
         """Yield the rows of a query as Arrow tables, in order."""
         arrow = import_extra("pyarrow", extra="logs", purpose="to write Parquet files")
-        with self._told():
+        with self._translated():
             relation = self._connection.sql(text)
             reader = self._watched(lambda: relation.to_arrow_reader(ROWS_AT_ONCE), progress)
             for batch in reader:
@@ -76,11 +73,11 @@ class DuckDB:
         self._connection.close()
 
     def _run(self, statement: str) -> Any:  # noqa: ANN401 (DuckDB's relation)
-        with self._told():
+        with self._translated():
             return self._connection.execute(statement)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         try:
             yield
         except self._duckdb.OutOfMemoryException as problem:
@@ -91,25 +88,16 @@ class DuckDB:
             raise EngineError(in_words(problem)) from problem
 
     def _watched(self, work: Callable[[], T], progress: Progress) -> T:
-        """Return the result of work; meanwhile a thread reports how much of it is done."""
-        done = threading.Event()
+        """Return the result of work, and report meanwhile how much of it is done."""
 
-        def watch() -> None:
-            while not done.wait(LOOK_SECONDS):
-                share = self._connection.query_progress()
-                if share >= 0:
-                    progress(share / 100)
+        def share() -> float | None:
+            percent = float(self._connection.query_progress())
+            return percent / 100 if percent >= 0 else None
 
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            return work()
-        finally:
-            done.set()
-            watcher.join()
+        return watched(work, share, progress, LOOK_SECONDS)
 
 
-def _scan(source: Source) -> str:
+def _scan(source: LogSource) -> str:
     files = f"[{', '.join(_text(str(file)) for file in source.files)}]"
     if source.format == "parquet":
         return f"read_parquet({files}, hive_partitioning = false)"
@@ -127,7 +115,7 @@ def _scan(source: Source) -> str:
     )
 
 
-def _structure(source: Source) -> str:
+def _structure(source: LogSource) -> str:
     """Return the types of the columns we read of JSON objects, nested ones within others."""
     tree = source.nested("VARCHAR", "VARCHAR[]")
     columns = ", ".join(f"{_text(name)}: {_text(_type(kind))}" for name, kind in tree.items())
@@ -140,7 +128,7 @@ def _type(kind: Any) -> str:  # noqa: ANN401 (a text, or a branch)
     return f"STRUCT({', '.join(f'{_name(name)} {_type(inner)}' for name, inner in kind.items())})"
 
 
-def _value(column: Column) -> str:
+def _value(column: LogColumn) -> str:
     if column.kind == "absent":
         return "CAST(NULL AS VARCHAR)"
     first, *inner = column.path
@@ -148,7 +136,7 @@ def _value(column: Column) -> str:
     return f"epoch_ns({value})" if column.kind == "nanoseconds" else value
 
 
-def _items(column: Column) -> str:
+def _items(column: LogColumn) -> str:
     if column.kind == "absent":
         return "CAST(NULL AS VARCHAR) AS item, NULL AS rank"
     value = _value(column)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from ebrank.environment.extras import import_extra
 from ebrank.errors import MissingExtraError
-from ebrank.extras import import_extra
-from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, Progress, in_words
-from ebrank.logs.files import Column, Format, Source, parquet_file
-
-T = TypeVar("T")
+from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, Progress, T, in_words, watched
+from ebrank.logs.files import Format, LogColumn, LogSource, parquet_file
 
 LOOK_SECONDS = 0.5
 PART_ROWS, ROW_BYTES = 500_000, 100
@@ -59,7 +56,7 @@ class Spark:
         self._functions = import_extra(
             "pyspark.sql.functions", extra="spark", purpose="to aggregate logs with Spark"
         )
-        with _told():
+        with _translated():
             self._own = sql.SparkSession.getActiveSession() is None
         builder = sql.SparkSession.builder.appName("ebrank aggregate")
         for name, value in (_SETTINGS | (_LOCAL if master is None else {})).items():
@@ -68,19 +65,19 @@ class Spark:
         builder = builder.master(master or f"local[{cores}]")
         builder = builder.config("spark.driver.memory", f"{max(memory >> 20, 512)}m")
         builder = builder.config("spark.local.dir", str(spill))
-        with _told():
+        with _translated():
             self._session = builder.getOrCreate()
         self._rows, self._views = 0, set[str]()
 
-    def offer(self, view: str, source: Source) -> None:
+    def offer(self, view: str, source: LogSource) -> None:
         """Make a view of files, with a column for each field."""
         self._rows += sum(_rows(file, source.format) for file in source.files)
-        with _told():
+        with _translated():
             parts = max(self._session.sparkContext.defaultParallelism, self._rows // PART_ROWS)
             self._session.conf.set("spark.sql.shuffle.partitions", str(parts))
             self._call(view, self._read(source))
 
-    def _read(self, source: Source) -> Any:  # noqa: ANN401 (a data frame)
+    def _read(self, source: LogSource) -> Any:  # noqa: ANN401 (a data frame)
         column, function = self._functions.col, self._functions
         files = [str(file) for file in source.files]
         reader = self._session.read.option("mode", "FAILFAST")
@@ -115,20 +112,20 @@ class Spark:
 
     def view(self, name: str, text: str) -> None:
         """Give a query a name."""
-        with _told():
+        with _translated():
             self._call(name, self._session.sql(text))
 
     def table(self, name: str, text: str, progress: Progress) -> None:
         """Compute a query once, and keep its rows under a name."""
         folder = str(self._spill / name)
         self._watched(lambda: self._session.sql(text).write.parquet(folder), progress)
-        with _told():
+        with _translated():
             self._call(name, self._session.read.parquet(folder))
 
     def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
         """Return the rows of a query with few rows."""
-        found = self._watched(lambda: self._session.sql(text).collect(), progress)
-        return [tuple(row) for row in found]
+        rows = self._watched(lambda: self._session.sql(text).collect(), progress)
+        return [tuple(row) for row in rows]
 
     def batches(self, text: str, progress: Progress) -> Iterator[Any]:
         """Yield the rows of a query as Arrow tables, in order."""
@@ -146,13 +143,13 @@ class Spark:
         Another session in the same process would keep the memory and the folder of this one.
         """
         if not self._own:
-            with suppress(EngineError), _told():
+            with suppress(EngineError), _translated():
                 for name in self._views:
                     self._session.catalog.dropTempView(name)
             return
         context = type(self._session.sparkContext)
         gateway = context._gateway
-        with suppress(EngineError), _told():  # the process may have ended before
+        with suppress(EngineError), _translated():  # the process may have ended before
             self._session.stop()
         gateway.shutdown()
         gateway.proc.stdin.close()
@@ -164,35 +161,27 @@ class Spark:
         self._views.add(name)
 
     def _watched(self, work: Callable[[], T], progress: Progress) -> T:
-        """Return the result of work; meanwhile a thread reports how many of its tasks are done."""
-        done = threading.Event()
-        with _told():
+        """Return the result of work, and report meanwhile how many of its tasks are done."""
+        with _translated():
             tracker = self._session.sparkContext.statusTracker()
 
-        def watch() -> None:
-            while not done.wait(LOOK_SECONDS):
-                try:
-                    with _told():
-                        stages = [tracker.getStageInfo(at) for at in tracker.getActiveStageIds()]
-                except EngineError:
-                    return  # the caller that waits for the work gets the error
-                active = [stage for stage in stages if stage is not None]
-                tasks = sum(stage.numTasks for stage in active)
-                if tasks:
-                    progress(sum(stage.numCompletedTasks for stage in active) / tasks)
+        def share() -> float | None:
+            try:
+                with _translated():
+                    stages = [tracker.getStageInfo(at) for at in tracker.getActiveStageIds()]
+            except EngineError:
+                return None  # the caller that waits for the work gets the error
+            active = [stage for stage in stages if stage is not None]
+            tasks = sum(stage.numTasks for stage in active)
+            return sum(stage.numCompletedTasks for stage in active) / tasks if tasks else None
 
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            with _told():
-                return work()
-        finally:
-            done.set()
-            watcher.join()
+        with _translated():
+            return watched(work, share, progress, LOOK_SECONDS)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translated() -> Iterator[None]:
+    """Turn errors of Spark and of its process into `EngineError`."""
     errors = import_extra("pyspark.errors", extra="spark", purpose="to aggregate logs with Spark")
     protocol = import_extra("py4j.protocol", extra="spark", purpose="to aggregate logs with Spark")
     try:
@@ -212,7 +201,7 @@ def _rows(file: Path, format: Format) -> int:
     return packed * file.stat().st_size // ROW_BYTES
 
 
-def _structure(source: Source) -> str:
+def _structure(source: LogSource) -> str:
     """Return the types of the columns we read of JSON objects, nested ones within others."""
     tree = source.nested("STRING", "ARRAY<STRING>")
     return ", ".join(f"{_name(name)} {_type(kind)}" for name, kind in tree.items())
@@ -224,7 +213,7 @@ def _type(kind: Any) -> str:  # noqa: ANN401 (a text, or a branch)
     return f"STRUCT<{', '.join(f'{_name(name)}: {_type(inner)}' for name, inner in kind.items())}>"
 
 
-def _column(column: Column, functions: Any) -> Any:  # noqa: ANN401
+def _column(column: LogColumn, functions: Any) -> Any:  # noqa: ANN401
     if column.kind == "absent":
         return functions.lit(None).cast("string")
     return functions.col(".".join(_name(part) for part in column.path))

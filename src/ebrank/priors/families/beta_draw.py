@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank import streams
-from ebrank.compiled import kernel
+from ebrank.kernels import streams
+from ebrank.kernels.compiled import kernel
 
 TINY = 1e-300
 

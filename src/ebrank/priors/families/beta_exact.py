@@ -21,10 +21,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ebrank.compiled import shared
 from ebrank.equations import HIGHEST_LOG_ALPHA, LOWEST_LOG_ALPHA, prior_alpha
 from ebrank.evidence.sums import clicks_sum, number
-from ebrank.special import log_gamma_and_digamma
+from ebrank.kernels.compiled import shared
+from ebrank.kernels.special import log_gamma_and_digamma
 
 NODES = 49
 REACH = 5.0

@@ -1,12 +1,17 @@
 """A prior whose shape is learned: weights on a grid of relevances, tilted by the features.
 
-    π_g(x) ∝ exp(b_g + s(x)·φ_g)        φ = logit R, standardized
+    π_g(x) ∝ exp(b_g + s(x)·φ_g)        φ = logit R, divided by the variance of logits under π
 
 The learner's score s says which way an item's features point; b, the same for all items, says how
 relevance is distributed: how rare good items are, how wide the middle is. Both are fitted by
 marginal likelihood (Efron's g-modeling; with b free, the nonparametric prior of Kiefer and
 Wolfowitz). b has a penalty on its third differences, so that with few clicks it is a bell on the
 logit scale whose center and width are free. Beta(α, β) is b = β·log(1 − R) with φ = log R, s = α.
+
+A score of 1 moves the mean of logits by about 1, however wide the prior is: a ridge means the same
+for all, and a shape that becomes narrower does not undo what the scores say. The grid is even in
+logits, and covers the relevances that the evidence makes plausible: 0.00001 is as ordinary as
+0.999.
 
 Before any fit the prior is Beta(1, 5), as the paper's is before it learns.
 """
@@ -19,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebrank.errors import ParameterError
-from ebrank.evidence import Valuation
+from ebrank.evidence import Sums, Valuation
 from ebrank.evidence.valuation import UNIT
 from ebrank.parameters import param
 from ebrank.priors.base import Family, ItemPrior, Posterior, State
@@ -27,28 +32,73 @@ from ebrank.priors.rows import Rows
 from ebrank.typing import Floats
 
 SIZE = 24
-LOWEST, HIGHEST = 0.002, 0.97
-"""The first and last relevance of the grid."""
+FIRST_GRID = np.linspace(np.log(0.002 / 0.998), np.log(0.97 / 0.03), SIZE)
+"""The grid before any fit, in logits."""
+TILT_CENTER, TILT_SCALE = FIRST_GRID.mean(), FIRST_GRID.std()
+"""φ is a logit less the first number; before any fit, it is divided by the second."""
+TILTS = 0.05, 9.0
+"""The smallest and the largest scale that a fit may choose."""
+BELOW, ABOVE = 3.0, 2.0
+"""How far the grid reaches, in logits, from the mean click rate at least, ..."""
+MARGIN = 1.0
+"""... and from the lowest and highest relevance that some item has surely."""
+ENOUGH = 3.0
+"""Clicks, had or expected, from which on an item tells about the ends."""
+SURELY = 2.0
+"""Standard errors in an item's confidence interval."""
+ROUND = 0.5
+"""The ends are multiples of this, so that they stay where they are if little changes."""
+FURTHEST = 16.0
+SMOOTHNESS = 0.01
 UNFITTED = 1.0, 5.0
 """α and β before any fit."""
 
 GRID = "ebrank.priors.families.shape_grid:"
 
 
-def logits() -> Floats:
+def logits(state: State | None = None) -> Floats:
     """Return the grid in logits."""
-    low, high = (float(np.log(r / (1.0 - r))) for r in (LOWEST, HIGHEST))
-    return np.linspace(low, high, SIZE)
+    return FIRST_GRID if state is None or "grid" not in state else between(state["grid"])
 
 
-def relevance_of(moments: tuple[float, float]) -> float:
+def between(ends: Floats) -> Floats:
+    """Return a grid with these ends."""
+    return np.linspace(ends[0], ends[1], SIZE)
+
+
+def ends(sums: Sums) -> Floats:
+    """Return the ends of a grid that contains the relevances of items with these sums, in logits.
+
+    It contains Wilson's confidence interval of each item that tells enough.
+    """
+    clicks, trials = sums.clicks, np.maximum(sums.exposure, sums.clicks)
+    mean = (clicks.sum() + 0.5) / (trials.sum() + 1.0)
+    weight = SURELY * SURELY
+    middle = (clicks + weight / 2.0) / (trials + weight)
+    rest = np.sqrt(clicks * (1.0 - clicks / np.maximum(trials, 1e-300)) + weight / 4.0)
+    reach = SURELY * rest / (trials + weight)
+    lowest = (middle + reach)[trials * mean >= ENOUGH].min(initial=1.0 - 1e-7)
+    highest = (middle - reach)[clicks >= ENOUGH].max(initial=1e-7)
+    center, low, high = (float(np.log(r) - np.log1p(-r)) for r in (mean, lowest, highest))
+    first = np.floor(min(center - BELOW, low - MARGIN) / ROUND) * ROUND
+    last = np.ceil(max(center + ABOVE, high + MARGIN) / ROUND) * ROUND
+    clipped: Floats = np.clip([first, last], -FURTHEST, FURTHEST)
+    return clipped
+
+
+def relevance_of(moments: tuple[float, ...]) -> float:
     """Return the posterior mean."""
     return moments[0]
 
 
-def spread_of(moments: tuple[float, float]) -> float:
+def spread_of(moments: tuple[float, ...]) -> float:
     """Return the posterior standard deviation."""
     return moments[1]
+
+
+def upside_of(moments: tuple[float, ...]) -> float:
+    """Return what an item is worth beyond its relevance."""
+    return moments[2]
 
 
 @dataclass(frozen=True)
@@ -58,7 +108,7 @@ class Shape(Family):
     name = "shape"
     help = "A prior of any shape, learned from the clicks; features tilt it."
     item: ClassVar[tuple[str, ...]] = ("score",)
-    learns: ClassVar[tuple[str, ...]] = ("shape", "smoothness")
+    learns: ClassVar[tuple[str, ...]] = ("shape", "grid", "tilt", "variance")
     mean: ClassVar = f"{GRID}prior_mean"
     posteriors: ClassVar = {
         "exact": Posterior(
@@ -67,14 +117,12 @@ class Shape(Family):
             f"{GRID}draw",
             f"{GRID}loss",
             given={"moments": f"{GRID}moments"},
+            planned={"moments": f"{GRID}planned", "upside": upside_of},
         )
     }
 
     smoothness: float | None = param(
-        None,
-        "penalty on third differences of the shape; auto chooses it by the loss of validation rows",
-        at_least=0,
-        kind=float,
+        None, "penalty on third differences of the shape; auto is 0.01", at_least=0, kind=float
     )
 
     def prior(self, scores: Floats) -> ItemPrior:
@@ -83,55 +131,70 @@ class Shape(Family):
 
     def learned(self, state: State | None, valuation: Valuation) -> Floats:
         """Return the numbers that `shape_grid` reads."""
-        u = logits()
-        relevance = 1.0 / (1.0 + np.exp(-u))
-        return grid_numbers(relevance, (u - u.mean()) / u.std(), base_of(state), valuation)
+        u = logits(state)
+        return grid_numbers(u, (u - TILT_CENTER) / tilt_scale(state), base_of(state), valuation)
 
-    def fit(
-        self, rows: Rows, scores: Floats, validation: tuple[Rows, Floats] | None, start: State
-    ) -> State:
-        """Return the shape, and its smoothness."""
+    def begin(self, sums: Sums, state: State) -> tuple[State, float]:
+        """Return the state on a grid that follows the evidence, with φ scaled to the last shape."""
+        new: dict[str, Floats] = {**state, "grid": ends(sums)}
+        if "shape" not in state:
+            return new, 1.0
+        new["shape"] = moved(state["shape"], logits(state), logits(new))
+        new["tilt"] = state.get("variance", np.array([TILT_SCALE]))
+        return new, tilt_scale(new) / tilt_scale(state)
+
+    def fit(self, rows: Rows, scores: Floats, start: State) -> State:
+        """Return the shape, and the variance of logits under it, by which φ is scaled next time."""
         from ebrank.priors.families.shape_fit import fitted  # Numba takes a while to import
 
-        base, smoothness = fitted(
-            rows, scores, validation, base_of(start), self._smoothness(start), self.smoothness
-        )
-        return {"shape": base, "smoothness": np.array([smoothness])}
+        smoothness = SMOOTHNESS if self.smoothness is None else self.smoothness
+        base, variance = fitted(rows, scores, base_of(start), smoothness)
+        return {**start, "shape": base, "variance": np.clip([variance], *TILTS)}
 
     def check_state(self, state: State) -> None:
-        """Raise unless the state is a shape and its smoothness."""
-        if not state:
+        """Raise unless the state is a shape on a grid; files of version 0.1 have no grid."""
+        if not state.keys() - {"grid"}:
             return  # nothing was ever shown
-        if set(state) != set(self.learns):
-            raise ParameterError("a prior of the family shape needs a shape and its smoothness")
-        if state["shape"].shape != (SIZE,) or state["smoothness"].size != 1:
-            raise ParameterError(f"a shape needs {SIZE} numbers, and one smoothness")
-        if float(state["smoothness"].reshape(-1)[0]) < 0:
-            raise ParameterError("the smoothness must be 0 or more")
+        if "shape" not in state or state["shape"].shape != (SIZE,):
+            raise ParameterError(f"a prior of the family shape needs a shape of {SIZE} numbers")
+        grid = state.get("grid", FIRST_GRID[[0, -1]])
+        if grid.shape != (2,) or not -FURTHEST <= grid[0] < grid[1] <= FURTHEST:
+            raise ParameterError(f"a grid needs two ends within ±{FURTHEST:g}, the lower one first")
+        for name in ("tilt", "variance"):
+            value = state.get(name, np.ones(1))
+            if value.shape != (1,) or not TILTS[0] <= value[0] <= TILTS[1]:
+                raise ParameterError(
+                    f"the {name} must be a number from {TILTS[0]:g} to {TILTS[1]:g}"
+                )
 
-    def _smoothness(self, state: State) -> float:
-        if self.smoothness is not None:
-            return self.smoothness
-        return float(state["smoothness"].reshape(-1)[0]) if "smoothness" in state else FIRST
 
-
-FIRST = 1e-2
-"""The smoothness that a first fit starts with, per row."""
+def tilt_scale(state: State | None) -> float:
+    """Return by how much logits are divided in φ."""
+    return TILT_SCALE if state is None or "tilt" not in state else float(state["tilt"][0])
 
 
 def base_of(state: State | None) -> Floats:
     """Return b, or that of Beta(1, 5) if none was learned."""
     if state is not None and "shape" in state:
         return state["shape"]
-    relevance = 1.0 / (1.0 + np.exp(-logits()))
+    u = logits(state)
     alpha, beta = UNFITTED
-    base: Floats = alpha * np.log(relevance) + beta * np.log1p(-relevance)
+    base: Floats = -alpha * np.log1p(np.exp(-u)) - beta * np.log1p(np.exp(u))
     return base
 
 
-def grid_numbers(relevance: Floats, tilt: Floats, base: Floats, valuation: Valuation) -> Floats:
-    """Return the numbers of a grid, even in logits, as `shape_grid` reads them."""
-    u = np.log(relevance) - np.log1p(-relevance)
+def moved(base: Floats, old: Floats, new: Floats) -> Floats:
+    """Return b on another grid: between nodes and beyond the ends a line, outwards never rising."""
+    step = old[1] - old[0]
+    before = max(base[1] - base[0], 0.0) * np.minimum(new - old[0], 0.0) / step
+    after = min(base[-1] - base[-2], 0.0) * np.maximum(new - old[-1], 0.0) / step
+    whole: Floats = np.interp(new, old, base) + before + after
+    return whole
+
+
+def grid_numbers(u: Floats, tilt: Floats, base: Floats, valuation: Valuation) -> Floats:
+    """Return the numbers of a grid, given in logits, as `shape_grid` reads them."""
+    relevance = 1.0 / (1.0 + np.exp(-u))
     p = valuation.exposure * UNIT
     logs = np.log(p, out=np.zeros(len(p)), where=p > 0.0)
     passes = np.log1p(-p[:, None] * relevance)

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ebrank.compiled import inner, kernel
 from ebrank.evidence.sums import clicks_sum, number
-from ebrank.lanes import LANES, exp_below_one, lanes_at, put_lanes, total
-from ebrank.pointers import pointer_to, room
+from ebrank.kernels.compiled import inner, kernel
+from ebrank.kernels.lanes import LANES, exp_below_one, lanes_at, put_lanes, total
+from ebrank.kernels.pointers import pointer_to, room
+from ebrank.kernels.threads import map_blocks
 from ebrank.priors.families.beta_exact import examination_of, passed_at
 from ebrank.priors.families.shape_grid import (
     BASE,
@@ -32,13 +33,10 @@ from ebrank.priors.families.shape_grid import (
     write_posterior,
     write_prior,
 )
-from ebrank.priors.learners.linear import surely_lower
 from ebrank.priors.learners.minimization import descended
 from ebrank.priors.rows import Rows
-from ebrank.threads import map_blocks
 from ebrank.typing import Bools, Floats, Ints
 
-SMOOTHNESSES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 SIZE_PENALTY = 1e-6
 MOST_ROWS = 32_768
 CURVATURE_ROWS = 2048
@@ -47,37 +45,24 @@ FLOOR = 1e-6
 """Added to every curvature: some directions have no other."""
 SMALLEST = 1e-300
 """Keeps logarithms finite far from where any optimum is."""
-MAX_ITERATIONS, TRIAL_ITERATIONS = 60, 3
+MAX_ITERATIONS = 60
 TOLERANCE = 1e-3
 
 
-def fitted(
-    rows: Rows,
-    scores: Floats,
-    validation: tuple[Rows, Floats] | None,
-    start: Floats,
-    smoothness: float,
-    given: float | None,
-) -> tuple[Floats, float]:
-    """Return the shape with the lowest loss, and its smoothness: given, or chosen by the data.
-
-    As for the ridge, a neighbor on the grid of smoothnesses is taken if it clearly does better on
-    the validation rows, after some steps towards its optimum.
-    """
+def fitted(rows: Rows, scores: Floats, start: Floats, smoothness: float) -> tuple[Floats, float]:
+    """Return the shape with the lowest penalized loss, and the mean variance of priors."""
     weights = weights_of(rows, scores, sample(rows, MOST_ROWS), start)
-    base = _descended(weights, start, smoothness, MAX_ITERATIONS)
-    if given is not None or validation is None or validation[0].count == 0:
-        return base, smoothness
-    unseen, unseen_scores = validation
-    losses = _losses(unseen, unseen_scores, base)
-    for step in (1, -1):
-        other = _neighbor(smoothness, step)
-        if other is None:
-            continue
-        moved = _descended(weights, base, other, TRIAL_ITERATIONS)
-        if surely_lower(_losses(unseen, unseen_scores, moved), losses):
-            return moved, other
-    return base, smoothness
+    base = _descended(weights, start, smoothness)
+    return base, _variance(weights, base, rows)
+
+
+def _variance(weights: Weights, base: Floats, rows: Rows) -> float:
+    """Return the mean variance of the rows' priors, in logits."""
+    _, step, first = rows.parameters[rows.learned : rows.learned + HEAD]
+    u = first + step * np.arange(len(base))
+    prior = weights.prior * np.exp(base - weights.base - (base - weights.base).max())
+    prior /= prior.sum(axis=1)[:, None]
+    return float((prior @ (u * u) - (prior @ u) ** 2).mean())
 
 
 def sample(rows: Rows, most: int) -> Ints:
@@ -92,17 +77,6 @@ def with_shape(rows: Rows, base: Floats) -> Rows:
     first = rows.learned + HEAD + BASE * len(base)
     parameters[first : first + len(base)] = base
     return replace(rows, parameters=parameters)
-
-
-def _neighbor(smoothness: float, step: int) -> float | None:
-    place = int(np.argmin(np.abs(np.log(SMOOTHNESSES) - np.log(max(smoothness, 1e-300)))))
-    other = place + step
-    return SMOOTHNESSES[other] if 0 <= other < len(SMOOTHNESSES) else None
-
-
-def _losses(rows: Rows, scores: Floats, base: Floats) -> Floats:
-    """Return the loss of each included row."""
-    return with_shape(rows, base).losses_and_slopes(scores)[0][rows.included]
 
 
 class Weights(NamedTuple):
@@ -135,7 +109,7 @@ def weights_of(rows: Rows, scores: Floats, chosen: Ints, base: Floats) -> Weight
     return weights
 
 
-def _descended(weights: Weights, start: Floats, smoothness: float, max_iterations: int) -> Floats:
+def _descended(weights: Weights, start: Floats, smoothness: float) -> Floats:
     """Return the shape with the lowest penalized loss."""
     penalty, count = _penalty(len(start), smoothness), len(weights.prior)
 
@@ -145,7 +119,7 @@ def _descended(weights: Weights, start: Floats, smoothness: float, max_iteration
         return loss / count + 0.5 * float(pull @ base), slope / count + pull
 
     bend = slope_products(weights, start) + penalty + FLOOR * np.eye(len(start))
-    base, _ = descended(objective, start, bend, max_iterations=max_iterations, tolerance=TOLERANCE)
+    base, _ = descended(objective, start, bend, max_iterations=MAX_ITERATIONS, tolerance=TOLERANCE)
     return base
 
 

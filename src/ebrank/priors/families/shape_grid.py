@@ -26,12 +26,14 @@ from typing import Any
 
 import numpy as np
 
-from ebrank import streams
-from ebrank.compiled import inner
+from ebrank.equations import horizon_bonus
 from ebrank.evidence.sums import clicks_sum, exposure_sum, number
-from ebrank.lanes import (
+from ebrank.kernels import streams
+from ebrank.kernels.compiled import inner
+from ebrank.kernels.lanes import (
     LANES,
     Lanes,
+    above,
     exp_below_one,
     lanes_at,
     lanes_from,
@@ -39,7 +41,7 @@ from ebrank.lanes import (
     put_lanes,
     total,
 )
-from ebrank.pointers import room
+from ebrank.kernels.pointers import room
 from ebrank.priors.families.beta_exact import examination_of, passed_at
 
 HEAD = 3
@@ -135,6 +137,21 @@ def moments(
     learned: Sequence[float],
 ) -> tuple[float, float]:
     """Return the posterior's mean R̂ and standard deviation σ."""
+    mean, spread, _ = planned(score, counts, slots, behaviors, table, learned, 0.0)
+    return mean, spread
+
+
+@inner
+def planned(
+    score: float,
+    counts: Sequence[float],
+    slots: int,
+    behaviors: int,
+    table: Sequence[int],
+    learned: Sequence[float],
+    horizon: float,
+) -> tuple[float, float, float]:
+    """Return R̂, σ, and λ − R̂, what the item is worth beyond R̂ if H more lists matter."""
     clicks = number(clicks_sum(counts, slots, behaviors, table))
     step, first = learned[1], learned[2]
     if clicks * NARROW * step * step > SURE:
@@ -145,8 +162,8 @@ def moments(
                 score, clicks, guess, counts, slots, behaviors, table, learned
             )
             if spread > 0.0:
-                return mean, spread
-    return on_the_grid(score, clicks, counts, slots, behaviors, table, learned)
+                return mean, spread, horizon_bonus(mean, spread, horizon)
+    return on_the_grid(score, clicks, counts, slots, behaviors, table, learned, horizon)
 
 
 @inner
@@ -158,8 +175,9 @@ def on_the_grid(
     behaviors: int,
     table: Sequence[int],
     learned: Sequence[float],
-) -> tuple[float, float]:
-    """Return mean and standard deviation from sums over the grid, unless the peak is narrow."""
+    horizon: float,
+) -> tuple[float, float, float]:
+    """Return what `planned` does from sums over the grid, unless the peak is narrow."""
     size, weights = int(learned[0]), room()
     if size == LANES:  # the usual grid, which the processor can hold in registers
         heights = posterior_at(0, LANES, score, clicks, counts, slots, behaviors, table, learned)
@@ -175,10 +193,42 @@ def on_the_grid(
     mean = first * part
     spread = np.sqrt(max(second * mass - first * first, 0.0)) * part  # root beside quotient
     place = narrow_place(weights, size, mass)
-    if place < 0.0:
-        return mean, spread
-    peak, peak_spread = at_the_peak(score, clicks, place, counts, slots, behaviors, table, learned)
-    return (peak, peak_spread) if peak_spread > 0.0 else (mean, spread)
+    if place >= 0.0:
+        peak, peak_spread = at_the_peak(
+            score, clicks, place, counts, slots, behaviors, table, learned
+        )
+        if peak_spread > 0.0:
+            return peak, peak_spread, horizon_bonus(peak, peak_spread, horizon)
+    return mean, spread, index(weights, mass, mean, spread, learned, horizon) - mean
+
+
+@inner
+def index(
+    weights: Any,  # noqa: ANN401 (a pointer)
+    mass: float,
+    mean: float,
+    spread: float,
+    learned: Sequence[float],
+    horizon: float,
+) -> float:
+    """Return about λ = R̂ + w·E[(R − λ)⁺] (`equations.exploration_weight`), given some weights.
+
+    One Newton step from where λ is if the posterior is normal, but below the end of the grid. The
+    right-hand side is convex in λ, so the step ends below λ, whatever it begins with: in 19 of 20
+    random posteriors λ − R̂ is at most 15 % too small.
+    """
+    size = int(learned[0])
+    doubt = spread * np.sqrt(horizon / max(mean * (1.0 - mean), 1e-12))  # √s
+    normal = 0.763 * spread * doubt / (1.0 + 0.359 * doubt)
+    start = mean + min(normal, 0.8 * (learned[HEAD + size - 1] - mean))
+    weight = doubt * (doubt + 2.0) / mass
+    tail, tail_sum = 0.0, 0.0
+    for g in range(0, size, LANES):
+        relevance = lanes_at(learned, HEAD + g)
+        beyond = lanes_at(weights, g) * above(relevance, start)
+        tail += total(beyond)
+        tail_sum += total(beyond * relevance)
+    return float((mean + weight * tail_sum) / (1.0 + weight * tail))
 
 
 @inner

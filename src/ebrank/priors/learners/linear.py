@@ -1,38 +1,34 @@
 """A linear score w·x + b of the features, fitted by the family's loss plus ridge/2 · |w|².
 
-The loss of validation rows chooses the ridge. A fit starts at the ridge of the last one, the first
-at 1e-3, and moves along a grid as long as that clearly lowers the loss: by more than four standard
-errors of the mean difference between rows. Validation rows are few, and a choice among equals would
-only follow their noise. With a given ridge, validation rows decide when to stop instead.
+The loss of held-out rows chooses the ridge: that of validation rows, or of each fifth of the
+queries under a fit to the others. A fit starts at the ridge of the last one, the first at 1e-2, and
+moves along a grid as long as that lowers the loss (`rows.favored`). With a given ridge, validation
+rows decide when to stop instead.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebrank.arrays import read_only
 from ebrank.errors import ParameterError
+from ebrank.kernels.arrays import read_only
+from ebrank.kernels.threads import map_blocks
 from ebrank.parameters import param
 from ebrank.priors.base import Learner, State
-from ebrank.priors.rows import BLOCK, Rows, number
-from ebrank.threads import map_blocks
-from ebrank.typing import Bools, Features, Floats
+from ebrank.priors.rows import BLOCK, Rows, favored, number, walked
+from ebrank.typing import Features, Floats
 
 if TYPE_CHECKING:
     from ebrank.priors.learners.minimization import Fitted
 
-RIDGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-FIRST_RIDGE = 1e-3
-SURE = 4.0
-"""By how many standard errors a step along the grid must lower the validation loss: more than the
-usual two, because rows of one query are similar and tell less than independent ones."""
-FEWEST = 30
-"""Fewer validation rows than this never change the ridge."""
-HELD_OUT = 5
-"""Without validation rows, every fifth row is held out to choose the ridge."""
+RIDGES = (*(factor * 10.0**power for power in range(-6, 1) for factor in (1.0, 3.0)), 10.0)
+FIRST_RIDGE = 1e-2
+SCORED = ("weights", "intercept", "leaf_value")
+"""Arrays of a state that scores are sums of, those of trees included."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +60,8 @@ class Linear(Learner):
     def fit(self, rows: Rows, validation: Rows | None, start: State | None) -> State:
         """Return weights, intercept and ridge; without included rows, the initial ones.
 
-        Without validation rows, a first fit holds some rows out to choose the ridge and then learns
-        from all; a later one keeps its ridge.
+        If validation rows are None, rows with groups choose the ridge among themselves; without
+        groups, it stays.
         """
         n_features = rows.features.shape[1]
         if validation is not None and validation.features.shape[1] != n_features:
@@ -77,13 +73,8 @@ class Linear(Learner):
             return _state(theta, ridge)
         if validation is not None and validation.count == 0:
             validation = None
-        if self.ridge is None and validation is not None:
+        if self.ridge is None:
             return self._chosen(rows, validation, theta, ridge)
-        if self.ridge is None and start is None:
-            kept, held_out = _split(rows)
-            if kept.count and held_out.count:
-                chosen = self._chosen(kept, held_out, theta, ridge)
-                theta, ridge = _theta(chosen), number(chosen, "ridge")
         watched = validation if self.early_stopping else None
         return _state(self._fitted(rows, watched, theta, ridge).theta, ridge)
 
@@ -92,6 +83,10 @@ class Linear(Learner):
         theta = _theta(state)
         _check_width(theta, features.shape[1])
         return linear_scores(features, theta, threads)
+
+    def scaled(self, state: State, factor: float) -> State:
+        """Return the state with all that scores are added up from multiplied."""
+        return {name: array * factor if name in SCORED else array for name, array in state.items()}
 
     def check_state(self, state: State) -> None:
         """Raise unless the state is weights, an intercept and a ridge."""
@@ -108,55 +103,59 @@ class Linear(Learner):
         """Return weights of 1."""
         return _state(np.ones(n_features + 1), FIRST_RIDGE)
 
-    def _chosen(self, rows: Rows, validation: Rows, theta: Floats, ridge: float) -> State:
-        """Return the fit under the ridge that does best on validation rows.
+    def _chosen(self, rows: Rows, validation: Rows | None, theta: Floats, ridge: float) -> State:
+        """Return the fit under the ridge that does best on held-out rows.
 
-        The optimum under a neighbor is guessed first: while none is better, the choice costs one
-        pass over the validation rows.
+        The optimum under a neighbor is guessed first: while none is better, the choice costs two
+        passes over the held-out rows.
         """
-        from ebrank.priors.learners.minimization import curvature_at, moved, row_losses
+        from ebrank.priors.learners.minimization import curvature_at, moved
 
         fitted = self._fitted(rows, None, theta, ridge)
+        folds = rows.folds() if validation is None else [(rows, validation)]
+        if not folds:
+            return _state(fitted.theta, ridge)
         if not theta.any():  # a first fit ends far from where it started
             fitted = fitted._replace(curvature=curvature_at(rows, fitted.theta, ridge))
-        guesses = {
-            step: moved(fitted, ridge, RIDGES[_place(ridge) + step])
-            for step in (1, -1)
-            if 0 <= _place(ridge) + step < len(RIDGES)
-        }
-        losses, *of_guesses = row_losses(validation, np.array([fitted.theta, *guesses.values()]))
-        for step, guessed in zip(guesses, of_guesses, strict=True):
-            if surely_lower(guessed, losses):
-                better, found = self._walked(rows, validation, fitted, losses, ridge, step)
-                if found != ridge:
-                    return _state(better.theta, found)
-        return _state(fitted.theta, ridge)
+        apart = [fitted]  # without the held-out rows of each fold
+        if validation is None:
+            apart = [
+                self._fitted(kept, None, fitted.theta, ridge, fitted.curvature) for kept, _ in folds
+            ]
+        losses = _held_out(folds, [one.theta for one in apart])
+        groups = np.concatenate([held_out.included_groups for _, held_out in folds])
 
-    def _walked(
+        def takes(here: float, there: float) -> bool:
+            nonlocal apart, losses
+            eager = validation is None and there > here
+            guesses = [moved(one, here, there) for one in apart]
+            if not favored(_held_out(folds, guesses), losses, groups, eager=eager):
+                return False
+            refitted = [
+                self._fitted(kept, None, guess, there)
+                for (kept, _), guess in zip(folds, guesses, strict=True)
+            ]
+            found = _held_out(folds, [one.theta for one in refitted])
+            if not favored(found, losses, groups, eager=eager):
+                return False
+            apart, losses = refitted, found
+            return True
+
+        chosen = walked(RIDGES, ridge, takes)
+        if validation is not None:
+            return _state(apart[0].theta, chosen)
+        if chosen != ridge:
+            fitted = self._fitted(rows, None, moved(fitted, ridge, chosen), chosen)
+        return _state(fitted.theta, chosen)
+
+    def _fitted(
         self,
         rows: Rows,
-        validation: Rows,
-        fitted: Fitted,
-        losses: Floats,
+        watched: Rows | None,
+        theta: Floats,
         ridge: float,
-        step: int,
-    ) -> tuple[Fitted, float]:
-        """Return the fit and the ridge where steps along the grid no longer lower the losses."""
-        from ebrank.priors.learners.minimization import moved, row_losses
-
-        while 0 <= _place(ridge) + step < len(RIDGES):
-            other = RIDGES[_place(ridge) + step]
-            guess = moved(fitted, ridge, other)
-            if not surely_lower(row_losses(validation, guess[None])[0], losses):
-                break
-            refitted = self._fitted(rows, None, guess, other)
-            [lower] = row_losses(validation, refitted.theta[None])
-            if not surely_lower(lower, losses):
-                break
-            fitted, losses, ridge = refitted, lower, other
-        return fitted, ridge
-
-    def _fitted(self, rows: Rows, watched: Rows | None, theta: Floats, ridge: float) -> Fitted:
+        curvature: Floats | None = None,
+    ) -> Fitted:
         from ebrank.priors.learners.minimization import minimize  # Numba takes a while to import
 
         return minimize(
@@ -167,6 +166,7 @@ class Linear(Learner):
             patience=self.patience,
             max_iterations=self.max_iterations,
             tolerance=self.tolerance,
+            curvature=curvature,
         )
 
     def _start(self, n_features: int, start: State | None) -> tuple[Floats, float]:
@@ -212,21 +212,12 @@ def _check_width(theta: Floats, n_features: int) -> None:
         )
 
 
-def _place(ridge: float) -> int:
-    """Return a ridge's place in the grid, or where it would be."""
-    return int(np.argmin(np.abs(np.log(RIDGES) - np.log(max(ridge, RIDGES[0])))))
+def _held_out(folds: Sequence[tuple[Rows, Rows]], thetas: Sequence[Floats]) -> Floats:
+    """Return the losses of all held-out rows, each fold's under its own θ."""
+    from ebrank.priors.learners.minimization import row_losses
 
-
-def surely_lower(losses: Floats, others: Floats) -> bool:
-    """Return whether the mean of paired losses is lower by more than chance explains."""
-    if len(losses) < FEWEST:
-        return False
-    difference = others - losses
-    return bool(difference.mean() > SURE * difference.std() / np.sqrt(len(difference)))
-
-
-def _split(rows: Rows) -> tuple[Rows, Rows]:
-    """Return the rows to keep, and every fifth to hold out."""
-    place = np.cumsum(rows.included) - 1
-    held_out: Bools = place % HELD_OUT == HELD_OUT - 1
-    return rows.subset(~held_out), rows.subset(held_out)
+    losses = [
+        row_losses(held_out, theta[None])[0]
+        for (_, held_out), theta in zip(folds, thetas, strict=True)
+    ]
+    return np.concatenate(losses)

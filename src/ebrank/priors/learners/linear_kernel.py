@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank.compiled import inner, kernel
-from ebrank.pointers import call_at, pointer_to
+from ebrank.kernels.compiled import inner, kernel
+from ebrank.kernels.pointers import call_at, pointer_to
 from ebrank.typing import Bools, Features, Floats, Ints
 
 TOGETHER = 4

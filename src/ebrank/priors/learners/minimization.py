@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebrank import linalg
 from ebrank.errors import ParameterError
+from ebrank.kernels import linalg
+from ebrank.kernels.threads import map_blocks
 from ebrank.priors.learners import linear_kernel
 from ebrank.priors.rows import Rows
-from ebrank.threads import map_blocks
 from ebrank.typing import Floats
 
 CURVATURE_ROWS = 16_384
@@ -30,7 +30,7 @@ class Fitted(NamedTuple):
     Attributes:
         theta: weights, the intercept last.
         iterations: quasi-Newton iterations.
-        curvature: second derivative of the penalized loss where the fit started.
+        curvature: second derivative of the penalized loss about where the fit started.
     """
 
     theta: Floats
@@ -47,12 +47,15 @@ def minimize(
     patience: int,
     max_iterations: int,
     tolerance: float,
+    curvature: Floats | None = None,
 ) -> Fitted:
     """Return the θ that minimizes the penalized loss, or the loss of watched rows on the way there.
 
-    For when to stop, see the parameters of `Linear` with the same names.
+    For when to stop, see the parameters of `Linear` with the same names. A `curvature` that is
+    about that of the start saves computing it.
     """
-    curvature = curvature_at(rows, start, ridge)
+    if curvature is None:
+        curvature = curvature_at(rows, start, ridge)
     watch = None if watched is None else _Watch(watched, start, patience)
     theta, iterations = descended(
         lambda theta: value_and_gradient(rows, theta, ridge),

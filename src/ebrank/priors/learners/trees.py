@@ -4,13 +4,14 @@
 
 The linear learner comes first. LightGBM (Ke et al. 2017) then grows trees on the family's loss of
 the whole score, with its slope and curvature in each row, starting from the linear scores. The loss
-of validation rows decides how many; without validation rows, every fifth run of rows is held out.
-Trees stay only if they clearly lower that loss (`linear.surely_lower`), so if features do not
+of validation rows decides how many; without validation rows, a fifth of the queries is held out.
+Trees stay only if they clearly lower that loss (`rows.surely_lower`), so if features do not
 interact the learner is the linear one.
 
-A refit keeps the trees until the evidence has grown by a quarter: growing them costs more than the
-rest of a fit. Only growing needs LightGBM. The learned state is plain arrays, and our own kernel
-computes scores.
+A refit keeps the trees until the evidence has grown by a quarter, because growing them costs more
+than the rest of a fit. Less evidence may be a part of the same, held out to judge the fit: trees
+that have seen it must not stay. Only growing needs LightGBM. The learned state is plain arrays, and
+our own kernel computes scores.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from typing import Any
 
 import numpy as np
 
-from ebrank.arrays import read_only
+from ebrank.environment.extras import import_extra
 from ebrank.errors import ParameterError
-from ebrank.extras import import_extra
+from ebrank.kernels.arrays import read_only
+from ebrank.kernels.threads import map_blocks
 from ebrank.parameters import param
 from ebrank.priors.base import State
-from ebrank.priors.learners.linear import HELD_OUT, Linear, surely_lower
-from ebrank.priors.rows import BLOCK, Rows, number
-from ebrank.threads import map_blocks
-from ebrank.typing import Bools, Features, Floats, Ints
+from ebrank.priors.learners.linear import Linear
+from ebrank.priors.rows import BLOCK, Rows, number, surely_lower
+from ebrank.typing import Features, Floats, Ints
 
 LINEAR = ("weights", "intercept", "ridge")
 NODES = ("split_feature", "threshold", "right_child", "leaf_value")
@@ -44,8 +45,6 @@ GROWTH = 1.25
 """Trees are grown again once there is this many times the evidence they grew on."""
 PATIENCE = 20
 """Trees without a lower validation loss before growing ends."""
-RUN = 50
-"""Rows held out in one piece: neighbors belong to one query and are similar."""
 FEWEST_ROWS = 100
 """With fewer rows than this to learn from or to judge by, no trees grow."""
 STEP = 1e-3
@@ -114,7 +113,10 @@ class Trees(Linear):
     ) -> State:
         """Return trees that explain what linear scores leave; none if they are not better."""
         if validation is None or validation.count == 0:
-            rows, validation = _split(rows)
+            folds = rows.folds()
+            if not folds:
+                return tree_arrays([])
+            rows, validation = folds[0]
         if min(rows.count, validation.count) < FEWEST_ROWS:
             return tree_arrays([])
         rows, validation = _included(rows), _included(validation)
@@ -140,7 +142,8 @@ class Trees(Linear):
         grown = tree_arrays([tree["tree_structure"] for tree in best["tree_info"]])
         after = before.copy()
         add_tree_scores(grown, validation.features, rows.threads, after)
-        better = surely_lower(_losses(validation, after), _losses(validation, before))
+        losses = _losses(validation, after)
+        better = surely_lower(losses, _losses(validation, before), validation.included_groups)
         return grown if better else tree_arrays([])
 
 
@@ -174,7 +177,7 @@ def _keeps(before: float, now: float) -> bool:
 
     The same evidence means another turn of one fit, in which the family has learned meanwhile.
     """
-    return now == 0.0 or (now != before and before / GROWTH < now < before * GROWTH)
+    return now == 0.0 or before < now < before * GROWTH
 
 
 def _objective(rows: Rows, first: Floats) -> Any:  # noqa: ANN401 (a function for LightGBM)
@@ -204,13 +207,6 @@ def _dataset(lightgbm: ModuleType, rows: Rows, scores: Floats, like: Any = None)
     return lightgbm.Dataset(rows.features, labels, like, init_score=scores, params=GROWING)
 
 
-def _split(rows: Rows) -> tuple[Rows, Rows]:
-    """Return the rows to keep, and every fifth run of them to hold out."""
-    run = (np.cumsum(rows.included) - 1) // RUN
-    held_out: Bools = run % HELD_OUT == HELD_OUT - 1
-    return rows.subset(~held_out), rows.subset(held_out)
-
-
 def _included(rows: Rows) -> Rows:
     """Return the included rows alone."""
     return replace(
@@ -218,6 +214,7 @@ def _included(rows: Rows) -> Rows:
         features=read_only(rows.features[rows.included]),
         evidence=read_only(rows.evidence[rows.included]),
         included=read_only(np.ones(rows.count, np.bool_)),
+        groups=rows.included_groups,
     )
 
 

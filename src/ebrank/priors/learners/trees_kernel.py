@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ebrank.compiled import kernel
+from ebrank.kernels.compiled import kernel
 from ebrank.typing import Features, Floats, Ints
 
 

@@ -1,4 +1,4 @@
-"""TopRank's blocks and comparisons, compiled."""
+"""Sessions of TopRank: blocks of items, each in a random order, compared after every list."""
 
 from __future__ import annotations
 
@@ -6,11 +6,100 @@ import math
 
 import numpy as np
 
-from ebrank.compiled import inner, kernel
+from ebrank.kernels import streams
+from ebrank.kernels.compiled import inner, kernel
 from ebrank.rankers.toprank import PairCounts
-from ebrank.typing import Ints
+from ebrank.sessions.scored import insert, longest
+from ebrank.sessions.session import Sheet, item_enters, room_for_sheet, show
+from ebrank.sessions.world import AGES, Sessions, World
+from ebrank.typing import Bools, Floats, Ints
 
 C = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
+
+
+@kernel
+def run_sessions(
+    sessions: Sessions,
+    pairs: PairCounts,
+    delta: float,
+    first_query: int,
+    stop_query: int,
+) -> tuple[Floats, Floats]:
+    """Run the planned sessions of some queries; write each session's NDCG at its time.
+
+    Returns exposure and clicks by age of the items.
+    """
+    world, plan = sessions.world, sessions.plan
+    most, length = longest(world, first_query, stop_query), len(world.discounts)
+    blocks, better = np.empty(most, np.int64), np.empty(most, np.int64)
+    clicked = np.zeros(most, np.bool_)
+    sheet, drawn = room_for_sheet(length), np.empty(length)
+    by_age = np.zeros(AGES), np.zeros(AGES)
+    for q in range(first_query, stop_query):
+        if plan.starts[q] == plan.starts[q + 1]:
+            continue
+        n = world.pointers[q + 1] - world.pointers[q]
+        write_blocks(pairs, pairs.offsets[q], n, blocks, better)
+        for i in range(plan.starts[q], plan.starts[q + 1]):
+            item_enters(sessions, q)
+            session = streams.child(streams.child(sessions.ranker, q), world.sessions_done[q])
+            shown = min(length, world.entered[q])
+            draw_list(world, q, blocks, session, drawn, sheet.rows)
+            t = plan.times[i]
+            sessions.ndcg[t] = show(sessions, q, sheet, shown, by_age)
+            if compare(world, pairs, delta, q, blocks, sheet, shown, clicked):
+                write_blocks(pairs, pairs.offsets[q], n, blocks, better)
+    return by_age
+
+
+@inner
+def draw_list(
+    world: World,
+    q: int,
+    blocks: Ints,
+    session: np.uint64,
+    drawn: Floats,
+    rows: Ints,
+) -> None:
+    """Write the first rows of the blocks in order, each shuffled by this session's draws."""
+    first, listed = world.pointers[q], 0
+    for row in range(first, world.pointers[q + 1]):
+        if world.positions[row] < world.entered[q]:
+            item = row - first
+            value = streams.uniform(streams.child(session, item)) - blocks[item]
+            insert(world.leaves, rows, drawn, min(listed, len(rows)), row, value)
+            listed += 1
+
+
+@inner
+def compare(
+    world: World,
+    pairs: PairCounts,
+    delta: float,
+    q: int,
+    blocks: Ints,
+    sheet: Sheet,
+    shown: int,
+    clicked: Bools,
+) -> bool:
+    """Prefer clicked items to the rest of their block, shown or not; return whether that settles.
+
+    `clicked` has a flag per item; all are down before and after.
+    """
+    first, settled = world.pointers[q], False
+    for rank in range(shown):
+        clicked[sheet.rows[rank] - first] = sheet.clicked[rank]
+    for rank in range(shown):
+        if sheet.clicked[rank]:
+            item = sheet.rows[rank] - first
+            for row in range(first, world.pointers[q + 1]):
+                other = row - first
+                rival = world.positions[row] < world.entered[q] and not clicked[other]
+                if rival and blocks[other] == blocks[item]:
+                    settled |= prefer(pairs, pairs.offsets[q], item, other, delta)
+    for rank in range(shown):
+        clicked[sheet.rows[rank] - first] = False
+    return settled
 
 
 @kernel

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank.compiled import kernel
+from ebrank.kernels.compiled import kernel
 from ebrank.typing import Features, Floats, Ints
 
 TOGETHER = 8  # rows per pass over the Gram matrix: each sum is loaded and stored once for all

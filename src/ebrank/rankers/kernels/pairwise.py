@@ -1,4 +1,4 @@
-"""PDGD's gradient (Oosterhuis and de Rijke 2018), from one list and its clicks.
+"""Sessions of PDGD (Oosterhuis and de Rijke 2018): lists drawn from the softmax of scores.
 
 A list R of items is drawn without replacement from the softmax of the scores f. A clicked item d is
 preferred to every item e that was passed over: not clicked, and no further down than the first
@@ -12,10 +12,164 @@ of comparing items that the ranker itself ordered. All sums of exponentials are 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ebrank.compiled import inner, kernel
-from ebrank.typing import Bools, Features, Floats, Ints
+from ebrank.evidence.sums import number
+from ebrank.kernels import streams
+from ebrank.kernels.compiled import inner, kernel
+from ebrank.sessions.linear import (
+    LoggingModel,
+    Seats,
+    room_for,
+    seat,
+    seat_all,
+    write_best,
+)
+from ebrank.sessions.scored import longest
+from ebrank.sessions.session import Sheet, item_enters, room_for_sheet, show
+from ebrank.sessions.world import AGES, Sessions
+from ebrank.typing import Bools, Features, Floats, Ints, SmallInts
+
+
+class PairLog(NamedTuple):
+    """Where sessions write what they taught; the arrays of `rankers.pdgd.Pairs`."""
+
+    rows: Ints
+    weights: Floats
+    behavior: Floats
+    stepped: Bools
+
+
+class Drawn(NamedTuple):
+    """Scratch buffers for one list: draws of all candidates; items, scores and so on by rank."""
+
+    draws: Floats
+    slots: Ints
+    scores: Floats
+    tails: Floats
+
+
+@kernel
+def run_sessions(
+    sessions: Sessions,
+    linear: LoggingModel,
+    log: PairLog,
+    first_query: int,
+    stop_query: int,
+) -> tuple[Floats, Floats]:
+    """Run the planned sessions of some queries; write each session's NDCG and lesson at its time.
+
+    Returns exposure and clicks by age of the items.
+    """
+    world, plan = sessions.world, sessions.plan
+    most, length = longest(world, first_query, stop_query), len(world.discounts)
+    candidates, drawn, sheet = room_for(most), room_for_list(most, length), room_for_sheet(length)
+    examination = np.empty(length)
+    for rank in range(length):
+        examination[rank] = number(world.table[world.counts.shape[2] + world.slots[rank]])
+    by_age = np.zeros(AGES), np.zeros(AGES)
+    for q in range(first_query, stop_query):
+        first = world.pointers[q]
+        seat_all(world, linear, q, candidates)
+        for i in range(plan.starts[q], plan.starts[q + 1]):
+            if item_enters(sessions, q):
+                seat(world, linear, q, world.entered[q] - 1, candidates)
+            session = streams.child(streams.child(sessions.ranker, q), world.sessions_done[q])
+            shown = min(length, world.entered[q])
+            draw_list(world.arrivals, first, world.entered[q], candidates, session, shown, drawn)
+            for rank in range(shown):
+                sheet.rows[rank] = world.arrivals[first + drawn.slots[rank]]
+            t = plan.times[i]
+            sessions.ndcg[t] = show(sessions, q, sheet, shown, by_age)
+            log.stepped[t] = linear.learns[q] and learn(
+                examination, candidates, world.entered[q], shown, drawn, sheet, t, log
+            )
+            for rank in range(shown):
+                seat(world, linear, q, drawn.slots[rank], candidates)
+    return by_age
+
+
+@kernel
+def room_for_list(most: int, length: int) -> Drawn:
+    """Return room for a list of this length and this many candidates."""
+    return Drawn(
+        draws=np.empty(most),
+        slots=np.empty(length, np.int64),
+        scores=np.empty(length),
+        tails=np.empty(length + 1),
+    )
+
+
+@inner
+def draw_list(
+    arrivals: SmallInts,
+    first: int,
+    n: int,
+    candidates: Seats,
+    session: np.uint64,
+    shown: int,
+    drawn: Drawn,
+) -> None:
+    """Draw a list of n candidates without replacement from the softmax of their scores.
+
+    The highest sums of score and Gumbel number are such a draw. `first` is the query's first row.
+    """
+    for i in range(n):
+        item = arrivals[first + i] - first
+        drawn.draws[i] = candidates.scores[i] + streams.gumbel(streams.child(session, item))
+    write_best(drawn.draws, candidates.ties, n, shown, drawn.slots)
+    for rank in range(shown):
+        drawn.scores[rank] = candidates.scores[drawn.slots[rank]]
+
+
+@inner
+def learn(
+    examination: Floats,
+    candidates: Seats,
+    n: int,
+    shown: int,
+    drawn: Drawn,
+    sheet: Sheet,
+    t: int,
+    log: PairLog,
+) -> bool:
+    """Write the lesson of a session; return whether there is one.
+
+    Scores and x^b are from the time the list was made.
+    """
+    if considered(sheet.clicked, shown) == 0:
+        return False
+    log_rest = log_unlisted(candidates, n, shown, drawn)
+    write_log_tails(drawn.scores, shown, log_rest, drawn.tails)
+    for rank in range(shown):
+        log.rows[t, rank] = sheet.rows[rank]
+        log.behavior[t, rank] = candidates.behavior[drawn.slots[rank]]
+    return write_item_weights(
+        drawn.scores, drawn.tails, examination, sheet.clicked, shown, log.weights[t]
+    )
+
+
+@inner
+def log_unlisted(candidates: Seats, n: int, shown: int, drawn: Drawn) -> float:
+    """Return log Σ e^score over the candidates that are not in the list; −∞ if all are."""
+    for rank in range(shown):
+        drawn.draws[drawn.slots[rank]] = -np.inf  # marks what is listed
+    highest = -np.inf
+    for i in range(n):
+        if drawn.draws[i] > -np.inf:
+            highest = max(highest, candidates.scores[i])
+    if highest == -np.inf:
+        return highest
+    total = 0.0
+    for i in range(n):
+        if drawn.draws[i] > -np.inf:
+            total += np.exp(candidates.scores[i] - highest)
+    return highest + np.log(total)  # type: ignore[no-any-return]
+
+
+# --- the gradient --------------------------------------------------------------------------------
 
 
 @inner

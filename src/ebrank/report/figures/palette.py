@@ -71,7 +71,8 @@ LOOKS = {
     "exposure-untuned": Look("#b5852f", "#cda56a", "d", SHORT, 1.4),
     "pbmucb": Look("#7049b3", "#ac8df0", "X", DASH_DOT),
     "smoothedctr": Look("#5d5d66", "#b3b3bd", "P", DOTS),
-    "linucb": Look("#00839b", "#3cc4dd", "p", LONG),
+    "hybridlinucb": Look("#00839b", "#3cc4dd", "p", LONG),
+    "posterior-ucb": Look("#9b4f96", "#d59ad0", "h", LONG),
     "toprank": Look("#4f5d2f", "#aebb86", "v", DASH_DOT_DOT),
 }
 
@@ -99,12 +100,12 @@ def looks(styles: Sequence[str]) -> list[Look]:
     >>> first.light == second.light, first.marker == second.marker
     (True, False)
     """
-    known = {style: LOOKS[style] for style in styles if style in LOOKS}
+    chosen = {style: LOOKS[style] for style in styles if style in LOOKS}
     drawn: list[Look] = []
     for style in styles:
-        if style not in known:
-            known[style] = _stranger(known.values())
-        look = known[style]
+        if style not in chosen:
+            chosen[style] = _stranger(chosen.values())
+        look = chosen[style]
         taken = {other.marker for other in drawn}
         if look.marker in taken:
             look = _another(look, taken)

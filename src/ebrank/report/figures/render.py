@@ -7,26 +7,23 @@ earlier plot may have left in matplotlib. Texts are measured with the font that 
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ebrank.experiments.framework.outcome import Figure, Panel
-from ebrank.extras import import_extra
-from ebrank.report.figures.bands import caption
-from ebrank.report.figures.frame import Frame, frame
-from ebrank.report.figures.hover import series_data
-from ebrank.report.figures.palette import INK
-from ebrank.report.figures.panels import draw
-from ebrank.report.figures.svg import described, inline, without_part_ids
-from ebrank.report.figures.text_width import FAMILY, SIZE
+from ebrank.environment.extras import import_extra
+from ebrank.experiments.framework.outcome import Figure, Panel, Series
+from ebrank.report.figures.palette import INK, looks
+from ebrank.report.figures.panels import SIZE, draw, plot_height
+from ebrank.report.figures.scales import PLOT_WIDTH, banded, horizontal, x_positions
+from ebrank.report.figures.svg import FAMILY, described, inline, without_part_ids
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 _POINTS_PER_INCH = 72
 _IN_A_ROW = 3
-_BETWEEN = 14.0
 _LOOK: dict[str, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": INK,
@@ -34,6 +31,11 @@ _LOOK: dict[str, Any] = {
     "axes.spines.left": False,
     "axes.spines.right": False,
     "axes.spines.top": False,
+    "figure.constrained_layout.w_pad": 0.04,
+    "figure.constrained_layout.h_pad": 0.04,
+    "figure.constrained_layout.wspace": 0.03,
+    "figure.constrained_layout.hspace": 0.05,
+    "figure.dpi": _POINTS_PER_INCH,
     "font.family": [FAMILY],
     "font.size": SIZE,
     "path.simplify": False,
@@ -71,11 +73,30 @@ def inline_panels(figure: Figure, prefix: str) -> list[str]:
     for number, panel in enumerate(figure.panels):
         with _drawing([panel]) as drawing:
             picture = _saved(drawing, "svg", transparent=True).decode()
-            series = series_data(drawing, panel)
+            series = _series_data(drawing, panel)
         title = f"{figure.title}: {panel.title}" if panel.title else figure.title
         accessible = described(picture, title, _description(figure, [panel]))
         pictures.append(inline(accessible, f"{prefix}-{number}", series))
     return pictures
+
+
+def caption(figure: Figure) -> str:
+    """Return a figure's caption, with a note on bands that were left out."""
+    drawn = [
+        (series.label, banded(panel, series))
+        for panel in figure.panels
+        for series in panel.series
+        if series.error
+    ]
+    if all(with_band for _, with_band in drawn):
+        return figure.caption
+    names = list(dict.fromkeys(label for label, with_band in drawn if with_band))
+    which = "no band is drawn"
+    if names:
+        which = f"only the bands of {', '.join(names)} are drawn"
+    if len(names) == 1:
+        which = f"only the band of {names[0]} is drawn"
+    return f"{figure.caption} Of so many lines, {which}.".strip()
 
 
 @contextmanager
@@ -89,44 +110,30 @@ def _drawing(panels: Sequence[Panel]) -> Iterator[Drawing]:
 
 
 def _drawn(panels: Sequence[Panel]) -> Drawing:
+    """Return the panels in rows: all plots have the same size, the picture what they need.
+
+    Constrained layout fits plots and labels into a picture of a given size. So it lays out a
+    picture without labels' room first, and the picture then grows by what the plots lack.
+    """
     from matplotlib.figure import Figure as Drawing
 
-    beside = 2 if len(panels) == 4 else _IN_A_ROW
-    rows = [panels[start : start + beside] for start in range(0, len(panels), beside)]
-    rooms = [[frame(panel) for panel in row] for row in rows]
-    width = max(_total([_outer_width(room) for room in row]) for row in rooms)
-    heights = [max(_outer_height(room) for room in row) for row in rooms]
-    height = _total(heights)
-    drawing = Drawing(figsize=(width / _POINTS_PER_INCH, height / _POINTS_PER_INCH))
-    top = height
-    for row, room_of, tall in zip(rows, rooms, heights, strict=True):
-        left = 0.0
-        for panel, room in zip(row, room_of, strict=True):
-            bottom = top - room.top - room.height
-            axes = drawing.add_axes(
-                (
-                    (left + room.left) / width,
-                    bottom / height,
-                    room.width / width,
-                    room.height / height,
-                )
-            )
-            draw(axes, panel, room)
-            left += _outer_width(room) + _BETWEEN
-        top -= tall + _BETWEEN
+    columns = min(len(panels), 2 if len(panels) == 4 else _IN_A_ROW)
+    rows = -(-len(panels) // columns)
+    height = max(map(plot_height, panels))
+    drawing = Drawing((8 * columns, 8 * rows), layout="constrained")
+    for number, panel in enumerate(panels, start=1):
+        draw(drawing.add_subplot(rows, columns, number), panel, height)
+    engine = drawing.get_layout_engine()
+    assert engine is not None
+    engine.execute(drawing)
+    (width, tall), plot = drawing.get_size_inches(), drawing.axes[0].get_window_extent()
+    drawing.set_size_inches(
+        width + columns * (PLOT_WIDTH - plot.width) / _POINTS_PER_INCH,
+        tall + rows * (height - plot.height) / _POINTS_PER_INCH,
+    )
+    engine.execute(drawing)
+    drawing.set_layout_engine("none")  # the same places in every format
     return drawing
-
-
-def _outer_width(room: Frame) -> float:
-    return room.left + room.width + room.right
-
-
-def _outer_height(room: Frame) -> float:
-    return room.top + room.height + room.bottom
-
-
-def _total(lengths: Sequence[float]) -> float:
-    return sum(lengths) + _BETWEEN * (len(lengths) - 1)
 
 
 def _saved(drawing: Drawing, form: str, **options: Any) -> bytes:  # noqa: ANN401 (of savefig)
@@ -144,3 +151,40 @@ def _description(figure: Figure, panels: Sequence[Panel]) -> str:
         names = ", ".join(series.label for series in panel.series)
         sentences.append(f"{panel.title}: {panel.y_label} by {panel.x_label} of {names}.")
     return " ".join(sentences)
+
+
+def _series_data(drawing: Drawing, panel: Panel) -> str:
+    """Return the series of a panel drawn alone, as JSON, for the script that shows values.
+
+    Each has its label, its color, and its points: x and y in the picture, then the text to show.
+    """
+    (axes,) = drawing.axes
+    height = drawing.get_figheight() * _POINTS_PER_INCH
+    chosen = looks([series.style for series in panel.series])
+    plain = []
+    for index, (series, look) in enumerate(zip(panel.series, chosen, strict=True)):
+        points = []
+        texts = _texts(panel, series)
+        for *place, text in zip(x_positions(panel, index), series.y, texts, strict=True):
+            x, y = axes.transData.transform(place[::-1] if horizontal(panel) else place)
+            points.append([round(float(x), 1), round(height - float(y), 1), text])
+        plain.append({"label": series.label, "color": look.light, "points": points})
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+
+
+def _texts(panel: Panel, series: Series) -> list[str]:
+    errors = series.error or (None,) * len(series.y)
+    return [
+        f"{_number(y)}{'' if error is None else f' ± {_number(error)}'}\n"
+        + (x if isinstance(x, str) else f"{panel.x_label}: {x:,g}")
+        for x, y, error in zip(series.x, series.y, errors, strict=True)
+    ]
+
+
+def _number(value: float) -> str:
+    """Return a value in four digits.
+
+    >>> _number(0.84567), _number(-176.04)
+    ('0.8457', '−176')
+    """
+    return f"{value:,.4g}".replace("-", "−")

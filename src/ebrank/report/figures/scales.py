@@ -1,4 +1,4 @@
-"""Positions on a panel's axes, and the numbers written beside them."""
+"""Where a panel's points are on its axes, and the numbers written beside them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,39 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ebrank.experiments.framework.outcome import Panel, Series
-from ebrank.report.figures.bands import banded
-from ebrank.report.figures.text_width import SIZE, text_width
+from ebrank.report.figures.palette import looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-_BETWEEN_TICKS = 4.0
-"""Points between the numbers below an axis."""
-
-
+PLOT_WIDTH = 168.0
+"""Of the area inside a panel's axes, in points; the picture grows with what is written around."""
+DIGIT_WIDTH = 5.8
+"""Of a digit in our font and size, in points."""
+BAR_SHARE = 0.8
+"""The share of the distance between two names that bars take."""
 _ALL_RANKS = 10
 """Up to this many ranks, each has a tick."""
+_LONG_NAME, _MANY_NAMES = 8, 10
+_MANY_LINES = 5
+"""From this many lines on, only emphasized ones have bands, which would hide each other."""
+
+
+def banded(panel: Panel, series: Series) -> bool:
+    """Return whether a series is drawn with its errors."""
+    if not series.error:
+        return False
+    few = panel.kind not in ("lines", "steps") or len(panel.series) < _MANY_LINES
+    return few or looks([series.style])[0].emphasized
+
+
+def horizontal(panel: Panel) -> bool:
+    """Return whether bars are horizontal, because their names are long or many."""
+    names = categories(panel)
+    if panel.kind != "bars" or names is None:
+        return False
+    return len(names) > _MANY_NAMES or max(map(len, names)) > _LONG_NAME
 
 
 def categories(panel: Panel) -> list[str] | None:
@@ -30,15 +50,22 @@ def categories(panel: Panel) -> list[str] | None:
     values = [x for series in panel.series for x in series.x]
     if panel.kind != "bars" and not any(isinstance(x, str) for x in values):
         return None
-    return list(dict.fromkeys(x if isinstance(x, str) else compact(x) for x in values))
+    return list(dict.fromkeys(map(_name, values)))
 
 
-def x_positions(panel: Panel, series: Series) -> list[float]:
-    """Return a series' positions on the x axis: names at 0, 1, 2, ..., numbers at themselves."""
-    names = categories(panel)
+def x_positions(panel: Panel, index: int) -> list[float]:
+    """Return where a series' points are along the names or numbers; bars stand side by side."""
+    series, names = panel.series[index], categories(panel)
     if names is None:
         return [float(x) for x in series.x]
-    return [float(names.index(x if isinstance(x, str) else compact(x))) for x in series.x]
+    shift = 0.0
+    if panel.kind == "bars":
+        shift = BAR_SHARE / len(panel.series) * (index - (len(panel.series) - 1) / 2)
+    return [names.index(_name(x)) + shift for x in series.x]
+
+
+def _name(x: float | str) -> str:
+    return x if isinstance(x, str) else compact(x)
 
 
 def compact(value: float) -> str:
@@ -55,24 +82,44 @@ def compact(value: float) -> str:
 
 def y_range(panel: Panel) -> tuple[float, float]:
     """Return the lowest and the highest y to show: all values with their errors, and some air."""
-    drawn = [pair for series in panel.series for pair in _with_errors(panel, series)]
-    low = [y - error for y, error in drawn]
-    high = [y + error for y, error in drawn]
+    from_zero = panel.zero or panel.kind == "bars"  # a bar's length means something only from 0
+    ends = [0.0] if from_zero else []
     if panel.down:
-        low.append(1.0)  # all ranks are compared with the first
-    if panel.zero or panel.kind == "bars":  # a bar's length means something only from 0
-        low.append(0.0)
-        high.append(0.0)
-    if not low:
+        ends.append(1.0)  # all ranks are compared with the first
+    for series in panel.series:
+        errors = series.error if banded(panel, series) else [0.0] * len(series.y)
+        for y, error in zip(series.y, errors, strict=True):
+            ends += [y - error, y + error]
+    if not panel.series or not any(series.y for series in panel.series):
         return 0.0, 1.0
-    bottom, top = min(low), max(high)
+    bottom, top = min(ends), max(ends)
     air = 0.04 * (top - bottom) or 0.04 * abs(top) or 1.0
-    grounded = (panel.zero or panel.kind == "bars") and bottom == 0.0
-    return (bottom if grounded else bottom - air), top + air
+    return (bottom if from_zero and bottom == 0.0 else bottom - air), top + air
 
 
-def set_x_axis(axes: Axes, panel: Panel) -> None:
-    """Set limits, scale and ticks of the x axis."""
+def set_axes(axes: Axes, panel: Panel) -> None:
+    """Set limits, scales and ticks of both axes."""
+    if horizontal(panel):  # names from top to bottom, in the order of reading
+        names = categories(panel) or []
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlim(y_range(panel))
+        set_ticks(axes.xaxis, 5)
+        return
+    _set_x_axis(axes, panel)
+    low, high = y_range(panel)
+    axes.set_ylim((high, low) if panel.down else (low, high))
+    set_ticks(axes.yaxis, 6)
+    if panel.down and high <= _ALL_RANKS:
+        axes.set_yticks(range(1, int(high) + 1))
+    if panel.diagonal:  # to compare y with x, both axes must be the same
+        ends = (*axes.get_xlim(), *axes.get_ylim())
+        axes.set_xlim(min(ends), max(ends))
+        axes.set_ylim(min(ends), max(ends))
+        set_ticks(axes.xaxis, 6)
+
+
+def _set_x_axis(axes: Axes, panel: Panel) -> None:
     names = categories(panel)
     if names is not None:
         margin = 0.6 if panel.kind == "bars" else 0.25
@@ -95,20 +142,6 @@ def set_x_axis(axes: Axes, panel: Panel) -> None:
         set_ticks(axes.xaxis, 4)
 
 
-def set_y_axis(axes: Axes, panel: Panel) -> None:
-    """Set limits and ticks of the y axis, with faint lines across."""
-    low, high = y_range(panel)
-    axes.set_ylim((high, low) if panel.down else (low, high))
-    set_ticks(axes.yaxis, 6)
-    if panel.down and high <= _ALL_RANKS:
-        axes.set_yticks(range(1, int(high) + 1))
-    if panel.diagonal:  # to compare y with x, both axes must be the same
-        limits = _union(axes.get_xlim(), axes.get_ylim())
-        axes.set_xlim(limits)
-        axes.set_ylim(limits)
-        set_ticks(axes.xaxis, 6)
-
-
 def set_ticks(axis: Axis, most: int) -> None:
     """Set at most `most` ticks at round numbers, all with the same number of decimals."""
     from matplotlib.ticker import MaxNLocator
@@ -123,8 +156,8 @@ def _like(value: float, ticks: Iterable[float]) -> str:
     >>> _like(1.0, [0.9, 1.0]), _like(2000.0, [0.0, 2000.0])
     ('1.0', '2,000')
     """
-    shown = [compact(round(tick, 9)) for tick in ticks]
-    decimals = max((len(text.partition(".")[2]) for text in shown), default=0)
+    texts = [compact(round(tick, 9)) for tick in ticks]
+    decimals = max((len(text.partition(".")[2]) for text in texts), default=0)
     short = compact(round(value, 9))
     if short[-1].isalpha() or not decimals:
         return short
@@ -149,20 +182,11 @@ def _set_log_scale(axes: Axes, values: list[float]) -> None:
 
 def _apart(axes: Axes, values: list[float]) -> list[float]:
     """Return the values whose numbers fit below the axis without touching, both ends included."""
-    to_points = axes.figure.dpi_scale_trans.inverted()
-    kept: list[tuple[float, float, float]] = []
+    to_axes = axes.transData + axes.transAxes.inverted()
+    kept: dict[float, tuple[float, float]] = {}
     for value in dict.fromkeys([values[0], values[-1], *values]):
-        place = to_points.transform(axes.transData.transform((value, 0.0)))[0] * 72
-        half = (text_width(compact(value), SIZE) + _BETWEEN_TICKS) / 2
-        if all(abs(place - other) >= half + room for _, other, room in kept):
-            kept.append((value, float(place), half))
-    return sorted(value for value, _, _ in kept)
-
-
-def _with_errors(panel: Panel, series: Series) -> list[tuple[float, float]]:
-    error = series.error if banded(panel, series) else [0.0] * len(series.y)
-    return list(zip(series.y, error, strict=True))
-
-
-def _union(x: tuple[float, float], y: tuple[float, float]) -> tuple[float, float]:
-    return min(x[0], y[0]), max(x[1], y[1])
+        place = float(to_axes.transform((value, 0.0))[0]) * PLOT_WIDTH
+        half = (len(compact(value)) + 0.7) / 2 * DIGIT_WIDTH
+        if all(abs(place - other) >= half + room for other, room in kept.values()):
+            kept[value] = place, half
+    return sorted(kept)

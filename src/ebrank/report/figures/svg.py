@@ -9,8 +9,9 @@ import re
 from html import escape
 
 from ebrank.report.figures.palette import INK, every_look
-from ebrank.report.figures.text_width import FAMILY
 
+FAMILY = "DejaVu Sans"
+"""The font that matplotlib ships, so that texts are measured the same everywhere."""
 _FONTS = "'DejaVu Sans', Verdana, Geneva, sans-serif"
 """Families about as wide as the font that the layout was measured with."""
 
@@ -40,8 +41,8 @@ def inline(svg: str, prefix: str, series: str) -> str:
     get a prefix, since they must be unique on a page. The page's script reads `series`.
     """
 
-    def sized(found: re.Match[str]) -> str:
-        widest = f"{LARGEST * float(found[1]):g}"
+    def sized(match: re.Match[str]) -> str:
+        widest = f"{LARGEST * float(match[1]):g}"
         return f' data-series="{escape(series)}" style="max-width: {widest}pt"'
 
     svg = re.sub(r' width="([0-9.]+)pt" height="[^"]*"', sized, svg, count=1)

@@ -12,19 +12,28 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from ebrank.environment.extras import import_extra
 from ebrank.experiments.document import Document
+from ebrank.experiments.framework.entrants import EBRANK
 from ebrank.experiments.framework.numbers import counted
+from ebrank.experiments.framework.significance import caution
 from ebrank.experiments.ledger.entries import RULE
-from ebrank.extras import import_extra
-from ebrank.report.figures.bands import caption
+from ebrank.report.figures.render import caption
 from ebrank.report.figures.svg import variables
-from ebrank.report.findings import HOW
-from ebrank.report.ledger import ledger_table, remarks
-from ebrank.report.page import run_tables
-from ebrank.report.page.chapters import beyond_chapter, chapters, identifier, ledger_chapters, size
-from ebrank.report.page.forest import forest
+from ebrank.report.ledger import HOW, SYMBOLS, ledger_table, remarks, tally, themes
+from ebrank.report.page.chapters import (
+    beyond_chapter,
+    chapters,
+    identifier,
+    ledger_chapters,
+    runs_table,
+    size,
+    times_table,
+)
+from ebrank.report.page.plots import DOTS, theme_scale
 from ebrank.report.page.summary import BIAS, measures, simulated, summaries, title
-from ebrank.report.tables import TABLE_FILES, layout
+from ebrank.report.tables import TABLE_FILES
+from ebrank.report.tables.html import html
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -57,13 +66,17 @@ def page(
         light=variables(dark=False),
         dark=variables(dark=True),
         document=document,
-        forests=[forest(data, document.trials) for data in document.datasets if data.findings],
+        forests=[data for data in document.datasets if data.findings],
+        caution=caution,
+        symbols=SYMBOLS,
+        dots=DOTS,
+        focus=EBRANK,
         how=HOW,
         ours=any(finding.ours for data in document.datasets for finding in data.findings),
         chapters=chapters(document),
         ledger=ledger_chapters(document),
         rule=RULE,
-        times=None if times is None else run_tables.times_table(times),
+        times=None if times is None else times_table(times),
     )
 
 
@@ -77,21 +90,20 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "blocks": layout.blocks,
         "caption": caption,
         "counted": counted,
+        "html": html,
         "identifier": identifier,
         "ledger_table": ledger_table,
-        "numeric": layout.numeric,
-        "parts": layout.parts,
         "plain": _plain,
         "prose": _prose,
         "remarks": remarks,
-        "runs_table": run_tables.runs_table,
+        "runs_table": runs_table,
+        "scale": theme_scale,
         "size": size,
-        "spans": layout.spans,
         "table_files": _table_files,
-        "widths": layout.widths,
+        "tally": tally,
+        "themes": themes,
         "words": lambda name: name.replace("_", " "),
     }
     return environment

@@ -9,7 +9,7 @@ from ebrank.experiments.document import DatasetRecord
 from ebrank.experiments.framework.entrants import (
     EBRANK,
     ENTRANTS,
-    EXPOSURE,
+    OURS,
     PAPER,
     UCBRANK,
     Entrant,
@@ -18,12 +18,11 @@ from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 
 COLD, WARM, CUM, RUN = MEASURES = ("Cold-NDCG", "Warm-NDCG", "Cum-NDCG", "Run-NDCG")
 CLICKS_AS_FEATURE = "cftopk:features=concate"
-ALWAYS = ("bm25", CLICKS_AS_FEATURE, UCBRANK, EBRANK, EXPOSURE)
+ALWAYS = ("bm25", CLICKS_AS_FEATURE, UCBRANK, *OURS)
 CAPTION = (
     "Some rows of the table of all rankers, with its marks. Bold is the best of the rows here. Of "
     "the other rankers with clicks as a feature, only the best by Cum-NDCG is here."
 )
-OURS = "ours"
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,11 @@ class Standing:
         value = self.cells[measure].value
         assert value is not None
         return value
+
+    def ends(self, measure: str) -> tuple[float, float]:
+        """Return the mean less and plus one standard deviation."""
+        value, deviation = self.value(measure), self.cells[measure].sd or 0.0
+        return value - deviation, value + deviation
 
 
 def standings(table: Table | None, data: DatasetRecord) -> dict[str, Standing]:
@@ -92,21 +96,21 @@ def headline(standings: Mapping[str, Standing]) -> list[Standing]:
 def headline_table(chosen: Sequence[Standing], reference: str = "") -> Table:
     """Return the figures of some entrants beside published ones; the best are bold."""
     best = {measure: max(standing.value(measure) for standing in chosen) for measure in MEASURES}
-    known = {measure for standing in chosen for measure in standing.published}
+    published = {measure for standing in chosen for measure in standing.published}
     rows = []
     for standing in chosen:
         cells: list[Cell | str] = [standing.name]
         for measure in MEASURES:
             cell = standing.cells[measure]
             cells.append(replace(cell, best=standing.value(measure) == best[measure]))
-            if measure in known:
+            if measure in published:
                 cells.append(Cell(standing.published.get(measure), digits=cell.digits))
         entrant = standing.entrant
         rows.append(Row(tuple(cells), apart=entrant.apart, focus=entrant.key == EBRANK))
     columns = [Column("ranker")]
     for measure in MEASURES:
-        beside = [Column(OURS, measure), Column(reference, measure)]
-        columns += beside if measure in known else [Column(measure)]
+        beside = [Column("ours", measure), Column(reference, measure)]
+        columns += beside if measure in published else [Column(measure)]
     return Table("headline", "Some rankers", CAPTION, tuple(columns), tuple(rows))
 
 

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from ebrank.experiments.document import DatasetRecord, Document
-from ebrank.experiments.framework.entrants import EBRANK
+from ebrank.experiments.exhibits.table2 import HINGES
+from ebrank.experiments.exhibits.waiting import SHOWN, SOON
+from ebrank.experiments.framework.entrants import (
+    AUTO,
+    EBRANK,
+    EXPOSURE,
+    NAMES,
+    PAPER,
+    UCBRANK,
+    entrant_of,
+)
 from ebrank.experiments.framework.measures import ndcg_at
-from ebrank.experiments.framework.outcome import Figure, Table
+from ebrank.experiments.framework.numbers import number
+from ebrank.experiments.framework.outcome import Cell, Column, Figure, Finding, Table
 from ebrank.report.figures.render import inline_panels
-from ebrank.report.findings import tally
-from ebrank.report.page.dots import DotRow, dot_rows
-from ebrank.report.page.sentences import listed, result, sentences
+from ebrank.report.ledger import tally
+from ebrank.report.page.plots import Scale, dot_scales
 from ebrank.report.page.standings import (
+    CLICKS_AS_FEATURE,
     COLD,
     CUM,
     WARM,
@@ -35,33 +47,49 @@ BIAS = (
 )
 
 
+VERDICT_OF_LOSS = {
+    "confirmed": "A loss is confirmed for",
+    "undecided": "It is undecided for",
+    "contradicted": "It is contradicted for",
+}
+WAITING = (EBRANK, EXPOSURE, UCBRANK, CLICKS_AS_FEATURE)
+"""The rankers whose waits are mentioned."""
+SHOWN_SOON = Column(f"by {SOON} sessions", SHOWN)
+
+
 @dataclass(frozen=True)
 class Summary:
-    """One dataset's results: plots, a few sentences, a short table, and the same as dots."""
+    """One dataset's results: plots, a few sentences, a short table, and its rows as dots."""
 
     id: str
     name: str
     panels: Sequence[str]
     table: Table | None
     sentences: Sequence[str]
-    dots: Sequence[DotRow]
+    rows: Sequence[Standing]
+    scales: Mapping[str, Scale]
     reference: str
 
 
 def summaries(document: Document) -> list[Summary]:
     """Return a summary for each dataset that has anything to show."""
     made = []
-    for number, (data, by_key) in enumerate(_standings(document)):
+    for place, (data, by_key) in enumerate(_standings(document)):
         chosen = headline(by_key)
         styles = {standing.entrant.style for standing in chosen}
-        panels = _panels(data.figures, styles, f"summary-{number}")
+        panels = _panels(data.figures, styles, f"summary-{place}")
         if panels or chosen:
-            table = headline_table(chosen, data.reference) if chosen else None
-            dots = dot_rows(chosen, EBRANK) if chosen else []
-            texts = sentences(data, by_key)
-            made.append(
-                Summary(f"summary-{number}", data.name, panels, table, texts, dots, _whose(data))
+            summary = Summary(
+                f"summary-{place}",
+                data.name,
+                panels,
+                headline_table(chosen, data.reference) if chosen else None,
+                sentences(data, by_key),
+                chosen,
+                dot_scales(chosen) if chosen else {},
+                _whose(data),
             )
+            made.append(summary)
     return made
 
 
@@ -133,3 +161,154 @@ def _panels(figures: Sequence[Figure], styles: Collection[str], prefix: str) -> 
         if panel.title in (COLD, WARM, CUM)
     )
     return inline_panels(replace(figure, panels=drawn), prefix)
+
+
+# --- sentences -----------------------------------------------------------------------------------
+
+
+def sentences(data: DatasetRecord, standings: Mapping[str, Standing]) -> list[str]:
+    """Return the results on a dataset: who is first, what concatenation costs, who waits."""
+    texts = [*leaders(standings), *concatenation(standings, data.findings)]
+    for table in data.tables:
+        if table.name.startswith("waiting"):
+            texts += waits(table)
+    return texts
+
+
+def result(datasets: Sequence[tuple[DatasetRecord, Mapping[str, Standing]]]) -> str:
+    """Return the result in one sentence, for the title; "" if rankers were not compared.
+
+    The measure is Cum-NDCG, what users saw; the loss is the largest from clicks as a feature that
+    the test confirms.
+    """
+    compared = [(data, own) for data, own in datasets if len(_paper(own)) > 1]
+    if not compared:
+        return ""
+    first = [max(_paper(own), key=lambda standing: standing.value(CUM)) for _, own in compared]
+    sure = [standing for standing in first if "†" in standing.cells[CUM].marks]
+    if len(compared) > 1:
+        leads = [standing for standing in sure if standing.entrant.key == EBRANK]
+        text = f"EBRank leads significantly on {len(leads)} of {len(compared)} datasets"
+    else:
+        ((data, _),) = compared
+        text = f"{first[0].name} leads on {data.name}{'' if sure else ', not significantly'}"
+    losses = [loss for data, own in compared for loss in _confirmed_losses(data.findings, own)]
+    if losses and max(losses) > 0:
+        text += f"; clicks as a feature cost new items up to {max(losses):.0%}".replace("%", " %")
+        text += " of their NDCG"
+    return text
+
+
+def _confirmed_losses(
+    findings: Sequence[Finding], standings: Mapping[str, Standing]
+) -> Iterator[float]:
+    """Yield the shares of Cold-NDCG that clicks as a feature cost for sure."""
+    sure = {finding.name for finding in findings if finding.verdict == "confirmed"}
+    for concate, none in _twins(standings):
+        if f"exploitation-bias-{concate.entrant.style}" in sure:
+            yield 1 - concate.value(COLD) / none.value(COLD)
+
+
+def _paper(standings: Mapping[str, Standing]) -> list[Standing]:
+    return [standings[entrant.key] for entrant in PAPER if entrant.key in standings]
+
+
+def _twins(standings: Mapping[str, Standing]) -> list[tuple[Standing, Standing]]:
+    """Return the rankers with clicks as a feature, each with its twin without."""
+    keys = [(f"{name}:features=concate", f"{name}:features=none") for name in NAMES]
+    return [
+        (standings[concate], standings[none])
+        for concate, none in keys
+        if concate in standings and none in standings
+    ]
+
+
+def leaders(standings: Mapping[str, Standing]) -> Iterator[str]:
+    """Yield who is first among the paper's rankers, how far ahead, and whether significantly."""
+    paper = _paper(standings)
+    if len(paper) < 2:
+        return
+    for measure in (WARM, CUM):
+        first, second, *_ = sorted(paper, key=lambda standing: -standing.value(measure))
+        sure = "" if "†" in first.cells[measure].marks else "not "
+        text = (
+            f"{first.name} is first in {measure} with {_value(first, measure)}, "
+            f"{_lead(first, second, measure)} ahead of {second.name}; it is {sure}significantly "
+            "ahead of all others."
+        )
+        ours = standings.get(EBRANK)
+        if ours is not None and ours not in (first, second):
+            text += f" {ours.name} has {_value(ours, measure)}."
+        if EXPOSURE in standings:
+            variant = standings[EXPOSURE]
+            text += f" The variant {variant.name} has {_value(variant, measure)}."
+        if AUTO in standings:
+            text += f" auto, untuned and not in the paper, has {_value(standings[AUTO], measure)}."
+        yield text
+
+
+def concatenation(standings: Mapping[str, Standing], findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield what clicks as a feature do to the ranking of items without clicks."""
+    pairs = _twins(standings)
+    if not pairs:
+        return
+    changes = [concate.value(COLD) - none.value(COLD) for concate, none in pairs]
+    worst, other = pairs[changes.index(min(changes))]
+    digits = worst.cells[COLD].digits
+    text = (
+        f"Clicks as a feature change {COLD} by "
+        f"{number(fmean(changes), digits, signed=True)} on average over {len(pairs)} "
+        f"rankers, at worst from {_value(other, COLD)} to {_value(worst, COLD)} "
+        f"({worst.entrant.label})."
+    )
+    checked = [finding for finding in findings if finding.name.startswith("exploitation-bias-")]
+    for verdict, words in VERDICT_OF_LOSS.items():
+        who = [finding.subject for finding in checked if finding.verdict == verdict]
+        if who:
+            text += f" {words} {listed(who)}."
+    yield f"{text} {HINGES}."
+
+
+def waits(table: Table) -> Iterator[str]:
+    """Yield how many of the new relevant items were shown soon, most first."""
+    shares = _shown_soon(table)
+    if shares:
+        most = sorted(shares, key=lambda name: -shares[name])
+        texts = [f"{shares[name]:.0%}".replace("%", " %") + f" with {name}" for name in most]
+        yield (
+            f"Of the relevant items that are new, this many are shown within {SOON} sessions of "
+            f"their query: {', '.join(texts)}."
+        )
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence.
+
+    >>> listed(["A"]), listed(["A", "B", "C"])
+    ('A', 'A, B and C')
+    """
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _shown_soon(table: Table) -> dict[str, float]:
+    """Return the share of items shown within some sessions, by ranker, if known."""
+    if SHOWN_SOON not in table.columns:
+        return {}
+    column = table.columns.index(SHOWN_SOON)
+    rows = {(row.cells[0], row.group): row for row in table.rows}
+    shares = {}
+    for entrant in map(entrant_of, WAITING):
+        row = rows.get((entrant.label, entrant.heading))
+        cell = None if row is None else row.cells[column]
+        if isinstance(cell, Cell) and cell.value is not None:
+            shares[entrant.name] = cell.value
+    return shares
+
+
+def _value(standing: Standing, measure: str) -> str:
+    return number(standing.value(measure), standing.cells[measure].digits)
+
+
+def _lead(first: Standing, second: Standing, measure: str) -> str:
+    return number(first.value(measure) - second.value(measure), first.cells[measure].digits)

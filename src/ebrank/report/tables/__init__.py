@@ -1,4 +1,4 @@
-"""Tables as text, Markdown, LaTeX and CSV, one file each; `layout` has what they share."""
+"""Tables for a terminal, and as Markdown, LaTeX, HTML and CSV, one file each."""
 
 from ebrank.report.tables.csv import comma_separated
 from ebrank.report.tables.latex import latex

@@ -25,52 +25,32 @@ from __future__ import annotations
 
 import re
 
-from ebrank.experiments.framework.outcome import Row, Table
-from ebrank.report.tables.layout import Block, Parts, blocks, numeric, parts, spans
+from ebrank.experiments.framework.outcome import Cell, Row, Table
 
-_WRITTEN = {
+_SPECIAL = {
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    "[": "{[}",  # after \\ a bracket would be its argument, and a star its variant
-    "]": "{]}",
-    "*": "{*}",
     "–": "--",
-    "−": r"$-$",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "·": r"$\cdot$",
-    "≤": r"$\le$",
-    "≥": r"$\ge$",
-    "†": r"$\dagger$",
-    "‡": r"$\ddagger$",
-    "Σ": r"$\Sigma$",
-    "→": r"$\to$",
-    "η": r"$\eta$",
-    "ε": r"$\epsilon$",
-    "β": r"$\beta$",
-    "α": r"$\alpha$",
-    "γ": r"$\gamma$",
-    "θ": r"$\theta$",
-    "τ": r"$\tau$",
-    "∈": r"$\in$",
-    "√": r"$\surd$",
     "ᵇ": r"$^{b}$",
     "²": r"$^{2}$",
     "…": r"\ldots{}",
-    "⌊": r"$\lfloor$",
-    "⌋": r"$\rfloor$",
 }
+_MATHEMATICS = {
+    **{"−": "-", "±": r"\pm", "×": r"\times", "·": r"\cdot", "≤": r"\le", "≥": r"\ge"},
+    **{"†": r"\dagger", "‡": r"\ddagger", "Σ": r"\Sigma", "→": r"\to", "η": r"\eta"},
+    **{"ε": r"\epsilon", "β": r"\beta", "α": r"\alpha", "γ": r"\gamma", "θ": r"\theta"},
+    **{"τ": r"\tau", "∈": r"\in", "√": r"\surd", "⌊": r"\lfloor", "⌋": r"\rfloor"},
+}
+_WRITTEN = (
+    _SPECIAL
+    | {sign: rf"\{sign}" for sign in "{}$&#%_"}
+    | {sign: f"{{{sign}}}" for sign in "[]*"}  # after \\ these would be its argument or variant
+    | {sign: f"${command}$" for sign, command in _MATHEMATICS.items()}
+)
 _MARKS = {"*": "*", "†": r"\dagger", "‡": r"\ddagger"}
 
 
@@ -83,13 +63,16 @@ def latex(table: Table) -> str:
         r"\centering",
         rf"\caption{{{escaped(caption)}}}",
         rf"\label{{tab:{re.sub('[^a-zA-Z0-9-]', '-', table.name)}}}",
-        rf"\begin{{tabular}}{{{''.join('lr'[numeric(table, i)] for i in range(count))}}}",
+        rf"\begin{{tabular}}{{{''.join('lr'[table.numeric(i)] for i in range(count))}}}",
         r"\toprule",
         *_group_headings(table),
         _line([escaped(column.title) for column in table.columns]),
     ]
-    for block in blocks(table):
-        lines += [r"\midrule", *_block(block, count)]
+    for heading, rows in table.blocks:
+        lines.append(r"\midrule")
+        if heading:
+            lines.append(rf"\multicolumn{{{count}}}{{l}}{{\emph{{{escaped(heading)}}}}} \\")
+        lines += [_line(_cells(row)) for row in rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
@@ -104,44 +87,32 @@ def escaped(text: str) -> str:
 
 def _group_headings(table: Table) -> list[str]:
     """Return the line above the columns' titles and the rules under it, if there are groups."""
-    groups = spans(table.columns)
-    if not any(span.heading for span in groups):
-        return []
     cells, rules = [], []
-    for span in groups:
-        width = span.stop - span.start
-        if span.heading:
-            cells.append(rf"\multicolumn{{{width}}}{{c}}{{{escaped(span.heading)}}}")
-            rules.append(rf"\cmidrule(lr){{{span.start + 1}-{span.stop}}}")
+    for heading, columns in table.spans:
+        if heading:
+            cells.append(rf"\multicolumn{{{len(columns)}}}{{c}}{{{escaped(heading)}}}")
+            rules.append(rf"\cmidrule(lr){{{columns.start + 1}-{columns.stop}}}")
         else:
-            cells += [""] * width
-    return [_line(cells), "".join(rules)]
-
-
-def _block(block: Block, count: int) -> list[str]:
-    lines = []
-    if block.heading:
-        heading = escaped(block.heading)
-        lines.append(rf"\multicolumn{{{count}}}{{l}}{{\emph{{{heading}}}}} \\")
-    return lines + [_line(_cells(row)) for row in block.rows]
+            cells += [""] * len(columns)
+    return [_line(cells), "".join(rules)] if rules else []
 
 
 def _cells(row: Row) -> list[str]:
-    cells = [_cell(parts(cell)) for cell in row.cells]
+    cells = [escaped(cell) if isinstance(cell, str) else _number(cell) for cell in row.cells]
     if row.apart and cells[0]:
         cells[0] = rf"\textit{{{cells[0]}}}"
     return cells
 
 
-def _cell(piece: Parts) -> str:
-    value = escaped(piece.value)
-    if piece.best:
+def _number(cell: Cell) -> str:
+    value = escaped(cell.text)
+    if cell.best:
         value = rf"\textbf{{{value}}}"
-    if piece.marks:
-        marks = "".join(_MARKS.get(mark, escaped(mark)) for mark in piece.marks)
+    if cell.marks:
+        marks = "".join(_MARKS.get(mark, escaped(mark)) for mark in cell.marks)
         value += f"$^{{{marks}}}$"
-    if piece.sd:
-        value += rf" {{\scriptsize $\pm$ {piece.sd}}}"
+    if cell.deviation:
+        value += rf" {{\scriptsize $\pm$ {cell.deviation}}}"
     return value
 
 

@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import re
 
-from ebrank.experiments.framework.outcome import Row, Table
-from ebrank.report.tables.layout import blocks, flat_heading, numeric, parts
+from ebrank.experiments.framework.outcome import Cell, Row, Table
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>&#|~$])")
 
@@ -37,13 +36,13 @@ def grid(table: Table) -> str:
     """Return the lines of a table, without title and caption."""
     count = len(table.columns)
     lines = [
-        _line([escaped(flat_heading(column)) for column in table.columns]),
-        "|" + "|".join("---:" if numeric(table, index) else "---" for index in range(count)) + "|",
+        _line([escaped(str(column)) for column in table.columns]),
+        "|" + "|".join("---:" if table.numeric(index) else "---" for index in range(count)) + "|",
     ]
-    for block in blocks(table):
-        if block.heading:
-            lines.append(_line([f"**{escaped(block.heading)}**"] + [""] * (count - 1)))
-        lines += [_line(_cells(row)) for row in block.rows]
+    for heading, rows in table.blocks:
+        if heading:
+            lines.append(_line([f"**{escaped(heading)}**"] + [""] * (count - 1)))
+        lines += [_line(_cells(row)) for row in rows]
     return "\n".join(lines)
 
 
@@ -84,21 +83,17 @@ def _escaped(text: str) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    written = []
-    for index, piece in enumerate(map(parts, row.cells)):
-        value = escaped(piece.value)
-        if row.apart and index == 0 and value:
-            value = f"*{value}*"
-        if piece.best:
-            value = f"**{value}**"
-        deviation = f" ± {piece.sd}" if piece.sd else ""
-        written.append(value + _raised(piece.marks) + deviation)
-    return written
+    cells = [escaped(cell) if isinstance(cell, str) else _number(cell) for cell in row.cells]
+    if row.apart and cells[0]:
+        cells[0] = f"*{cells[0]}*"
+    return cells
 
 
-def _raised(marks: str) -> str:
-    """Return marks; letters, which would read as part of the number, are superscript."""
-    return f"<sup>{marks}</sup>" if marks.isalpha() else escaped(marks)
+def _number(cell: Cell) -> str:
+    """Return a number; letters beside it, which would read as part of it, are superscript."""
+    value = f"**{escaped(cell.text)}**" if cell.best else escaped(cell.text)
+    marks = f"<sup>{cell.marks}</sup>" if cell.marks.isalpha() else escaped(cell.marks)
+    return value + marks + (f" ± {cell.deviation}" if cell.deviation else "")
 
 
 def _line(cells: list[str]) -> str:

@@ -16,25 +16,25 @@ Who wins
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ebrank.experiments.framework.outcome import Row, Table
-from ebrank.report.tables.layout import Parts, blocks, numeric, parts, spans, widths
+from ebrank.experiments.framework.outcome import Cell, Row, Table
 
-PLUS_MINUS = " ± "
 INDENT = "  "
 """Before the names of rows below a heading."""
 AROUND = 3
 """Blanks around each column's content; the table has one more."""
 READABLE = 24
-"""Columns of texts may be folded to this width; those of numbers are never folded."""
+"""Columns of texts may be wrapped between words to this width; those of numbers never are."""
+LONGEST = 40
+"""Words up to this length are never broken."""
 
 
 def text(table: Table, *, width: int, color: bool = False) -> str:
@@ -51,10 +51,38 @@ def text(table: Table, *, width: int, color: bool = False) -> str:
         markup=False,
         emoji=False,
     )
-    first, *rest = (_printed(console, _grid(piece)) for piece in _pieces(table, width))
-    title = _printed(console, Text(table.title, style="bold"))
+    columns = [_cells(table, index, LONGEST) for index in range(len(table.columns))]
+    needed = [_width(table, index, cells) + AROUND for index, cells in enumerate(columns)]
+    leading = next((i for i in range(len(needed)) if table.numeric(i)), len(needed))
+    if leading:  # the names of rows have what the other columns leave
+        room = max(READABLE, width - 1 - AROUND - sum(needed[1:]))
+        columns[0] = _cells(table, 0, room)
+        needed[0] = _width(table, 0, columns[0]) + AROUND
+    room = width - 1 - sum(needed[:leading])
+    first, *rest = (
+        _printed(console, _grid(table, [*range(leading), *piece], columns, room))
+        for piece in _pieces(table, leading, needed, room)
+    )
+    if table.title:
+        first = f"{_printed(console, Text(table.title, style='bold'))}\n{first}"
     caption = [_whole_words(table.caption, min(width, 100))] if table.caption else []
-    return "\n\n".join([f"{title}\n{first}", *rest, *caption])
+    return "\n\n".join([first, *rest, *caption])
+
+
+def wrapped(name: str, width: int) -> str:
+    """Return a ranker's text in lines of at most this width, wrapped between parameters.
+
+    >>> print(wrapped("ebrank:epsilon=5.0,estimator=exposure", 25))
+    ebrank:epsilon=5.0,
+      estimator=exposure
+    """
+    lines = [""]
+    for part in re.findall(r"[^:,]*[:,]?", name):
+        if len(lines[-1] + part) > width and lines[-1].strip():
+            lines.append(INDENT)
+            part = part.lstrip()
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _printed(console: Console, what: Grid | Text) -> str:
@@ -63,127 +91,126 @@ def _printed(console: Console, what: Grid | Text) -> str:
     return "\n".join(line.rstrip() for line in capture.get().splitlines()).strip("\n")
 
 
-def _grid(table: Table) -> Grid:
-    grid = Grid(box=box.SIMPLE, pad_edge=True, padding=(0, 1), header_style="bold")
-    grouped = any(column.group for column in table.columns)
-    firsts = {span.start for span in spans(table.columns)}
-    for index, column in enumerate(table.columns):
-        above = column.group if index in firsts else ""
-        title = _heading(table, index)
-        numbers = numeric(table, index)
-        grid.add_column(
-            Text(f"{above}\n{title}" if grouped else title, justify="right" if numbers else "left"),
-            no_wrap=numbers,
-            min_width=_column_width(table, index),
-            overflow="fold",
-        )
-    rows = zip(*(_padded(table, index) for index in range(len(table.columns))), strict=True)
-    for block in blocks(table):
-        if block.heading:
-            grid.add_row(Text(block.heading, style="italic"))
-        for row in block.rows:
-            grid.add_row(*_row(row, next(rows), indent=INDENT if block.heading else ""))
-        grid.add_section()
-    return grid
+def _cells(table: Table, index: int, room: int) -> list[Text]:
+    """Return a column's cells, numbers padded so that means, marks and deviations align.
 
-
-def _row(row: Row, cells: Sequence[Parts], indent: str) -> list[Text]:
-    texts = []
-    for index, piece in enumerate(cells):
-        value = Text(indent + piece.value if index == 0 else piece.value)
-        if piece.best:
-            value.stylize("bold green")
-        value.append(piece.marks)
-        if piece.sd.strip():
-            value.append(PLUS_MINUS + piece.sd, style="dim")
-        if row.apart:
-            value.stylize("dim")
-        texts.append(value)
-    return texts
-
-
-def _pieces(table: Table, width: int) -> list[Table]:
-    """Return tables that fit into a width, each with the leading columns of texts.
-
-    Columns of one group stay together if they can.
+    Names of rows that are longer than the room for them are wrapped between parameters.
     """
-    needed = [_column_width(table, index) + AROUND for index in range(len(table.columns))]
-    count = len(needed)
-    leading = next((index for index in range(count) if numeric(table, index)), count)
-    room = width - 1 - sum(needed[:leading])
-    chunks: list[list[int]] = [[]]
-    for group in _together(table, leading, needed, room):
-        taken = sum(needed[index] for index in chunks[-1] + group)
-        if taken > room and chunks[-1]:
-            chunks.append([])
-        chunks[-1] += group
-    return [_columns(table, [*range(leading), *chunk]) for chunk in chunks]
-
-
-def _column_width(table: Table, index: int) -> int:
-    """Return the least width of a column."""
-    cells = [_length(piece) for piece in _padded(table, index)]
-    title = _title_width(table, index)
-    if numeric(table, index):
-        return max([*cells, title])
-    if index == 0:
-        groups = [len(row.group) for row in table.rows]
-        cells = [*groups, *(cell + (len(INDENT) if any(groups) else 0) for cell in cells)]
-    return max(min(max(cells, default=0), READABLE), title)
-
-
-def _heading(table: Table, index: int) -> str:
-    """Return a column's title in lines no longer than the column is wide."""
-    return _whole_words(table.columns[index].title, _column_width(table, index))
-
-
-def _padded(table: Table, index: int) -> list[Parts]:
-    """Return a column's cells in pieces, padded so that numbers, marks and deviations align."""
-    column = [parts(row.cells[index]) for row in table.rows]
-    if not numeric(table, index):
-        return column
-    marks, deviations = widths(table)[index]
-    after = marks + (len(PLUS_MINUS) + deviations if deviations else 0)
-    widest = max(_title_width(table, index) - after, *(len(piece.value) for piece in column))
+    if not table.numeric(index):
+        texts = [str(row.cells[index]) for row in table.rows]
+        if index == 0:
+            indents = [INDENT if row.group else "" for row in table.rows]
+            pairs = zip(texts, indents, strict=True)
+            texts = [
+                textwrap.indent(wrapped(name, room - len(indent)), indent) for name, indent in pairs
+            ]
+        return [
+            Text(name, style="dim" if row.apart else "")
+            for name, row in zip(texts, table.rows, strict=True)
+        ]
+    marks, deviations = table.widths(index)
+    after = marks + (len(" ± ") + deviations if deviations else 0)
+    values = [
+        cell.text if isinstance(cell := row.cells[index], Cell) else cell for row in table.rows
+    ]
+    widest = max(_title_width(table, index) - after, *map(len, values))
     return [
-        replace(
-            piece,
-            value=piece.value.rjust(widest),
-            marks=piece.marks.ljust(marks),
-            sd=piece.sd.rjust(deviations),
-        )
-        for piece in column
+        _number(row, index, value.rjust(widest), marks, deviations)
+        for row, value in zip(table.rows, values, strict=True)
     ]
 
 
+def _number(row: Row, index: int, value: str, marks: int, deviations: int) -> Text:
+    cell = row.cells[index]
+    if isinstance(cell, str):
+        return Text(value)
+    text = Text(value, style="bold green" if cell.best else "")
+    text = Text.assemble(text, cell.marks.ljust(marks))
+    if cell.deviation:
+        text.append(f" ± {cell.deviation.rjust(deviations)}", style="dim")
+    elif deviations:
+        text.append(" " * (deviations + 3))
+    if row.apart:
+        text.stylize("dim")
+    return text
+
+
+def _width(table: Table, index: int, cells: Sequence[Text]) -> int:
+    """Return the least width of a column."""
+    lines = [line for cell in cells for line in cell.plain.splitlines()]
+    widest = max(map(len, lines), default=0)
+    if index == 0:
+        widest = max(widest, *(len(row.group) for row in table.rows), 0)
+    if not table.numeric(index):
+        indents = ((len(line) - len(line.lstrip()), line) for line in lines)
+        words = (indent + len(word) for indent, line in indents for word in line.split())
+        widest = min(widest, max(READABLE, min(LONGEST, max(words, default=0))))
+    return max(widest, _title_width(table, index))
+
+
 def _title_width(table: Table, index: int) -> int:
-    """Return the longest word of a column's title; a group's heading is above its first column."""
-    column = table.columns[index]
-    words = [len(word) for word in column.title.split()]
-    if index == 0 or table.columns[index - 1].group != column.group:
-        words.append(len(column.group))
-    return max(words, default=0)
+    """Return the longest word of a column's title."""
+    return max(map(len, table.columns[index].title.split()), default=0)
 
 
-def _together(table: Table, leading: int, needed: Sequence[int], room: int) -> list[list[int]]:
-    """Return the columns after the leading ones, in lists that stay together."""
-    kept = []
-    for span in spans(table.columns[leading:]):
-        group = list(range(leading + span.start, leading + span.stop))
-        fits = sum(needed[index] for index in group) <= room
-        kept += [group] if span.heading and fits else [[index] for index in group]
-    return kept
+def _pieces(table: Table, leading: int, needed: Sequence[int], room: int) -> list[list[int]]:
+    """Return the columns after the leading ones in lists that fit into the room beside those.
+
+    Columns of one group stay together if they can.
+    """
+
+    def fits(columns: Sequence[int]) -> bool:
+        above = (len(group) + AROUND - needed[i] for i, group in _above(table, columns, room))
+        return sum(needed[i] for i in columns) + sum(max(0, more) for more in above) <= room
+
+    pieces: list[list[int]] = [[]]
+    for heading, span in table.spans:
+        columns = [index for index in span if index >= leading]
+        together = heading and fits(columns)
+        for group in [columns] if together else [[index] for index in columns]:
+            if pieces[-1] and not fits(pieces[-1] + group):
+                pieces.append([])
+            pieces[-1] += group
+    return pieces
 
 
-def _columns(table: Table, indices: Sequence[int]) -> Table:
-    rows = tuple(
-        replace(row, cells=tuple(row.cells[index] for index in indices)) for row in table.rows
-    )
-    return replace(table, columns=tuple(table.columns[index] for index in indices), rows=rows)
+def _above(table: Table, columns: Sequence[int], room: int) -> list[tuple[int, str]]:
+    """Return the columns, each with the heading of a group that begins there, or ""."""
+    before, headed = "", []
+    for index in columns:
+        group = table.columns[index].group
+        begins = group if group != before else ""
+        headed.append((index, textwrap.shorten(begins, room - AROUND, placeholder="…")))
+        before = group
+    return headed
 
 
-def _length(piece: Parts) -> int:
-    return len(piece.value + piece.marks) + (len(PLUS_MINUS + piece.sd) if piece.sd else 0)
+def _grid(
+    table: Table, indices: Sequence[int], columns: Sequence[Sequence[Text]], room: int
+) -> Grid:
+    """Return some columns of a table, with their headings and those of groups."""
+    grid = Grid(box=box.SIMPLE, pad_edge=True, padding=(0, 1), header_style="bold")
+    grouped = any(table.columns[index].group for index in indices)
+    shown = []
+    for index, above in _above(table, indices, room):
+        numbers, own = table.numeric(index), _width(table, index, columns[index])
+        width = max(own, len(above))
+        title = _whole_words(table.columns[index].title, width)
+        heading = Text(
+            f"{above}\n{title}" if grouped else title, justify="right" if numbers else "left"
+        )
+        grid.add_column(heading, no_wrap=numbers, min_width=width, overflow="fold")
+        shown.append(
+            [Text(" " * (width - own if numbers else 0)) + cell for cell in columns[index]]
+        )
+    rows = zip(*shown, strict=True)
+    for group, block in table.blocks:
+        if group:
+            grid.add_row(Text(group, style="italic"))
+        for _ in block:
+            grid.add_row(*next(rows))
+        grid.add_section()
+    return grid
 
 
 def _whole_words(text: str, width: int) -> str:

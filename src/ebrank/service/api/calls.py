@@ -37,8 +37,11 @@ SMALL_BODY = 2**15
 ITEMS_AT_ONCE = 40
 """Of larger ones: as many as are read, or stored, in about a millisecond."""
 
-Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
-Query: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_QUERY)]
+_WITHOUT_NUL = r"^[^\x00]*$"  # which PostgreSQL's texts cannot hold
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pattern=_WITHOUT_NUL)]
+Query: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=LONGEST_QUERY, pattern=_WITHOUT_NUL)
+]
 FeatureList: TypeAlias = Annotated[list[float | None], Meta(max_length=MOST_FEATURES)]
 Context: TypeAlias = Annotated[dict[Name, Name], Meta(max_length=MOST_PAIRS)]
 FeatureMap: TypeAlias = Annotated[dict[Name, float | None], Meta(max_length=MOST_FEATURES)]
@@ -52,7 +55,7 @@ EventStatus: TypeAlias = Literal["accepted", "duplicate", "rejected"]
 class ItemIn(Struct, forbid_unknown_fields=True, frozen=True):
     """An item with its features, by position or by name; null stands for a missing value.
 
-    Without features, a candidate keeps those it has, or has only those of the catalog.
+    An item keeps the features that it leaves out; if it is new, it lacks them.
     """
 
     id: Name
@@ -117,10 +120,32 @@ class BulkResponse(Struct, frozen=True):
 
 
 class CatalogItem(Struct, frozen=True):
-    """The features of an item that queries share; null if one is missing."""
+    """An item that queries share: its features, null if one is missing; and if it is withdrawn."""
 
     id: str
     features: dict[str, float | None]
+    withdrawn: bool
+
+
+class CatalogRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """Which items of the catalog to list; `cursor` is the `next` of the previous page."""
+
+    cursor: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
+    limit: Annotated[int, Meta(ge=1, le=MOST_LISTED)] = 100
+
+
+class CatalogResponse(Struct, frozen=True):
+    """Items in the order of their names, and where the next page begins, null on the last one."""
+
+    items: list[CatalogItem]
+    next: str | None
+
+
+class WithdrawFromAllResponse(Struct, frozen=True):
+    """Whether the item was in the catalog, and not withdrawn, until now."""
+
+    item: str
+    withdrawn: bool
 
 
 # --- features --------------------------------------------------------------------------------
@@ -134,16 +159,17 @@ class NewFeature(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ChangeFeaturesRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """How to change features: first name, then rename, remove and add.
+    """How to change features: first name, then rename, remove, add and require.
 
-    `name` gives names to features that have only positions. With `dry_run` nothing changes, and the
-    response says what would.
+    `name` gives names to features that have only positions. Items may leave out an added feature
+    until you `require` it. With `dry_run` nothing changes, and the response says what would.
     """
 
     name: Annotated[list[Name], Meta(max_length=MOST_FEATURES)] = []
     rename: Annotated[dict[Name, Name], Meta(max_length=MOST_FEATURES)] = {}
     remove: Annotated[list[Name], Meta(max_length=MOST_FEATURES)] = []
     add: Annotated[list[NewFeature], Meta(max_length=MOST_FEATURES)] = []
+    require: Annotated[list[Name], Meta(max_length=MOST_FEATURES)] = []
     dry_run: bool = False
 
 
@@ -153,6 +179,7 @@ class FeatureOut(Struct, frozen=True):
     Attributes:
         name: None if it has only a position.
         shared: whether all queries share it.
+        required: whether `features.missing` applies to items that lack it; if not, they may.
         items: how many rows there are: items of the catalog if shared, else of queries.
         lacking: how many of them lack it.
         weight: in the active model; None if the model does not use it, or has no weights.
@@ -160,6 +187,7 @@ class FeatureOut(Struct, frozen=True):
 
     name: str | None
     shared: bool
+    required: bool
     items: int
     lacking: int
     weight: float | None

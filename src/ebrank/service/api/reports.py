@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -21,7 +21,7 @@ class ItemState(Struct, frozen=True):
             for every estimator; an estimate by `ips`, which varies more, may lie outside.
         bonus: ε·MC, what showing it would teach.
         score: relevance plus bonus, the key of the list.
-        rank: its place by score.
+        rank: its place in the order that would be served now.
         rank_by_relevance: its place by relevance alone.
         entered: when it became a candidate, in seconds since 1970.
         first_shown: when it was first in a list, or None.
@@ -81,7 +81,7 @@ class QueryResponse(Struct, frozen=True):
 
 
 class ModelOut(Struct, frozen=True):
-    """A version of the prior; losses are means over the same validation rows."""
+    """A version of the prior; losses are means over the same held-out items."""
 
     version: int
     created: float
@@ -91,6 +91,9 @@ class ModelOut(Struct, frozen=True):
     activated: bool
     active: bool
     reason: str
+
+
+PriorState: TypeAlias = Literal["live", "untrained", "refused", "unused", "failing"]
 
 
 class PriorOut(Struct, frozen=True):
@@ -104,7 +107,7 @@ class PriorOut(Struct, frozen=True):
         since: since when, in seconds since 1970; None if there was no run yet.
     """
 
-    state: Literal["live", "untrained", "refused", "unused", "failing"]
+    state: PriorState
     reason: str
     since: float | None
 

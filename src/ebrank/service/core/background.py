@@ -1,4 +1,4 @@
-"""What happens besides requests: flushes that requests share, and chores at intervals.
+"""What requests share: the clock that dates the log, flushes, and turns; and chores at intervals.
 
 A write that survives the process takes some ten microseconds. One that survives a power cut needs a
 flush, which takes milliseconds. So a request writes at once, and then waits for a flush together
@@ -26,8 +26,107 @@ from ebrank.service.logs import about
 from ebrank.service.store.base import Store, StoreError
 
 TICK_SECONDS = 1.0
+GRACE_SECONDS = 300.0
+"""How far times may be off without harm: lists are kept this much longer than events about them are
+accepted, so that none counts twice. An event may be under way, and another server's clock behind.
+"""
+TOLERATED_SECONDS = 5.0
+"""Clocks are corrected by less than this all the time: no reason to warn."""
+DOUBT_SECONDS = 60.0
+"""How long the clock must stay ahead of the timer to be believed: that long, it may be a glitch."""
 
 log = logging.getLogger("ebrank.service")
+
+
+class LogClock:
+    """Dates the log: it never goes back, and a moment's jump of the machine's clock is ignored.
+
+    While the machine's clock is behind the log, times in the log stand still; it warns once.
+    Chores and windows, which must go on anyway, use the timer.
+
+    >>> readings = iter([9.5, 10.0, 7.0, 11.0])
+    >>> clock = LogClock(lambda: next(readings), timer=lambda: 0.0, last=9.0)
+    >>> clock(), clock(), clock()
+    (10.0, 10.0, 11.0)
+
+    A clock that jumps ahead and stays there is believed after a while: it was wrong before, or the
+    machine was suspended. No list becomes old by that, see `ago`; but a half-life goes by.
+
+    Attributes:
+        last: what it returned last.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        timer: Callable[[], float] = time.monotonic,
+        last: float = 0.0,
+    ) -> None:
+        self._clock = clock
+        self._timer = timer
+        self.last = last
+        self._believed = clock(), timer()
+        self._doubted: float | None = None  # since when, by the timer
+        self._jumps: list[tuple[float, float]] = []  # when, by the timer, and how far
+        self._warned = False
+
+    def __call__(self) -> float:
+        """Return the time in seconds since 1970, never less than before; warn if it stands still.
+
+        It warns again if the clock has caught up and falls behind again.
+        """
+        reading = self._reading()
+        self.last = max(self.last, reading)
+        behind = self.last - reading
+        if behind > TOLERATED_SECONDS and not self._warned:
+            log.warning(
+                "the clock is %.0f s behind the log, whose time stands still until it catches up.  "
+                "Check the machine's clock",
+                behind,
+            )
+        self._warned = behind > TOLERATED_SECONDS
+        return self.last
+
+    def _reading(self) -> float:
+        """Return what the machine's clock says, or should say if it has just jumped ahead."""
+        reading, now = self._clock(), self._timer()
+        expected = max(self._believed[0] + now - self._believed[1], self.last)
+        if reading - expected > GRACE_SECONDS:
+            if self._doubted is None:
+                self._doubted = now
+                log.warning(
+                    "the clock jumped ahead by %.0f s. Check the machine's clock: it is believed "
+                    "if it stays there for %.0f s",
+                    reading - expected,
+                    DOUBT_SECONDS,
+                    extra=about("clock"),
+                )
+            if now - self._doubted < DOUBT_SECONDS:
+                return expected
+            self._jumps.append((now, reading - expected))
+        self._doubted = None
+        self._believed = reading, now
+        return reading
+
+    def ago(self, seconds: float) -> float:
+        """Return what it said some seconds ago by the timer.
+
+        Before it was started, it is taken to have run without jumps.
+
+        >>> wall, timer = [1000.0], [0.0]
+        >>> clock = LogClock(lambda: wall[0], timer=lambda: timer[0])
+        >>> for wall[0], timer[0] in ((9000.0, 1.0), (9060.0, 61.0)):
+        ...     print(clock(), clock.ago(100.0))
+        1001.0 901.0
+        9060.0 961.0
+        """
+        now, then = self(), self._timer() - seconds
+        return now - seconds - sum(jump for when, jump in self._jumps if when > then)
+
+    @property
+    def lag(self) -> float:
+        """How many seconds the machine's clock is behind the log; 0 if it is right."""
+        return max(self.last - self._clock(), 0.0)
 
 
 class Flusher:

@@ -13,11 +13,12 @@ The decision is logged with each list and event: a replay needs no clock.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from cachetools import LRUCache
 
 from ebrank.service import api
+from ebrank.service.core.memory import encode
 from ebrank.service.settings import BotsSettings
 from ebrank.service.store.records import RankingEntry
 
@@ -50,35 +51,36 @@ class Bots:
         self._most_events = settings.events_per_minute or math.inf
         self.on = settings.lists_per_minute > 0 or settings.events_per_minute > 0
         self._by_session = settings.visitor == "session"
-        self._visitors: LRUCache[str, _Visitor] = LRUCache(MOST_VISITORS)
+        self._visitors: LRUCache[Hashable, _Visitor] = LRUCache(MOST_VISITORS)
 
-    def visitor(self, request: api.RankRequest, user: str | None) -> str | None:
+    def visitor(self, request: api.RankRequest, user: str | None) -> bytes | None:
         """Return the visitor of a request, given the hash of its user; None if it names none."""
-        return request.session if self._by_session else user
+        name = request.session if self._by_session else user
+        return encode(name) if self.on and name is not None else None
 
-    def visitor_of(self, entry: RankingEntry) -> str | None:
-        """Return the visitor of a logged list, as far as known: the log has no sessions."""
-        return entry.user if self.on and not self._by_session else None
+    def visitor_of(self, entry: RankingEntry) -> bytes | None:
+        """Return the visitor of a logged list; None if they are sessions: the log has none."""
+        counts = self.on and not self._by_session and entry.user is not None
+        return encode(entry.user or "") if counts else None
 
-    def suspects(self, visitor: str, now: float, *, lists: int = 0, events: int = 0) -> bool:
+    def suspects(self, visitor: Hashable, now: float, *, lists: int = 0, events: int = 0) -> bool:
         """Add to what a visitor has done, and return whether it is a bot now."""
-        minute = now // MINUTE
-        known = self._visitors.get(visitor)
-        if known is None:
-            known = self._visitors[visitor] = _Visitor(minute)
-        if minute != known.minute:
-            known.was_over = minute == known.minute + 1 and self._over(known)
-            known.minute, known.lists, known.events = minute, 0, 0
-        known.lists += lists
-        known.events += events
-        return known.was_over or self._over(known)
+        minute, done = now // MINUTE, self._visitors.get(visitor)
+        if done is None:
+            done = self._visitors[visitor] = _Visitor(minute)
+        if minute != done.minute:
+            done.was_over = minute == done.minute + 1 and self._over(done)
+            done.minute, done.lists, done.events = minute, 0, 0
+        done.lists += lists
+        done.events += events
+        return done.was_over or self._over(done)
 
-    def take_back(self, visitor: str, now: float, *, lists: int = 0, events: int = 0) -> None:
+    def take_back(self, visitor: Hashable, now: float, *, lists: int = 0, events: int = 0) -> None:
         """Subtract what a visitor has not done after all, such as an event sent twice."""
-        known = self._visitors.get(visitor)
-        if known is not None and known.minute == now // MINUTE:
-            known.lists -= lists
-            known.events -= events
+        done = self._visitors.get(visitor)
+        if done is not None and done.minute == now // MINUTE:
+            done.lists -= lists
+            done.events -= events
 
-    def _over(self, known: _Visitor) -> bool:
-        return known.lists > self._most_lists or known.events > self._most_events
+    def _over(self, done: _Visitor) -> bool:
+        return done.lists > self._most_lists or done.events > self._most_events

@@ -5,15 +5,30 @@ query in memory remembers the version of the catalog that it was joined with. Wh
 moved on, it asks which of its items have changed since; when the schema has changed, it is read
 again. So a change is one write, no matter how many queries have the item, and the next write to the
 log, which returns the version it found, reveals what another server changed.
+
+Many items come as lines of JSON, each validated separately:
+
+>>> import asyncio
+>>> from ebrank.service.store.memory import MemoryStore
+>>> async def pieces() -> AsyncIterator[bytes]:
+...     yield b'{"id": "sencha", "features": {"price": 0.4}}\\n{"id": "ass'
+...     yield b'am", "features": {"price": 0.2}}\\n{"id": "oolong", "features": {"prize": 0.9}}\\n'
+>>> answer = asyncio.run(load(Catalog(MemoryStore()), pieces(), clock=lambda: 1.0))
+>>> answer.changed, answer.errors
+(2, [LineError(line=3, reason="item 'oolong' has an unknown feature 'prize' (known: price)...")])
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 
+from ebrank.environment.config import SettingsError
 from ebrank.service import api
 from ebrank.service.core.background import Turns
 from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema
@@ -21,13 +36,50 @@ from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.settings import FeaturesSettings
 from ebrank.service.store.base import CatalogChanged, Store, StoreView
 from ebrank.service.store.records import CatalogCommit, NewItem
-from ebrank.settings import SettingsError
-from ebrank.typing import Features
+from ebrank.typing import Bools, Features
 
 SCHEMA = "features"
 """The setting of the store that holds the schema."""
-UNKNOWN = -1
-"""No version of anything."""
+AT_ONCE = 100
+"""Lines per transaction: two milliseconds, during which nobody else is served."""
+LONGEST_LINE = 2**20
+MOST_ERRORS = 100
+"""Errors that the response lists; all of them are counted."""
+
+Line: TypeAlias = tuple[int, bytes]
+"""A line with its number, from 1."""
+
+_read_item = msgspec.json.Decoder(api.ItemIn).decode
+
+
+class Joined(NamedTuple):
+    """Items with their own features and those of the catalog.
+
+    Attributes:
+        keys: of the features.
+        features: a row for each item.
+        withdrawn: which of the items are withdrawn from all queries.
+    """
+
+    keys: Sequence[str]
+    features: Features
+    withdrawn: Bools
+
+
+class Changes(NamedTuple):
+    """What has changed in the catalog.
+
+    Attributes:
+        names: the items.
+        places: of shared features among all.
+        features: their values, a row for each item.
+        withdrawn: which of the items are withdrawn from all queries.
+    """
+
+    names: Sequence[str]
+    places: Sequence[int]
+    features: Features
+    withdrawn: Bools
 
 
 class Catalog:
@@ -36,7 +88,7 @@ class Catalog:
     Attributes:
         schema: the features that items have.
         version: of the catalog in memory.
-        found: the version that the latest write found; another server may have changed it.
+        stored: the version that the latest write found; another server may have changed it.
         missing_allowed: whether items may lack features.
     """
 
@@ -46,14 +98,14 @@ class Catalog:
         settings: FeaturesSettings | None = None,
         schema: FeatureSchema = NO_FEATURES,
         *,
-        stored: bool = True,
+        kept: bool = True,
         version: int = 0,
     ) -> None:
         """Take what `open` has read."""
         self._store = store
-        self._stored = stored
+        self._kept = kept
         self.schema = schema
-        self.version = self.found = version
+        self.version = self.stored = version
         self.missing_allowed = (settings or FeaturesSettings()).missing != "reject"
 
     @classmethod
@@ -62,7 +114,7 @@ class Catalog:
         version = await store.catalog.version()  # first: the schema may be newer, never older
         text = await store.meta.get(SCHEMA)
         schema = _declared(text, settings)
-        return cls(store, settings, schema, stored=text == schema.to_json(), version=version)
+        return cls(store, settings, schema, kept=text == schema.to_json(), version=version)
 
     # --- following the store -----------------------------------------------------------------
 
@@ -72,17 +124,17 @@ class Catalog:
         text = await self._store.meta.get(SCHEMA)
         if text is not None and text != self.schema.to_json():
             self.schema = FeatureSchema.from_json(text)
-        self._stored = self._stored or text is not None
-        self.version = self.found = version
+        self._kept = self._kept or text is not None
+        self.version = self.stored = version
 
     def settings_with(self, schema: FeatureSchema) -> dict[str, str]:
         """Return what the store must keep with the first rows of a schema."""
-        known = self._stored and schema == self.schema
-        return {} if known else {SCHEMA: schema.to_json()}
+        kept = self._kept and schema == self.schema
+        return {} if kept else {SCHEMA: schema.to_json()}
 
     def fix(self, schema: FeatureSchema) -> None:
         """Record that the store has kept a schema."""
-        self._stored = True
+        self._kept = True
         if schema != self.schema:
             self.schema = schema
 
@@ -90,37 +142,35 @@ class Catalog:
 
     async def joined(
         self, names: Sequence[str], pair: Features, schema: FeatureSchema | None = None
-    ) -> tuple[Sequence[str], Features]:
-        """Return the keys and features of items as they are now, given their own rows.
+    ) -> Joined:
+        """Return items as they are now, given their own rows.
 
         The schema is that of the store, unless it is about to have another one.
         """
         now = schema or self.schema
-        if not now.features:  # nobody has declared any: they are known by their columns
+        if not now.features:  # nobody has declared any: their columns name them
             now = FeatureSchema.positions(pair.shape[1])
         rows = await self.read(names, now)
-        return now.keys, now.current(pair, shared_rows(now, names, rows))
+        features = now.current(pair, shared_rows(now, names, rows))
+        return Joined(now.keys, features, withdrawn_rows(now, names, rows))
 
-    async def changes(
-        self, names: Sequence[str], since: int
-    ) -> tuple[list[str], list[int], Features]:
-        """Return the changes after a version: items, places of features, and their values."""
+    async def changes(self, names: Sequence[str], since: int) -> Changes:
+        """Return what has changed after a version."""
         schema = self.schema
         places = [place for place, feature in enumerate(schema.features) if feature.shared]
-        rows = await self._store.catalog.read(names, since) if places else {}
+        rows = await self._store.catalog.read(names, since) if schema.width(shared=True) else {}
         changed = list(rows)
         nothing = np.zeros((len(changed), 0), np.float32)
         values = schema.current(nothing, shared_rows(schema, changed, rows))
-        return changed, places, values[:, places]
+        return Changes(changed, places, values[:, places], withdrawn_rows(schema, changed, rows))
 
     async def read(
         self, names: Sequence[str], schema: FeatureSchema | None = None
     ) -> dict[str, Features]:
         """Return the shared rows of the items that the catalog has."""
-        if not names or not (schema or self.schema).shared:
+        if not names or not (schema or self.schema).width(shared=True):
             return {}
-        rows = await self._store.catalog.read(names)
-        return {name: row for name, row in rows.items() if row is not None}
+        return await self._store.catalog.read(names)
 
     # --- changes -----------------------------------------------------------------------------
 
@@ -131,36 +181,75 @@ class Catalog:
         """
         if not items:
             return 0
-        if self.found != self.version:
+        if self.stored != self.version:
             await self.follow()
-        schema = self.schema.begun_shared(items[0])
+        before, version = self.schema, self.version
+        schema = before.begun_shared(items[0])
         features = schema.rows(items, missing_allowed=self.missing_allowed, shared=True)
-        rows = [
-            NewItem(item.id, tuple(row)) for item, row in zip(items, features.tolist(), strict=True)
+        lacking = {items[at].id: at for at in schema.lacking(features, shared=True)}
+        stored = await self.read(list(lacking), schema)
+        kept = [
+            schema.keep(features[lacking[name]], items[lacking[name]], row, shared=True)
+            for name, row in stored.items()
         ]
-        meta = self.settings_with(schema)
-        try:
-            commit = await self._store.catalog.put(rows, now, meta=meta, known=self.version)
-        except CatalogChanged:  # others had the first items: theirs decide
-            await self.follow()
+        if self.schema is not before:  # features were changed while we read
             return await self.put(items, now)
-        self.fix(schema)
+        rows = [
+            NewItem(item.id, _ended(row))
+            for item, row in zip(items, features.tolist(), strict=True)
+        ]
+        depends = any(kept) or self.settings_with(schema)
+        changed = await self._put(rows, schema, now, version if depends else None)
+        return await self.put(items, now) if changed is None else changed
+
+    async def _put(
+        self, rows: Sequence[NewItem], schema: FeatureSchema, now: float, version: int | None
+    ) -> int | None:
+        """Store rows, and return how many changed.
+
+        If they depend on a version of the catalog, with their schema; None if others have changed
+        it.
+        """
+        meta = {} if version is None else {SCHEMA: schema.to_json()}
+        try:
+            commit = await self._store.catalog.put(rows, now, meta=meta, known=version)
+        except CatalogChanged:
+            await self.follow()
+            return None
+        if meta:
+            self.fix(schema)
         self._wrote(commit)
         return commit.changed
+
+    async def withdraw(self, name: str, now: float) -> bool:
+        """Withdraw an item from all queries; return whether it was not yet.
+
+        Its features and its history stay. On disk after the next flush.
+        """
+        if self.stored != self.version:
+            await self.follow()
+        version = self.version
+        row = (await self.read([name])).get(name)
+        if row is None:
+            raise _not_in_catalog(name)
+        if self.schema.withdrawn(row):
+            return False
+        schema, marked = self.schema.marked(row)
+        changed = await self._put([NewItem(name, tuple(marked.tolist()))], schema, now, version)
+        return await self.withdraw(name, now) if changed is None else True
 
     async def put_many(
         self, items: Sequence[api.ItemIn], clock: Callable[[], float], turns: Turns
     ) -> int:
-        """Do the same with many items, a portion at a time.
+        """Do the same; if there are many items, a portion at a time.
 
         If one of them is wrong, none is stored. If the store fails midway, or the process ends, the
         portions before that are there; the same call again stores all.
         """
+        if len(items) <= api.ITEMS_AT_ONCE:
+            return await self.put(items, clock())
         schema = self.schema.begun_shared(items[0])
-        portions = [
-            items[begin : begin + api.ITEMS_AT_ONCE]
-            for begin in range(0, len(items), api.ITEMS_AT_ONCE)
-        ]
+        portions = portions_of(items, api.ITEMS_AT_ONCE)
         changed = 0
         async with turns:
             for portion in portions:
@@ -184,46 +273,82 @@ class Catalog:
                 reasons.append(str(problem))
         return reasons
 
-    async def remove(self, names: Sequence[str], now: float) -> int:
-        """Remove shared features of items; return how many had any."""
-        commit = await self._store.catalog.remove(names, now)
-        self._wrote(commit)
-        return commit.changed
-
     async def change(self, schema: FeatureSchema, now: float) -> None:
-        """Change the features that items have; on disk after the next flush."""
+        """Change the features that items have; on disk after the next flush.
+
+        Raises:
+            CatalogChanged: if it has been changed since `follow`.
+        """
         meta = {SCHEMA: schema.to_json()}
-        try:
-            commit = await self._store.catalog.put([], now, meta=meta, known=self.version)
-        except CatalogChanged:  # the next request sees what they are now
-            self.found = UNKNOWN
-            raise
+        commit = await self._store.catalog.put([], now, meta=meta, known=self.version)
         self.fix(schema)
         self._wrote(commit)
 
-    def advanced(self, known: int) -> None:
+    def advanced(self, version: int) -> None:
         """Record that a write has made the next version."""
-        self._wrote(CatalogCommit(known + 1, 0))
+        self._wrote(CatalogCommit(version + 1, 0))
 
     def _wrote(self, commit: CatalogCommit) -> None:
-        self.found = commit.version
+        self.stored = commit.version
         if commit.version == self.version + 1:  # nobody else has written
             self.version = commit.version
 
     async def item(self, name: str) -> api.CatalogItem:
-        """Return the shared features of an item."""
-        rows = await self.read([name])
-        if not rows:
-            raise NotFound(f"item {name!r} is not in the catalog", "item")
-        names = [str(feature.name) for feature in self.schema.shared]
-        columns = [feature.column for feature in self.schema.shared]
-        [row] = shared_rows(self.schema, [name], rows)[:, columns].tolist()
-        values = [None if math.isnan(value) else value for value in row]
-        return api.CatalogItem(name, dict(zip(names, values, strict=True)))
+        """Return an item."""
+        await self.follow()
+        row = (await self.read([name])).get(name)
+        if row is None:
+            raise _not_in_catalog(name)
+        return self._out(name, row)
+
+    async def page(self, request: api.CatalogRequest) -> api.CatalogResponse:
+        """Return items by name."""
+        await self.follow()
+        rows = await self._store.catalog.find(request.cursor or None, request.limit + 1)
+        listed = [self._out(name, row) for name, row in rows[: request.limit]]
+        more = len(rows) > request.limit
+        return api.CatalogResponse(listed, listed[-1].id if more else None)
+
+    def _out(self, name: str, row: Features) -> api.CatalogItem:
+        """Return an item as in a response."""
+        schema = self.schema
+        [values] = shared_rows(schema, [name], {name: row}).tolist()
+        features = {
+            str(feature.name): None
+            if math.isnan(values[feature.column])
+            else values[feature.column]
+            for feature in schema.shared
+        }
+        return api.CatalogItem(name, features, schema.withdrawn(row))
+
+
+def _ended(row: list[float]) -> tuple[float, ...]:
+    """Return a row up to its last number: it stays the same if columns are added that it lacks."""
+    while row and math.isnan(row[-1]):
+        row.pop()
+    return tuple(row)
+
+
+def _not_in_catalog(name: str) -> NotFound:
+    return NotFound(f"item {name!r} is not in the catalog", "item")
+
+
+def portions_of(items: Sequence[api.ItemIn], size: int) -> list[Sequence[api.ItemIn]]:
+    """Return items in portions of a size."""
+    return [items[begin : begin + size] for begin in range(0, len(items), size)]
+
+
+def withdrawn_rows(
+    schema: FeatureSchema, names: Sequence[str], rows: Mapping[str, Features]
+) -> Bools:
+    """Return which items are withdrawn, given their rows in the catalog."""
+    shared = (rows.get(name) for name in names)
+    marks = (row is not None and schema.withdrawn(row) for row in shared)
+    return np.fromiter(marks, np.bool_, len(names))
 
 
 def shared_rows(
-    schema: FeatureSchema, names: Sequence[str], rows: Mapping[str, Features | None]
+    schema: FeatureSchema, names: Sequence[str], rows: Mapping[str, Features]
 ) -> Features:
     """Return the shared rows of items as a matrix, NaN for items not in the catalog."""
     width = schema.width(shared=True)
@@ -266,3 +391,59 @@ def _declared(stored: str | None, settings: FeaturesSettings) -> FeatureSchema:
                 "change them"
             )
     return schema
+
+
+async def load(
+    catalog: Catalog, pieces: AsyncIterator[bytes], clock: Callable[[], float]
+) -> api.BulkResponse:
+    """Add items or change their shared features; on disk after the next flush.
+
+    If it fails midway, earlier lines are stored; sent again, they change nothing.
+
+    Raises:
+        Problem: if a line is too long to be read.
+    """
+    count = changed = rejected = 0
+    errors: list[api.LineError] = []
+    async for lines in _batches(pieces):
+        stored, refused = await _put_lines(catalog, lines, clock())
+        count, changed, rejected = count + len(lines), changed + stored, rejected + len(refused)
+        errors += [api.LineError(number, refused[number]) for number in sorted(refused)]
+        del errors[MOST_ERRORS:]
+        await asyncio.sleep(0)  # a turn for others
+    return api.BulkResponse(count, changed, count - changed - rejected, rejected, errors)
+
+
+async def _batches(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[Line]]:
+    """Yield the non-empty lines of a text that comes in pieces, some at a time."""
+    number, rest = 1, b""
+    async for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        for begin in range(0, len(whole), AT_ONCE):
+            numbered = enumerate(whole[begin : begin + AT_ONCE], number + begin)
+            yield [(at, line) for at, line in numbered if line.strip()]
+        number += len(whole)
+        if len(rest) > LONGEST_LINE:
+            raise Problem(f"line {number} is longer than {LONGEST_LINE:,} bytes")
+    if rest.strip():
+        yield [(number, rest)]
+
+
+async def _put_lines(
+    catalog: Catalog, lines: Sequence[Line], now: float
+) -> tuple[int, dict[int, str]]:
+    """Return how many items of some lines changed, and why others were rejected."""
+    items: dict[int, api.ItemIn] = {}
+    refused: dict[int, str] = {}
+    for number, line in lines:
+        try:
+            items[number] = _read_item(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            refused[number] = str(problem)
+    try:
+        return await catalog.put(list(items.values()), now), refused
+    except Problem:
+        reasons = zip(items, catalog.reasons(list(items.values())), strict=True)
+        refused |= {number: why for number, why in reasons if why is not None}
+        good = [item for number, item in items.items() if number not in refused]
+        return await catalog.put(good, now), refused

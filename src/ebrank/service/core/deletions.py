@@ -22,8 +22,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ebrank.service import api
-from ebrank.service.core.chooser import hashed
 from ebrank.service.core.problems import NotFound
+from ebrank.service.core.windows import hashed
 from ebrank.service.store.base import Store
 from ebrank.service.store.records import Deletion
 
@@ -64,14 +64,14 @@ async def delete(
         return Deleted(await store.deletions.user(hashed(name, salt), proof, now), [])
     if kind == "query":
         gone = await store.deletions.query(name, proof, now)
-        found = None if gone is None else Deleted(gone, [name])
+        deleted = None if gone is None else Deleted(gone, [name])
     else:
         stand_in = STAND_IN + secrets.token_hex(8)
         changed = await store.deletions.item(name, stand_in, proof, now)
-        found = None if changed is None else Deleted(*changed)
-    if found is None:
+        deleted = None if changed is None else Deleted(*changed)
+    if deleted is None:
         raise NotFound(f"unknown {kind} {name!r}", "name")
-    return found
+    return deleted
 
 
 def digest(kind: str, name: str, salt: str) -> str:

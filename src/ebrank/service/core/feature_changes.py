@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ebrank.service import api
 from ebrank.service.core.catalog import Catalog
-from ebrank.service.core.feature_schema import Feature, FeatureSchema
-from ebrank.service.learning.models import features_of
-from ebrank.service.store.base import Store
+from ebrank.service.core.feature_schema import FeatureColumn, FeatureSchema
+from ebrank.service.core.models import features_of
+from ebrank.service.store.base import CatalogChanged, Store
 from ebrank.service.store.records import Tally
 
 
@@ -26,9 +27,23 @@ async def change_features(
 
     Stored rows and models are not touched: models find their features by their keys.
     """
-    await catalog.follow()
     survey = await _survey(store)
-    schema, changes = catalog.schema, list[str]()
+    while True:
+        await catalog.follow()
+        schema, changes = _changed(catalog.schema, request, survey)
+        if request.dry_run or schema == catalog.schema:
+            break
+        with suppress(CatalogChanged):  # a row was written in between: start from what it is now
+            await catalog.change(schema, now)
+            break
+    return survey.response(schema, changes, dry_run=request.dry_run)
+
+
+def _changed(
+    schema: FeatureSchema, request: api.ChangeFeaturesRequest, survey: _Survey
+) -> tuple[FeatureSchema, list[str]]:
+    """Return the schema that a request makes of another, and its changes in words."""
+    changes = list[str]()
     if request.name:
         schema = schema.with_names(request.name)
         changes.append(f"name {', '.join(request.name)}: nothing else changes")
@@ -39,13 +54,15 @@ async def change_features(
         changes.append(f"remove {name}: {survey.use(schema.find(name))}")
         schema = schema.without(name)
     for feature in request.add:
-        schema = schema.with_feature(feature.name, shared=feature.shared)
+        schema = schema.with_feature(feature.name, shared=feature.shared, optional=True)
         added = schema.find(feature.name)
         kind = " (shared)" if feature.shared else ""
         changes.append(f"add {feature.name}{kind}: {survey.lack(added)}")
-    if schema != catalog.schema and not request.dry_run:
-        await catalog.change(schema, now)
-    return survey.response(schema, changes, dry_run=request.dry_run)
+    for name in request.require:
+        schema = schema.requiring(name)
+        lack = survey.lack(schema.find(name))
+        changes.append(f"require {name}: features.missing applies to it; {lack}")
+    return schema, changes
 
 
 @dataclass(frozen=True)
@@ -70,19 +87,26 @@ class _Survey:
             dry_run,
         )
 
-    def view(self, feature: Feature) -> api.FeatureOut:
+    def view(self, feature: FeatureColumn) -> api.FeatureOut:
         """Return how many items have and lack a feature."""
         tally = self.shared if feature.shared else self.pair
         given = tally.given[feature.column] if feature.column < len(tally.given) else 0
         weight = self.weights.get(feature.key)
-        return api.FeatureOut(feature.name, feature.shared, tally.rows, tally.rows - given, weight)
+        return api.FeatureOut(
+            feature.name,
+            feature.shared,
+            not feature.optional,
+            tally.rows,
+            tally.rows - given,
+            weight,
+        )
 
-    def lack(self, feature: Feature) -> str:
+    def lack(self, feature: FeatureColumn) -> str:
         """Return how many items lack a feature, in words."""
         kind = "of the catalog" if feature.shared else "of queries"
         return f"{self.view(feature).lacking:,} items {kind} lack it until they are put again"
 
-    def use(self, feature: Feature) -> str:
+    def use(self, feature: FeatureColumn) -> str:
         """Return how the active model uses a feature, in words."""
         if feature.key not in self.weights:
             return f"model {self.model} does not use it"

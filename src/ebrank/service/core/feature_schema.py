@@ -5,6 +5,9 @@ catalog. A feature keeps its column there forever, and models know it by that: n
 gets it. So features can be added, removed and renamed without touching a stored row. A row written
 before a feature was added ends before its column, and the feature is missing there.
 
+Items may leave out a feature that was added later, and may still send one that was removed: callers
+change one by one, after the schema.
+
 >>> schema = NO_FEATURES.begun([ItemIn("a", {"price": 3.0, "age": 1.0})])
 >>> schema.rows([ItemIn("b", {"age": 2.0, "price": 5.0})], missing_allowed=False)
 array([[5., 2.]], dtype=float32)
@@ -15,7 +18,7 @@ array([[5., 2.]], dtype=float32)
 array([[ 2.,  7., nan]], dtype=float32)
 >>> schema.rows([ItemIn("c", {"prize": 5.0})], missing_allowed=True)
 Traceback (most recent call last):
-ebrank.service.core.problems.Problem: item 'c' has an unknown feature 'prize' (known: price, age)
+ebrank.service.core.problems.Problem: item 'c' has an unknown feature 'prize' (known: price, age)...
 """
 
 from __future__ import annotations
@@ -39,14 +42,21 @@ PAIR, SHARED = "p", "s"
 
 
 @dataclass(frozen=True)
-class Feature:
-    """A feature: its key, and its name; None if it has only a position."""
+class FeatureColumn:
+    """A feature.
+
+    Attributes:
+        key: its kind and column.
+        name: None if it has only a position.
+        optional: whether items may lack it even if missing values are rejected.
+    """
 
     key: str
     name: str | None
+    optional: bool = False
 
     @classmethod
-    def at(cls, column: int, name: str | None, *, shared: bool = False) -> Feature:
+    def at(cls, column: int, name: str | None, *, shared: bool = False) -> FeatureColumn:
         """Return the feature in a column of the rows of its kind."""
         return cls(f"{SHARED if shared else PAIR}{column}", name)
 
@@ -64,11 +74,13 @@ class Feature:
 _Features: TypeAlias = list[tuple[Annotated[str, msgspec.Meta(pattern="^[ps][0-9]+$")], str | None]]
 
 
-class _Document(msgspec.Struct, forbid_unknown_fields=True):
-    """A schema as stored: keys and names."""
+class _Document(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A schema as stored: keys and names, the keys of optional features, and the mark."""
 
     features: _Features
     removed: _Features
+    optional: list[str] = []
+    mark: int | None = None
 
 
 @dataclass(frozen=True)
@@ -78,17 +90,20 @@ class FeatureSchema:
     Attributes:
         features: in the order of a model's input.
         removed: features that are gone but keep their columns.
+        mark: the column of the catalog's rows that says which items are withdrawn; None as long as
+            none ever was.
     """
 
-    features: tuple[Feature, ...] = ()
-    removed: tuple[Feature, ...] = ()
+    features: tuple[FeatureColumn, ...] = ()
+    removed: tuple[FeatureColumn, ...] = ()
+    mark: int | None = None
 
     # --- how it comes about ----------------------------------------------------------------------
 
     @classmethod
     def positions(cls, count: int) -> FeatureSchema:
         """Return the schema of features with positions and no names."""
-        return cls(tuple(Feature.at(place, None) for place in range(count)))
+        return cls(tuple(FeatureColumn.at(place, None) for place in range(count)))
 
     def begun(self, items: Sequence[ItemIn]) -> FeatureSchema:
         """Return the schema that the first items of a query imply, besides shared features.
@@ -129,11 +144,13 @@ class FeatureSchema:
             schema = schema.with_feature(name, shared=shared)
         return schema
 
-    def with_feature(self, name: str, *, shared: bool = False) -> FeatureSchema:
+    def with_feature(
+        self, name: str, *, shared: bool = False, optional: bool = False
+    ) -> FeatureSchema:
         """Return it with one more feature, in a new column."""
         self._check_free(name)
-        column = self.width(shared=shared)
-        return replace(self, features=(*self.features, Feature.at(column, name, shared=shared)))
+        added = FeatureColumn.at(self.width(shared=shared), name, shared=shared)
+        return replace(self, features=(*self.features, replace(added, optional=optional)))
 
     def without(self, name: str) -> FeatureSchema:
         """Return it without a feature."""
@@ -141,26 +158,30 @@ class FeatureSchema:
         left = tuple(feature for feature in self.features if feature != gone)
         if not left:
             raise Problem(f"{name!r} is the only feature: add another one first", "remove")
-        return FeatureSchema(left, (*self.removed, gone))
+        removed = (*self.removed, replace(gone, optional=False))
+        return replace(self, features=left, removed=removed)
 
     def renamed(self, old: str, new: str) -> FeatureSchema:
         """Return it with a feature renamed."""
         self._check_free(new)
-        feature = self.find(old)
-        return self._with_names({feature.key: new})
+        return self._with(replace(self.find(old), name=new))
+
+    def requiring(self, name: str) -> FeatureSchema:
+        """Return it with a feature that items must have if missing values are rejected."""
+        return self._with(replace(self.find(name), optional=False))
 
     def with_names(self, names: Sequence[str]) -> FeatureSchema:
         """Return it with names for the features that have none, in their order."""
-        nameless = [feature.key for feature in self.features if feature.name is None]
+        nameless = [feature for feature in self.features if feature.name is None]
         if len(names) != len(nameless):
             raise Problem(f"{len(names)} names for {len(nameless)} features without a name", "name")
         schema = self
-        for key, name in zip(nameless, names, strict=True):
+        for feature, name in zip(nameless, names, strict=True):
             schema._check_free(name)
-            schema = schema._with_names({key: name})
+            schema = schema._with(replace(feature, name=name))
         return schema
 
-    def find(self, name: str) -> Feature:
+    def find(self, name: str) -> FeatureColumn:
         """Return the feature with a name.
 
         Raises:
@@ -175,19 +196,23 @@ class FeatureSchema:
         if any(feature.name == name for feature in self.features):
             raise Problem(f"there is already a feature {name!r}")
 
-    def _with_names(self, names: dict[str, str]) -> FeatureSchema:
+    def _with(self, changed: FeatureColumn) -> FeatureSchema:
+        """Return it with one of its features changed."""
         return replace(
             self,
             features=tuple(
-                replace(feature, name=names.get(feature.key, feature.name))
-                for feature in self.features
+                changed if feature.key == changed.key else feature for feature in self.features
             ),
         )
 
     def to_json(self) -> str:
         """Return it as text, for the store."""
-        lists = (self.features, self.removed)
-        document = _Document(*([(one.key, one.name) for one in some] for some in lists))
+        document = _Document(
+            features=[(feature.key, feature.name) for feature in self.features],
+            removed=[(feature.key, feature.name) for feature in self.removed],
+            optional=[feature.key for feature in self.features if feature.optional],
+            mark=self.mark,
+        )
         return msgspec.json.encode(document).decode()
 
     @classmethod
@@ -204,8 +229,14 @@ class FeatureSchema:
                 f"the store is damaged: its list of features cannot be read ({problem}). "
                 "Restore the latest backup"
             ) from problem
-        lists = (document.features, document.removed)
-        return cls(*(tuple(Feature(key, name) for key, name in some) for some in lists))
+        return cls(
+            tuple(
+                FeatureColumn(key, name, key in document.optional)
+                for key, name in document.features
+            ),
+            tuple(FeatureColumn(key, name) for key, name in document.removed),
+            document.mark,
+        )
 
     # --- what it holds ---------------------------------------------------------------------------
 
@@ -215,12 +246,12 @@ class FeatureSchema:
         return tuple(feature.key for feature in self.features)
 
     @cached_property
-    def pair(self) -> tuple[Feature, ...]:
+    def pair(self) -> tuple[FeatureColumn, ...]:
         """Features of a pair of query and item."""
         return tuple(feature for feature in self.features if not feature.shared)
 
     @cached_property
-    def shared(self) -> tuple[Feature, ...]:
+    def shared(self) -> tuple[FeatureColumn, ...]:
         """Features that all queries share."""
         return tuple(feature for feature in self.features if feature.shared)
 
@@ -247,10 +278,10 @@ class FeatureSchema:
     def _widths(self) -> tuple[int, int]:
         both = (*self.features, *self.removed)
         pair, shared = (
-            max((one.column + 1 for one in both if one.shared == kind), default=0)
+            max((feature.column + 1 for feature in both if feature.shared == kind), default=0)
             for kind in (False, True)
         )
-        return pair, shared
+        return pair, shared if self.mark is None else max(shared, self.mark + 1)
 
     # --- rows ------------------------------------------------------------------------------------
 
@@ -264,7 +295,7 @@ class FeatureSchema:
     ) -> Features:
         """Return items' features of a kind as rows to store, NaN where one is missing.
 
-        Items that are `exempt` may always lack features.
+        Items that are `exempt` may always lack features, and others those that are optional.
 
         Raises:
             Problem: naming the item and the feature.
@@ -277,13 +308,56 @@ class FeatureSchema:
         odd = ~(np.abs(numbers) <= LARGEST).all(axis=1)
         for place in np.flatnonzero(odd).tolist():
             name = items[place].id
-            _check(name, values[place], names, missing_allowed or name in exempt)
+            _check(name, values[place], some, missing_allowed or name in exempt)
         width, columns = self.width(shared=shared), [feature.column for feature in some]
         if columns == list(range(width)):
             return numbers.astype(np.float32)
         stored = np.full((len(items), width), np.nan, np.float32)
         stored[:, columns] = numbers
         return stored
+
+    def lacking(self, rows: Features, *, shared: bool = False) -> list[int]:
+        """Return which rows of a kind lack a feature."""
+        columns = [feature.column for feature in (self.shared if shared else self.pair)]
+        return np.flatnonzero(np.isnan(rows[:, columns]).any(axis=1)).tolist()
+
+    def keep(self, row: Features, item: ItemIn, before: Features, *, shared: bool = False) -> bool:
+        """Let an item keep the features that it leaves out, given its row as stored before.
+
+        One that it gives as null becomes missing. Return whether the row now depends on the other.
+        """
+        some = self.shared if shared else self.pair
+        given: Collection[str | None] = (
+            item.features
+            if isinstance(item.features, dict)
+            else [feature.name for feature in some[: len(item.features)]]
+        )
+        columns = [feature.column for feature in some if feature.name not in given]
+        kept = [column for column in columns if column < len(before)]
+        row[kept] = before[kept]
+        return bool(kept)
+
+    def withdrawn(self, row: Features) -> bool:
+        """Return whether a row of the catalog is that of a withdrawn item.
+
+        >>> schema = NO_FEATURES.with_feature("price", shared=True)
+        >>> marking, row = schema.marked(np.float32([3]))
+        >>> marking.withdrawn(row), marking.withdrawn(np.float32([3]))
+        (True, False)
+        """
+        return self.mark is not None and len(row) > self.mark and not np.isnan(row[self.mark])
+
+    def marked(self, row: Features) -> tuple[FeatureSchema, Features]:
+        """Return a row of the catalog as that of a withdrawn item, and the schema that marks it.
+
+        A row that is put again has no mark.
+        """
+        mark = self.width(shared=True) if self.mark is None else self.mark
+        schema = replace(self, mark=mark)
+        marked = np.full(schema.width(shared=True), np.nan, np.float32)
+        marked[: len(row)] = row
+        marked[mark] = 1.0
+        return schema, marked
 
     def current(self, pair: Features, shared: Features) -> Features:
         """Return the features of items as they are now, given their stored rows."""
@@ -299,7 +373,7 @@ class FeatureSchema:
     @cached_property
     def _picks(self) -> tuple[Callable[..., Any] | None, ...]:
         """Takes all features of a kind out of a mapping at once, if there are several."""
-        names = ([one.name for one in some] for some in (self.pair, self.shared))
+        names = ([feature.name for feature in some] for some in (self.pair, self.shared))
         return tuple(itemgetter(*some) if len(some) > 1 else None for some in names)
 
     def _values(
@@ -318,15 +392,18 @@ class FeatureSchema:
             else:
                 return values
         if isinstance(given, list):
-            if len(given) != len(names):
+            if len(given) == len(names):
+                return given
+            left_out = (self.shared if shared else self.pair)[len(given) :]
+            if not left_out or not all(feature.optional for feature in left_out):
                 raise Problem(
                     f"item {item.id!r} has {len(given)} features, not {len(names)}", "items"
                 )
-            return given
-        found = [None if name is None else given.get(name) for name in names]
-        if len(given) > len(names) - found.count(None):  # or some were given as null
+            return [*given, *[None] * len(left_out)]
+        picked = [None if name is None else given.get(name) for name in names]
+        if len(given) > len(names) - picked.count(None):  # or some were given as null
             self._check_names(item.id, given, names, shared)
-        return found
+        return picked
 
     def _check_names(
         self,
@@ -335,7 +412,8 @@ class FeatureSchema:
         names: Sequence[str | None],
         shared: bool,
     ) -> None:
-        unknown = given.keys() - set(names)
+        removed = {feature.name for feature in self.removed if feature.shared == shared}
+        unknown = given.keys() - set(names) - removed
         if not unknown:
             return
         if None in names:
@@ -348,8 +426,12 @@ class FeatureSchema:
         name = min(unknown)
         if any(feature.name == name for feature in self.features):
             raise Problem(_not_here(item, name, shared=not shared), "items")
-        known = _listed(self.shared if shared else self.pair)
-        raise Problem(f"item {item!r} has an unknown feature {name!r} (known: {known})", "items")
+        others = _listed(self.shared if shared else self.pair)
+        raise Problem(
+            f"item {item!r} has an unknown feature {name!r} (known: {others}). If it is new, "
+            "add it first: `ebrank features STORE add`",
+            "items",
+        )
 
 
 NO_FEATURES = FeatureSchema()
@@ -358,12 +440,12 @@ NO_FEATURES = FeatureSchema()
 def _check(
     item: str,
     values: Sequence[float | None],
-    names: Sequence[str | None],
+    features: Sequence[FeatureColumn],
     missing_allowed: bool,
 ) -> None:
-    for place, (value, name) in enumerate(zip(values, names, strict=True), start=1):
-        called = f"feature {place}" if name is None else f"feature {name!r}"
-        if value is None and not missing_allowed:
+    for place, (value, feature) in enumerate(zip(values, features, strict=True), start=1):
+        called = f"feature {place}" if feature.name is None else f"feature {feature.name!r}"
+        if value is None and not (missing_allowed or feature.optional):
             raise Problem(
                 f"item {item!r} lacks {called}; missing values are rejected (features.missing)",
                 "items",
@@ -384,7 +466,7 @@ def _not_here(item: str, name: str, *, shared: bool) -> str:
     )
 
 
-def _listed(features: Sequence[Feature]) -> str:
+def _listed(features: Sequence[FeatureColumn]) -> str:
     nameless = sum(feature.name is None for feature in features)
     names = [feature.name for feature in features if feature.name is not None]
     return ", ".join([*([f"{nameless} without names"] if nameless else []), *names])
@@ -401,11 +483,11 @@ def matched(features: Features, have: Sequence[str], want: Sequence[str]) -> Fea
     if not want or tuple(have) == tuple(want):
         return features
     places = {key: place for place, key in enumerate(have)}
-    found = np.zeros((len(features), len(want)), np.float32)
+    wanted = np.zeros((len(features), len(want)), np.float32)
     for place, key in enumerate(want):
         if key in places:
-            found[:, place] = features[:, places[key]]
-    return found
+            wanted[:, place] = features[:, places[key]]
+    return wanted
 
 
 def filled(features: Features, *, by_mean: bool, among: Bools | None = None) -> Features:
@@ -420,7 +502,7 @@ def filled(features: Features, *, by_mean: bool, among: Bools | None = None) -> 
     if not missing.any():
         return features
     counted = slice(None) if among is None else among
-    known = (~missing[counted]).sum(axis=0)
+    given = (~missing[counted]).sum(axis=0)
     sums = np.where(missing, 0.0, features)[counted].sum(axis=0, dtype=np.float64)
-    means = sums / np.maximum(known, 1) if by_mean else np.zeros(features.shape[1])
+    means = sums / np.maximum(given, 1) if by_mean else np.zeros(features.shape[1])
     return np.where(missing, means, features).astype(np.float32)

@@ -2,147 +2,159 @@
 
 A rejected event has a reason that begins with a short code: `malformed`, `too_long`,
 `unknown_type`, `uncounted`, `unknown_ranking`, `unknown_item`, `expired`, `future`.
+
+Events cite a list by its id: a number that grows with time, so that it also keeps a store's
+rankings in order, and 16 random digits that keep a caller from citing other callers' lists.
+
+>>> ids = RankingIds()
+>>> first, second = ids.new(1700000000.0), ids.new(1700000000.0)
+>>> number_of(first), number_of(second)
+(1700000000000000, 1700000000000001)
+>>> number_of("7") is None
+True
 """
 
 from __future__ import annotations
 
 import math
-import struct
+import re
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-import numpy as np
+import msgspec
 
 from ebrank.evidence import Behaviors
 from ebrank.evidence.forgetting import HalfLife
 from ebrank.service import api
-from ebrank.service.core import ranking_ids
-from ebrank.service.core.bots import Bots
-from ebrank.service.core.packed import ROOM, PackedCache, decode, encode
-from ebrank.service.core.queries.cache import Queries
-from ebrank.service.core.queries.live import LiveQuery
-from ebrank.service.insight.activity import Activity
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.memory import decode, encode
+from ebrank.service.core.resources import Resources, Watcher
 from ebrank.service.settings import Settings
 from ebrank.service.store import counting
-from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.base import StoreError
 from ebrank.service.store.counting import IMPRESSION
 from ebrank.service.store.records import EventEntry, Hint, RankingEntry, Written
-from ebrank.typing import SmallInts
 
-_HEAD = struct.Struct("<dI???HHHH")
+PER_SECOND = 1_000_000
 
 _NAMED = ("event_id", "ranking_id", "item", "type")
+_SHAPE = re.compile(r"([0-9a-f]{1,15})-[0-9a-f]{16}")
 
 
-class Served(NamedTuple):
+class RankingIds:
+    """Makes names, each with a higher number than the one before."""
+
+    def __init__(self, after: float = 0.0) -> None:
+        """Start after a time: that of the last ranking in the log."""
+        self._last = int(after * PER_SECOND) + 1
+
+    def new(self, time: float) -> str:
+        """Return the name of a ranking made at this time."""
+        self._last = max(self._last + 1, int(time * PER_SECOND))
+        return f"{self._last:x}-{secrets.token_hex(8)}"
+
+
+def number_of(ranking_id: str) -> int | None:
+    """Return the number in a name, None if it cannot be one of ours."""
+    match = _SHAPE.fullmatch(ranking_id)
+    return int(match.group(1), 16) if match else None
+
+
+def time_of(ranking_id: str) -> float | None:
+    """Return about when a ranking was made, None if it cannot be one of ours."""
+    number = number_of(ranking_id)
+    return None if number is None else number / PER_SECOND
+
+
+class Served(msgspec.Struct, array_like=True):
     """A list that was served.
 
     Attributes:
-        query: its query.
+        name: of its query, encoded.
         time: when; that of the first list of its window, since its events count for that one.
         counted: whether serving it counted as impressions.
         rows: of its items.
         life: of its query; in another life, these rows have other items.
         offset: how many ranks are above it.
         continues: the list for which its events count, if it is another.
-        seen: at which ranks impressions counted before, 0 for others; None if none did.
+        seen: at which ranks impressions counted before, 0 for others; empty if none did.
         bot: whether a bot asked for it.
         visitor: whose events are added up to recognize bots.
     """
 
-    query: str
+    name: bytes
     time: float
     counted: bool
-    rows: SmallInts
+    rows: Sequence[int]
     life: int
     offset: int = 0
     continues: str | None = None
-    seen: SmallInts | None = None
+    seen: Sequence[int] = ()
     bot: bool = False
-    visitor: str | None = None
+    visitor: bytes | None = None
 
     @classmethod
     def of(
-        cls, entry: RankingEntry, rows: Sequence[int], life: int, visitor: str | None = None
+        cls, entry: RankingEntry, rows: Sequence[int], life: int, visitor: bytes | None = None
     ) -> Served:
-        """Return what must be known about a list, given the rows of its items in its query."""
-        placed = np.array(rows, np.int32), life, entry.offset
-        plain = cls(entry.query, entry.time, entry.counted, *placed)
-        if entry.continues is None and visitor is None and not entry.bot:
-            return plain
-        first = ranking_ids.time_of(entry.continues) if entry.continues else None
-        return plain._replace(
-            time=entry.time if first is None else first,
-            continues=entry.continues,
-            seen=np.array(entry.seen, np.int32) if entry.seen else None,
-            bot=entry.bot,
-            visitor=visitor,
+        """Return what must be remembered of a list, given the rows of its items in its query."""
+        first = time_of(entry.continues) if entry.continues else None
+        return cls(
+            encode(entry.query),
+            entry.time if first is None else first,
+            entry.counted,
+            rows,
+            life,
+            entry.offset,
+            entry.continues,
+            entry.seen,
+            entry.bot,
+            visitor,
         )
+
+    @property
+    def query(self) -> str:
+        """The name of its query."""
+        return decode(self.name)
 
     def ranks(self) -> Sequence[int]:
         """Return the rank at which each item's impression counts."""
         own = range(self.offset + 1, self.offset + len(self.rows) + 1)
-        if self.seen is None:
+        if not self.seen:
             return own
-        return [seen or rank for seen, rank in zip(self.seen.tolist(), own, strict=True)]
+        return [seen or rank for seen, rank in zip(self.seen, own, strict=True)]
 
-    def packed(self) -> bytes:
-        """Return it as bytes, which take less memory."""
-        continues, visitor = encode(self.continues or ""), encode(self.visitor or "")
-        flags = self.counted, self.bot, self.seen is not None
-        sizes = self.offset, len(self.rows), len(continues), len(visitor)
-        seen = b"" if self.seen is None else self.seen.tobytes()
-        head = _HEAD.pack(self.time, self.life, *flags, *sizes)
-        return b"".join([head, self.rows.tobytes(), seen, continues, visitor, encode(self.query)])
 
-    @classmethod
-    def unpacked(cls, data: bytes) -> Served:
-        """Return the list that was packed."""
-        time, life, counted, bot, repeats, offset, count, *lengths = _HEAD.unpack_from(data)
-        rows, at = np.frombuffer(data, np.int32, count, _HEAD.size), _HEAD.size + 4 * count
-        seen = None
-        if repeats:
-            seen, at = np.frombuffer(data, np.int32, count, at), at + 4 * count
-        continues, visitor = at + lengths[0], at + sum(lengths)
-        return cls(
-            query=decode(data[visitor:]),
-            time=time,
-            counted=counted,
-            rows=rows,
-            life=life,
-            offset=offset,
-            continues=decode(data[at:continues]) or None,
-            seen=seen,
-            bot=bot,
-            visitor=decode(data[continues:visitor]) or None,
-        )
+_read = msgspec.msgpack.Decoder(Served).decode
+_packed = msgspec.msgpack.Encoder().encode
 
 
 class RecentLists:
     """The latest lists, since most feedback cites one of them; others are in the store."""
 
-    def __init__(self, store: Store, bots: Bots, room: int = ROOM) -> None:
-        self._store = store
-        self._bots = bots
-        self.cache: PackedCache[str] = PackedCache(room)
+    def __init__(self, resources: Resources) -> None:
+        self._store = resources.store
+        self._bots = resources.bots
+        self._cache = resources.recent
 
     def add(self, ranking_id: str, served: Served) -> None:
         """Remember a list."""
-        self.cache.put(ranking_id, served.packed())
+        self._cache.put(ranking_id, _packed(served))
 
     async def get(
         self, ranking_id: str, find: Callable[[str], Awaitable[LiveQuery | None]]
     ) -> tuple[Served, LiveQuery] | None:
         """Return a list that is still in the log, and its query, which `find` returns."""
-        packed = self.cache.get(ranking_id)
+        packed = self._cache.get(ranking_id)
         if packed is not None:
-            served = Served.unpacked(packed)
+            served = _read(packed)
             live = await find(served.query)
             if live is not None and live.life == served.life:
                 return served, live
-            self.cache.pop(ranking_id)  # its query was deleted, and maybe added again
-        if ranking_ids.number_of(ranking_id) is None:
+            self._cache.pop(ranking_id)  # its query was deleted, and maybe added again
+        if number_of(ranking_id) is None:
             return None
         entry = await self._store.log.ranking(ranking_id)
         live = None if entry is None else await find(entry.query)
@@ -173,11 +185,15 @@ class Counted(NamedTuple):
     entry: EventEntry
     live: LiveQuery
     row: int
-    visitor: str | None
+    visitor: bytes | None
 
 
 class FeedbackRules:
-    """Checks events against the lists they cite."""
+    """Checks events against the lists they cite.
+
+    Attributes:
+        retention: for how many seconds a list may be cited.
+    """
 
     def __init__(
         self, settings: Settings, behaviors: Behaviors, half_life: HalfLife | None = None
@@ -187,22 +203,23 @@ class FeedbackRules:
         self._outcomes = {
             name: behaviors.outcome(name) for name in (*behaviors.names, *behaviors.negative)
         }
-        self._measured = {one.type for one in behaviors.all if one.at_least is not None}
-        plain = {one.type for one in behaviors.all if one.at_least is None}
+        self._measured = {each.type for each in behaviors.all if each.at_least is not None}
+        plain = {each.type for each in behaviors.all if each.at_least is None}
         self._needs_value = self._measured - plain
         self._types = {IMPRESSION, *plain, *self._measured, *behaviors.negative}
         self._types |= set(settings.events.other)
         self._future = settings.events.future_seconds
-        self._retention = settings.store.retention_seconds
+        self.retention = settings.store.retention_seconds
 
     def judge(
         self,
         event: api.EventIn | api.Malformed,
         lists: Mapping[str, Cited],
         now: float,
+        oldest: float,
         suspects: Callable[[Served], bool],
     ) -> Counted | str:
-        """Return the event to log, or the reason why it is rejected."""
+        """Return the event to log, or why it is rejected: its list may be before the `oldest`."""
         if isinstance(event, api.Malformed):
             return f"malformed: {event.reason}"
         time = now if event.time is None else _seconds(event.time)
@@ -210,9 +227,9 @@ class FeedbackRules:
         if problem:
             return problem
         cited = lists.get(event.ranking_id)
-        made = ranking_ids.time_of(event.ranking_id) if cited is None else cited.served.time
-        if made is not None and made < now - self._retention:
-            return f"expired: rankings are kept for {self._retention:g} seconds"
+        made = time_of(event.ranking_id) if cited is None else cited.served.time
+        if made is not None and made < oldest:
+            return f"expired: rankings are kept for {self.retention:g} seconds"
         if event.ranking_id == api.UNCOUNTED:
             return f"{api.UNCOUNTED}: the list was made while the store was failing, and not logged"
         if cited is None:
@@ -260,6 +277,8 @@ class FeedbackRules:
         if max(lengths) > api.LONGEST_NAME:
             name = _NAMED[lengths.index(max(lengths))]
             return f"too_long: {name} has more than {api.LONGEST_NAME} characters"
+        if any("\0" in name for name in (event.event_id, event.ranking_id, event.item)):
+            return "malformed: a name has a NUL character"
         if event.type not in self._types:
             return f"unknown_type: the type must be one of {', '.join(sorted(self._types))}"
         if event.value is None and event.type in self._needs_value:
@@ -279,25 +298,14 @@ class FeedbackRules:
 class Feedback:
     """Counts events."""
 
-    def __init__(
-        self,
-        store: Store,
-        rules: FeedbackRules,
-        queries: Queries,
-        lists: RecentLists,
-        activity: Activity,
-        bots: Bots,
-        clock: Callable[[], float],
-        timer: Callable[[], float],
-    ) -> None:
-        self._store = store
-        self._rules = rules
-        self._queries = queries
+    def __init__(self, resources: Resources, lists: RecentLists, watcher: Watcher) -> None:
+        self._rules = FeedbackRules(resources.settings, resources.behaviors, resources.half_life)
+        self._queries = resources.queries
         self._lists = lists
-        self._activity = activity
-        self._bots = bots
-        self._clock = clock
-        self._timer = timer
+        self._watcher = watcher
+        self._bots = resources.bots
+        self._clock = resources.clock
+        self._timer = resources.timer
 
     async def take(
         self, events: Sequence[api.EventIn | api.Malformed], epoch: int
@@ -308,26 +316,28 @@ class Feedback:
         """
         lists = await self._cited(events)
         now = self._clock()  # after all that may take time: the log's times never go back
-        verdicts = [self._rules.judge(event, lists, now, self._suspects) for event in events]
-        batch = [one for one in verdicts if not isinstance(one, str)]
+        oldest = self._clock.ago(self._rules.retention)
+        verdicts = [
+            self._rules.judge(event, lists, now, oldest, self._suspects) for event in events
+        ]
+        batch = [verdict for verdict in verdicts if not isinstance(verdict, str)]
         try:
             written = await self._written(batch, epoch)
         except StoreError:  # none counts, and they may be sent again
-            self._not_done(batch)
+            self._undo(batch)
             raise
-        if self._bots.on:
-            pairs = zip(batch, written, strict=True)
-            self._not_done([one for one, told in pairs if told.status == "duplicate"])
-        outcomes = iter(written)
-        results = [
-            api.EventResult(index, "rejected", verdict)
-            if isinstance(verdict, str)
-            else _result(index, next(outcomes))
-            for index, verdict in enumerate(verdicts)
-        ]
-        for result in results:
+        outcomes, results = iter(written), list[api.EventResult]()
+        for index, verdict in enumerate(verdicts):
+            if isinstance(verdict, str):
+                result = api.EventResult(index, "rejected", verdict)
+            else:
+                outcome = next(outcomes)
+                result = api.EventResult(index, outcome.status, outcome.reason or None)
+                if outcome.status == "duplicate":
+                    self._undo([verdict])
             if result.status != "accepted":
-                self._activity.not_counted(now, result.status, result.reason or "")
+                self._watcher.not_counted(now, result.status, result.reason or "")
+            results.append(result)
         return results
 
     def _suspects(self, served: Served) -> bool:
@@ -336,23 +346,23 @@ class Feedback:
             return served.bot
         return self._bots.suspects(served.visitor, self._timer(), events=1) or served.bot
 
-    def _not_done(self, events: Sequence[Counted]) -> None:
-        """Forget for the recognition of bots that visitors sent events which did not count."""
-        for one in events:
-            if one.visitor is not None:
-                self._bots.take_back(one.visitor, self._timer(), events=1)
+    def _undo(self, events: Sequence[Counted]) -> None:
+        """Undo the bot counter for events that did not count."""
+        for event in events:
+            if event.visitor is not None:
+                self._bots.take_back(event.visitor, self._timer(), events=1)
 
     async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Cited]:
         """Return the lists that events cite, if they still exist."""
-        found = {}
+        lists = {}
         for name in {event.ranking_id for event in events if isinstance(event, api.EventIn)}:
             cited = await self._lists.get(name, self._live)
             if cited is not None:
                 served, live = cited
-                rows = served.rows.tolist()
-                places = zip(served.ranks(), rows, strict=True)
-                found[name] = Cited(served, live, dict(zip(live.ids.at(rows), places, strict=True)))
-        return found
+                places = zip(served.ranks(), served.rows, strict=True)
+                names = live.ids.at(served.rows)
+                lists[name] = Cited(served, live, dict(zip(names, places, strict=True)))
+        return lists
 
     async def _live(self, query: str) -> LiveQuery | None:
         return await self._queries.get(query, self._clock())
@@ -361,28 +371,17 @@ class Feedback:
         """Write events, add the accepted ones to the counts, and return the outcome of each."""
         if not batch:
             return []
-        with self._queries.following([one.entry.query for one in batch]):
-            commit = await self._store.log.write(
-                [one.entry for one in batch], epoch=epoch, known=self._queries.version
-            )
-        changed = {
-            query: self._queries.wrote(query, version, commit.news.get(query))
-            for query, version in commit.versions.items()
-        }
-        for (event, known, row, _), written in zip(batch, commit.written, strict=True):
+        commit, changed = await self._queries.write([event.entry for event in batch], epoch)
+        for (entry, cited, row, _), written in zip(batch, commit.written, strict=True):
             if written.status != "accepted":
                 continue
-            self._activity.event(known, row, event, written)
-            if event.bot:
+            self._watcher.event(cited, row, entry, written)
+            if entry.bot:
                 self._bots.on_bot("event")
-            live = changed[event.query]
+            live = changed[entry.query]
             if live is not None:
-                live.add(counting.as_written(event, written), [row])
+                live.add(counting.as_written(entry, written), [row])
         return commit.written
-
-
-def _result(index: int, written: Written) -> api.EventResult:
-    return api.EventResult(index, written.status, written.reason or None)
 
 
 def _seconds(time: float | datetime) -> float:

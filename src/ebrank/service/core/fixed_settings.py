@@ -6,11 +6,11 @@ import json
 import secrets
 from collections.abc import Mapping
 
+from ebrank.environment.config import SettingsError
 from ebrank.evidence import Behaviors
 from ebrank.evidence.forgetting import HalfLife
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import SALT, Store
-from ebrank.settings import SettingsError
 
 BEHAVIORS, QUERY_NAMES, HALF_LIFE = "behaviors", "query_names", "half_life"
 
@@ -52,10 +52,10 @@ def _behaviors(declared: Behaviors, stored: str | None) -> str:
     More may be declared later if they are worth more: then the numbers of the others stay.
     """
     names = list(declared.names)
-    known = names if stored is None else json.loads(stored)
-    if names[: len(known)] != known:
+    counted = names if stored is None else json.loads(stored)
+    if names[: len(counted)] != counted:
         raise SettingsError(
-            f"events.behaviors: the store counts {', '.join(known)}, in order of worth, but the "
+            f"events.behaviors: the store counts {', '.join(counted)}, in order of worth, but the "
             f"settings have {', '.join(names)}. Keep these first, add only behaviors that are "
             "worth more, or use another store"
         )

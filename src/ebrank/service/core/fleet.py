@@ -7,7 +7,7 @@ election whenever it announces itself; so a lost one is replaced within seconds.
 >>> import asyncio
 >>> from ebrank.service.store.memory import MemoryStore
 >>> async def session() -> None:
-...     fleet = Fleet(MemoryStore(), lambda: About(model=7, lists=3))
+...     fleet = Fleet(MemoryStore(), lambda: ServerStatus(model=7, lists=3))
 ...     await fleet.beat()
 ...     [server] = await fleet.servers()
 ...     print(server.model, server.lists, server.jobs)
@@ -31,10 +31,10 @@ from dataclasses import asdict, dataclass, field, fields
 import msgspec
 
 import ebrank
+from ebrank.environment.config import SettingsError
 from ebrank.service import api
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
-from ebrank.settings import SettingsError
 
 BEAT_SECONDS = 3.0
 PRESENT_SECONDS = 4 * BEAT_SECONDS
@@ -44,7 +44,7 @@ JOBS = TRAINER, ROLLER = "train", "roll up"
 
 
 @dataclass(frozen=True)
-class About:
+class ServerStatus:
     """What a server reports about itself; see `api.ServerOut`."""
 
     model: int = 0
@@ -71,7 +71,7 @@ def rules(settings: Settings) -> dict[str, str]:
     }
     for section in ("examination", "features"):
         part = getattr(settings, section)
-        given |= {f"{section}.{one.name}": getattr(part, one.name) for one in fields(part)}
+        given |= {f"{section}.{key.name}": getattr(part, key.name) for key in fields(part)}
     return {name: msgspec.json.encode(value).decode() for name, value in given.items()}
 
 
@@ -103,7 +103,7 @@ class Fleet:
         store_seconds: how long the store took for the last announcement.
     """
 
-    def __init__(self, store: Store, about: Callable[[], About]) -> None:
+    def __init__(self, store: Store, about: Callable[[], ServerStatus]) -> None:
         self._store = store
         self._about = about
         self._id = secrets.token_hex(8)
@@ -145,9 +145,9 @@ async def servers(store: Store, asked: str = "") -> list[api.ServerOut]:
     Servers of another version of ebrank, which report other things, are left out.
     """
     heard = []
-    for one in await store.servers():
+    for announced in await store.servers():
         with suppress(msgspec.DecodeError):
-            server = msgspec.json.decode(one.about, type=api.ServerOut)
-            seen, answers = one.seconds, one.server == asked
+            server = msgspec.json.decode(announced.about, type=api.ServerOut)
+            seen, answers = announced.seconds, announced.server == asked
             heard.append(msgspec.structs.replace(server, seen_seconds=seen, answers=answers))
     return sorted(heard, key=lambda server: (server.started, server.name))

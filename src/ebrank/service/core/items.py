@@ -8,15 +8,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ebrank.service import api
+from ebrank.service.core import problems
 from ebrank.service.core.background import Turns
-from ebrank.service.core.catalog import Catalog
-from ebrank.service.core.chooser import reject_withdrawn
+from ebrank.service.core.catalog import portions_of
 from ebrank.service.core.feature_schema import FeatureSchema
-from ebrank.service.core.problems import NotFound, Problem, not_candidates
-from ebrank.service.core.queries.cache import Queries
-from ebrank.service.core.queries.live import LiveQuery
-from ebrank.service.insight.activity import Activity
-from ebrank.service.store.base import CatalogChanged, Store
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.problems import NotFound, Problem, not_candidates, unknown_query
+from ebrank.service.core.resources import Resources, Watcher
+from ebrank.service.store.base import CatalogChanged
 from ebrank.service.store.records import LIFE, NewItem
 from ebrank.typing import Features
 
@@ -26,24 +25,30 @@ for lists."""
 FIRST_ITEM = "first_item"  # when the first item entered, in seconds since 1970
 
 
-class Items:
-    """Adds and withdraws candidates, in the store first and then in memory."""
+def _admit() -> None:
+    """Let every query be created."""
 
-    def __init__(
-        self, store: Store, catalog: Catalog, queries: Queries, activity: Activity, *, first: bool
-    ) -> None:
-        """Take what keeps them; `first` says that the store never had an item."""
-        self._store = store
-        self._catalog = catalog
-        self._queries = queries
-        self._activity = activity
-        self._first = first
+
+class Items:
+    """Adds and withdraws candidates, in the store first and then in memory.
+
+    Attributes:
+        shared: whether other servers may change them too.
+    """
+
+    def __init__(self, resources: Resources, watcher: Watcher) -> None:
+        self._store = resources.store
+        self._catalog = resources.catalog
+        self._queries = resources.queries
+        self._watcher = watcher
+        self._first = FIRST_ITEM not in resources.meta
+        self.shared = False
 
     async def query(self, name: str, now: float) -> LiveQuery:
         """Return a query that has, or had, candidates."""
         live = await self._queries.get(name, now)
         if live is None:
-            raise NotFound(f"unknown query {name!r}: put items first", "query")
+            raise unknown_query(name)
         return live
 
     async def put(
@@ -54,15 +59,18 @@ class Items:
         *,
         skip_known: bool = False,
         begun: FeatureSchema | None = None,
+        admit: Callable[[], None] = _admit,
+        reread: bool = False,
     ) -> api.PutItemsResponse:
         """Add candidates or change their features, all or none; on disk after the next flush.
 
-        `begun` is the schema, if items besides these determine it.
+        `begun` is the schema, if items besides these determine it. `admit` is called before a query
+        is created, and raises if it must not be. `reread` says that memory has just been read.
 
         With `skip_known`, items that memory already has are not written again. Memory may be behind
         another server's writes, so this is for callers who send the same items again and again: the
         write that follows tells memory that it is behind. Such callers must not bring back what was
-        withdrawn. If many of the items are not known, they are added a portion at a time.
+        withdrawn. If many of the items are new, they are added a portion at a time.
         """
         live = await self._queries.get(query, now)
         nothing = api.PutItemsResponse(query, 0, 0, 0 if live is None else len(live.candidates))
@@ -74,36 +82,51 @@ class Items:
         before = self._catalog.schema
         schema = begun if begun and not before.width(shared=False) else _begun(before, items)
         rows = [None] * len(items) if live is None else live.rows_of([item.id for item in items])
-        own = await self._rows(items, schema, live, rows)
+        own, kept = await self._rows(items, schema, live, rows)
         new: Sequence[int] = range(len(items))
         if skip_known and live is not None and live.keys == schema.keys:
             new = _unlike(live, rows, own, schema)
         if not new:
             return nothing
+        if self.shared and not reread and not kept.isdisjoint(new):
+            self._queries.forget(query)  # another server may have changed what they keep
+            return await self.put(
+                query, items, now, skip_known=skip_known, begun=begun, admit=admit, reread=True
+            )
         if skip_known and len(new) > LISTED_AT_ONCE:
             unknown, turns = [items[at] for at in new], Turns()  # without waiting for long calls
-            return await self.put_many(query, unknown, lambda: now, turns, skip_known=True)
+            return await self.put_many(
+                query, unknown, lambda: now, turns, skip_known=True, admit=admit
+            )
         names, own = [items[at].id for at in new], own[list(new)]
-        keys, features = await self._catalog.joined(names, own, schema)
+        joined = self._catalog.version
+        keys, features, withdrawn = await self._catalog.joined(names, own, schema)
+        if skip_known and withdrawn.any():
+            gone = [name for name, mark in zip(names, withdrawn.tolist(), strict=True) if mark]
+            raise problems.withdrawn(gone, everywhere=True)
         if self._catalog.schema is not before:  # features were changed while we read
-            return await self.put(query, items, now, skip_known=skip_known)
+            return await self.put(query, items, now, skip_known=skip_known, admit=admit)
         # The schema with the first items, or neither: it must not be that of rejected items.
-        meta, known = self._catalog.settings_with(schema), self._catalog.version
+        meta, catalog_version = self._catalog.settings_with(schema), self._catalog.version
         added = len(names)
         if live is not None:
             rows = live.rows_of(names)
             added = rows.count(None)
             if skip_known:
                 reject_withdrawn(live, names, rows)
+        if live is None:
+            admit()
         stored = _new_items(names, own)
         try:
-            version = await self._store.items.put(query, stored, now, meta=meta, known=known)
+            version = await self._store.items.put(
+                query, stored, now, meta=meta, known=catalog_version
+            )
         except CatalogChanged:  # others had the first items: theirs decide
             await self._catalog.follow()
             return await self.put(query, items, now, skip_known=skip_known)
         if meta:
-            self._catalog.advanced(known)
-        self._catalog.fix(schema)
+            self._catalog.advanced(catalog_version)
+            self._catalog.fix(schema)
         changed = self._queries.wrote(query, version)
         if version % LIFE == 1:
             changed = self._queries.empty(query, keys, now, version)
@@ -112,11 +135,13 @@ class Items:
             changed = None
         if changed is not None:
             changed.put(_new_items(names, features), now)
+            changed.mark(np.array(changed.rows_of(names)), withdrawn)
+            changed.catalog = min(changed.catalog, joined)  # it may have changed meanwhile
             self._queries.admit(changed)
         if self._first:
             await self._store.meta.settle({FIRST_ITEM: repr(now)})
             self._first = False
-        self._activity.items(items=added, queries=int(live is None))
+        self._watcher.items(items=added, queries=int(live is None))
         candidates = len((changed or await self.query(query, now)).candidates)
         return api.PutItemsResponse(query, added, len(names) - added, candidates)
 
@@ -126,18 +151,22 @@ class Items:
         schema: FeatureSchema,
         live: LiveQuery | None,
         rows: Sequence[int | None],
-    ) -> Features:
-        """Return items' own features as stored; `rows` are their rows in memory.
+    ) -> tuple[Features, set[int]]:
+        """Return items' own features as stored, and which of them keep some they had before.
 
-        An item without any keeps those it has; if it is new, the catalog must have it. If missing
-        values are rejected, the catalog must have all new items.
+        `rows` are their rows in memory.
+
+        An item keeps the features that it leaves out. If it is new and leaves out all, the catalog
+        must have it. If missing values are rejected, the catalog must have all new items, unless
+        the features there are optional.
         """
         allowed, names = self._catalog.missing_allowed, [item.id for item in items]
         bare = [at for at, item in enumerate(items) if not item.features]
-        asked = range(len(items)) if schema.shared and not allowed else bare
+        in_full = not allowed and not all(feature.optional for feature in schema.shared)
+        asked = range(len(items)) if in_full else bare
         new = [names[at] for at in asked if rows[at] is None]
         in_catalog = await self._catalog.read(new, schema)
-        if schema.shared and not allowed:
+        if in_full:
             unknown = [name for name in new if name not in in_catalog]
             if unknown:
                 raise Problem(
@@ -145,19 +174,23 @@ class Items:
                     "values are rejected (features.missing)",
                     "items",
                 )
-        known = {names[at] for at in bare if rows[at] is not None or names[at] in in_catalog}
-        own = schema.rows(items, missing_allowed=allowed, exempt=known)
+        exempt = {names[at] for at in bare if rows[at] is not None or names[at] in in_catalog}
+        own = schema.rows(items, missing_allowed=allowed, exempt=exempt)
+        kept = set[int]()
         if live is not None and live.keys == schema.keys:
             columns = [feature.column for feature in schema.pair]
-            for at in bare:
+            before = np.full(own.shape[1], np.nan, np.float32)
+            for at in schema.lacking(own):
                 if rows[at] is not None:
-                    own[at, columns] = live.state.features[rows[at], schema.pair_places]
-        return own
+                    before[columns] = live.state.features[rows[at], schema.pair_places]
+                    if schema.keep(own[at], items[at], before):
+                        kept.add(at)
+        return own, kept
 
     async def check_in_catalog(self, names: Sequence[str]) -> None:
         """Raise if names are neither candidates of a query nor in the catalog."""
-        known = await self._catalog.read(names)
-        unknown = [name for name in names if name not in known]
+        in_catalog = await self._catalog.read(names)
+        unknown = [name for name in names if name not in in_catalog]
         if unknown:
             raise not_candidates(unknown)
 
@@ -169,16 +202,19 @@ class Items:
         turns: Turns,
         *,
         skip_known: bool = False,
+        admit: Callable[[], None] = _admit,
     ) -> api.PutItemsResponse:
-        """Add many candidates, or change their features, a portion at a time.
+        """Add candidates, or change their features; if they are many, a portion at a time.
 
         If one of them is wrong, none is stored. If the store fails midway, or the process ends, the
         portions before that are there; the same call again stores all.
         """
+        size = LISTED_AT_ONCE if skip_known else api.ITEMS_AT_ONCE
+        if len(items) <= size:
+            return await self.put(query, items, clock(), skip_known=skip_known, admit=admit)
         check_distinct(items)
         schema, live = _begun(self._catalog.schema, items), await self._queries.get(query, clock())
-        size = LISTED_AT_ONCE if skip_known else api.ITEMS_AT_ONCE
-        portions = [items[begin : begin + size] for begin in range(0, len(items), size)]
+        portions = portions_of(items, size)
         added = changed = 0
         async with turns:
             for portion in portions:
@@ -188,7 +224,9 @@ class Items:
                 await turns.next()
             begun: FeatureSchema | None = schema
             for portion in portions:
-                answer = await self.put(query, portion, clock(), skip_known=skip_known, begun=begun)
+                answer = await self.put(
+                    query, portion, clock(), skip_known=skip_known, begun=begun, admit=admit
+                )
                 added, changed = added + answer.added, changed + answer.changed
                 begun = None  # the catalog has it now
                 await turns.next()
@@ -233,6 +271,18 @@ def _unlike(
 
 def _new_items(names: Sequence[str], features: Features) -> list[NewItem]:
     return [NewItem(name, tuple(row)) for name, row in zip(names, features.tolist(), strict=True)]
+
+
+def reject_withdrawn(live: LiveQuery, names: Sequence[str], rows: Sequence[int | None]) -> None:
+    """Raise if items are withdrawn: a caller who may only rank must not bring them back."""
+    if live.active.all():
+        return
+    for marks, everywhere in ((live.withdrawn, True), (~live.state.active, False)):
+        gone = [
+            name for name, row in zip(names, rows, strict=True) if row is not None and marks[row]
+        ]
+        if gone:
+            raise problems.withdrawn(gone, everywhere=everywhere)
 
 
 def check_distinct(items: Sequence[api.ItemIn]) -> None:

@@ -1,57 +1,67 @@
 """How a list is made: EBRank's order of the candidates, within the limits of exploration.
 
-A `Listing` holds what is served, what is logged and what an explanation needs.
+A `Listing` holds what is served, what is logged and what an explanation needs. Guardrails, which
+limit exploration, are off by default. Here the best by score is the worst by relevance:
+
+>>> score_order, relevance_order = np.array([3, 0, 1, 2]), np.array([0, 1, 2, 3])
+>>> guarded(score_order, relevance_order, 2).tolist()
+[3, 0]
+>>> guarded(score_order, relevance_order, 2, max_promotion=2).tolist()
+[0, 3]
+>>> guarded(score_order, relevance_order, 2, max_explored=0).tolist()
+[0, 1]
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import UNSET
 
 from ebrank.evidence import BehaviorStats, Examination
-from ebrank.ranking import Candidates, Ranking, best_first
+from ebrank.policy.ranking import Candidates, Ranking
+from ebrank.policy.scoring import best_first
 from ebrank.service import api
-from ebrank.service.core import exploration
-from ebrank.service.core.exploration import Kept
-from ebrank.service.core.queries.live import LiveQuery
-from ebrank.service.learning.models import Model
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.models import Model
+from ebrank.service.core.windows import NOTHING, KeptOrder
 from ebrank.service.settings import RankingSettings
-from ebrank.typing import Floats, Ints
+from ebrank.typing import Bools, Floats, Ints
+
+PAGES = 10
+"""Pages that guardrails are applied to for the dashboard: each takes some time."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class ScoredCandidates:
     """The candidates of a request in both orders; orders hold positions in `rows`.
 
     Attributes:
         rows: the candidates' rows in their query.
-        ranking: all of them by score, best first.
+        order: all of them by score, best first.
         relevance_order: all of them by relevance alone.
+        details: score, relevance and evidence of each.
     """
 
     rows: Ints
-    ranking: Ranking
+    order: Ints
     relevance_order: Ints
-
-    @property
-    def known(self) -> Candidates:
-        """What is known about each candidate."""
-        return self.ranking.candidates
+    details: Candidates
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Listing:
     """A list to serve.
 
     Attributes:
         candidates: those it was chosen from.
         places: positions in `candidates.rows`, best rank first.
+        rows: of its items in their query.
+        relevance: R̂ of its items.
         explored: for each rank, whether exploration put the item there.
         cost: expected clicks lost compared with the order by relevance alone.
         offset: how many ranks are above its first item.
@@ -59,24 +69,11 @@ class Listing:
 
     candidates: ScoredCandidates
     places: Ints
-    explored: npt.NDArray[np.bool_]
+    rows: Ints
+    relevance: Floats
+    explored: Bools
     cost: float
     offset: int = 0
-
-    @cached_property
-    def rows(self) -> Ints:
-        """Rows of its items in their query."""
-        return self.candidates.rows[self.places]
-
-    @property
-    def relevance(self) -> Floats:
-        """R̂ of its items."""
-        return self.candidates.known.relevance[self.places]
-
-    @property
-    def scores(self) -> Floats:
-        """The scores of its items."""
-        return self.candidates.known.scores[self.places]
 
 
 def scored(
@@ -91,82 +88,57 @@ def scored(
     """Return the candidates of a query, or only some of them, in both orders.
 
     A policy that draws takes the keys of its draws from `draws`, or else draws the same for an item
-    every time. `lists` is how many the query is expected to get, for policies that plan. Known
-    contexts move relevances.
+    every time. `lists` is how many to plan for, if the policy plans. Contexts that were learned
+    move relevances.
     """
-    rows, prior = live.candidates, live.prior(model)
+    rows, prior, ranker = live.candidates, live.prior(model), model.ranker
     shifts = live.shifts(model, contexts) if contexts else None
     if only is not None:
         places = np.searchsorted(rows, only)
         prior = prior.rows(places)
         shifts = None if shifts is None else shifts[places]
         rows = only
-    keys = live.tie_keys[rows]
+    whole = len(rows) == len(live) and only is None  # the usual case: nothing is withdrawn
+    keys = live.tie_keys if whole else live.tie_keys[rows]
     drawn = None
-    if draws is not None and model.ranker.policy.noisy:
-        drawn = draws.random_raw(len(rows)).reshape(-1)
-    ranking = model.ranker.rank_by_prior(
-        prior, live.stats(rows), tie_keys=keys, draw_keys=drawn, lists=lists, shifts=shifts
-    )
-    by_relevance = best_first(ranking.candidates.relevance, keys)
-    return ScoredCandidates(rows, ranking, by_relevance)
+    if model.noisy:
+        drawn = keys.astype(np.uint64) if draws is None else draws.random_raw(len(rows)).reshape(-1)
+    stats = live.stats(None if whole else rows)
+    ranking = ranker.ranked(prior, stats, keys, drawn, lists, shifts)
+    details = ranking.candidates
+    return ScoredCandidates(rows, ranking.order, best_first(details.relevance, keys), details)
 
 
-def new_order(
-    candidates: ScoredCandidates, offset: int, k: int, settings: RankingSettings, *, explore: bool
-) -> Ints:
-    """Return the first `offset + k` places, by score within the guardrails or by relevance."""
-    if not explore:
-        return candidates.relevance_order[: offset + k]
-    order, by_relevance = candidates.ranking.order, candidates.relevance_order
-    return _guarded(order, by_relevance, offset, k, settings)
-
-
-def whole_order(candidates: ScoredCandidates, k: int, settings: RankingSettings) -> Ints:
-    """Return all places: the first k as a new list has them, the others by score."""
-    first = new_order(candidates, 0, k, settings, explore=True)
-    return exploration.followed(first, candidates.ranking.order)
-
-
-def resumed_order(
+def first_places(
     candidates: ScoredCandidates,
-    kept: Kept,
     offset: int,
     k: int,
     settings: RankingSettings,
     *,
-    explore: bool,
+    explore: bool = True,
+    kept: KeptOrder | None = None,
 ) -> Ints:
-    """Return the first `offset + k` places of an order that a user has seen, as far as it holds.
+    """Return the first `offset + k` places, by score within the guardrails or by relevance.
 
-    Beyond what was made before, a page continues with the best items now. The order was made within
-    the guardrails for lists of `kept.k`; for a list of another length they are applied again.
+    An order that a user has seen, `kept`, is resumed as far as it goes; beyond that, a page
+    continues with the best items now. It was made within the guardrails for lists of `kept.k`; for
+    a list of another length they are applied again.
     """
-    depth, by_relevance = offset + k, candidates.relevance_order
-    place_of = {row: place for place, row in enumerate(candidates.rows.tolist())}
-    seen = np.array([place_of[row] for row in kept.rows.tolist() if row in place_of], np.int64)
-    order = exploration.resumed(seen, by_relevance, kept.depth)
-    by_score = candidates.ranking.order if explore else by_relevance
-    if offset == 0 and k != kept.k and explore:
-        by_score = exploration.followed(order, by_score)
-        return _guarded(by_score, by_relevance, offset, k, settings)
-    if depth <= len(order):
-        return order[:depth]
-    return _guarded(by_score, by_relevance, offset, k, settings, above=order)
-
-
-def _guarded(
-    order: Ints,
-    relevance_order: Ints,
-    offset: int,
-    k: int,
-    settings: RankingSettings,
-    above: Ints = exploration.NOTHING,
-) -> Ints:
-    """Return the first of an order of candidates, as far as the guardrails allow."""
-    return exploration.guarded(
-        order,
-        relevance_order,
+    depth, by_relevance, above = offset + k, candidates.relevance_order, NOTHING
+    by_score = candidates.order if explore else by_relevance
+    if kept is not None:
+        place_of = {row: place for place, row in enumerate(candidates.rows.tolist())}
+        seen = np.array([place_of[row] for row in kept.rows if row in place_of], np.int64)
+        above = resumed(seen, by_relevance, kept.depth)
+        if offset == 0 and k != kept.k and explore:
+            by_score, above = followed(above, by_score), NOTHING
+        elif depth <= len(above):
+            return above[:depth]
+    if not explore:
+        return followed(above, by_relevance)[:depth]
+    return guarded(
+        by_score,
+        by_relevance,
         k,
         offset=offset,
         above=above,
@@ -175,36 +147,38 @@ def _guarded(
     )
 
 
+def whole_order(candidates: ScoredCandidates, settings: RankingSettings) -> Ints:
+    """Return all places: those of the first pages as they would be served now, others by score."""
+    first = first_places(candidates, (PAGES - 1) * settings.k, settings.k, settings)
+    return followed(first, candidates.order)
+
+
 def listing(candidates: ScoredCandidates, order: Ints, p: Floats, offset: int = 0) -> Listing:
     """Return the list of these places from `offset` on, and what exploration changed in it."""
     places, below = order[offset:], len(order)
-    best = candidates.relevance_order[offset:below]
-    relevance = candidates.known.relevance
-    cost = float(p[offset:below] @ (relevance[best] - relevance[places]))
-    explored = exploration.explored(places, candidates.relevance_order, offset)
-    return Listing(candidates, places, explored, cost, offset)
+    best, relevance = candidates.relevance_order[offset:below], candidates.details.relevance
+    listed = relevance[places]
+    cost = float(p[offset:below] @ (relevance[best] - listed))
+    changed = explored(places, candidates.relevance_order, offset)
+    return Listing(candidates, places, candidates.rows[places], listed, changed, cost, offset)
 
 
 def ranked_items(names: Sequence[str], chosen: Listing, *, explain: bool) -> list[api.RankedItem]:
     """Return a list as in a response, given the names of its items."""
-    scored_names = zip(names, chosen.scores.tolist(), strict=True)
+    scores = chosen.candidates.details.scores[chosen.places].tolist()
+    ranks = range(chosen.offset + 1, chosen.offset + len(names) + 1)
     if not explain:
-        return [
-            api.RankedItem(name, rank, score)
-            for rank, (name, score) in enumerate(scored_names, start=chosen.offset + 1)
-        ]
+        return list(map(api.RankedItem, names, ranks, scores))
     return [
         api.RankedItem(name, rank, score, **reasons)
-        for rank, ((name, score), reasons) in enumerate(
-            zip(scored_names, _reasons(chosen), strict=True), start=chosen.offset + 1
-        )
+        for name, rank, score, reasons in zip(names, ranks, scores, _reasons(chosen), strict=True)
     ]
 
 
 def _reasons(chosen: Listing) -> list[dict[str, Any]]:
-    ranking = Ranking(chosen.places, chosen.candidates.known)
-    known = ranking.candidates
-    sums, clicks = known.sums, examined_clicks(known.behavior, known.examination)
+    details = chosen.candidates.details
+    ranking = Ranking(chosen.places, details)
+    sums, clicks = details.sums, examined_clicks(details.behavior, details.examination)
     reasons = []
     for at, place in enumerate(chosen.places.tolist()):
         why = ranking.explain(place)
@@ -219,7 +193,7 @@ def _reasons(chosen: Listing) -> list[dict[str, Any]]:
                 "exposure": float(sums.exposure[place]),
                 "bonus": why.bonus,
                 "explored": bool(chosen.explored[at]),
-                "context": UNSET if known.moved is None else why.context,
+                "context": UNSET if details.moved is None else why.context,
             }
         )
     return reasons
@@ -230,3 +204,86 @@ def examined_clicks(behavior: BehaviorStats, examination: Examination) -> Ints:
     examined = behavior.valuation(examination).table[: behavior.slots] > 0
     total: Ints = behavior.counts[:, 1:, examined].sum(axis=(1, 2), dtype=np.int64)
     return total
+
+
+# --- orders --------------------------------------------------------------------------------------
+
+
+def guarded(
+    score_order: Ints,
+    relevance_order: Ints,
+    k: int,
+    *,
+    offset: int = 0,
+    above: Ints = NOTHING,
+    max_explored: int | None = None,
+    max_promotion: int | None = None,
+) -> Ints:
+    """Return the first `offset + k` by score, as far as the guardrails allow in lists of k.
+
+    The order begins with those `above`, which were made before. Its lists end at rank `offset + k`,
+    at `offset`, and so on upwards. A slot is explored if its item is below its list by relevance
+    alone. An item is promoted by its rank by relevance alone, among all items, minus its rank here.
+    Every rank gets the best item by score that both limits allow there. There is always one: of the
+    i best by relevance, at least one is left for rank i. Without any explored slot there is no
+    exploration: the order is by relevance.
+    """
+    depth = offset + k
+    if max_explored is None and max_promotion is None:
+        return followed(above, score_order)[:depth]
+    if max_explored == 0:
+        return followed(above, relevance_order)[:depth]
+    places = np.empty(len(relevance_order), np.int64)
+    places[relevance_order] = np.arange(1, len(relevance_order) + 1)
+    reach = len(score_order) if max_promotion is None else max_promotion
+    below = followed(above, score_order)[len(above) :]
+    reachable = below[places[below] <= depth + reach]
+    most = k if max_explored is None else max_explored
+    if max_promotion is None:  # of those below all lists, only the best can fill explored slots
+        outside = places[reachable] > depth
+        reachable = reachable[~outside | (np.cumsum(outside) <= most * math.ceil(depth / k))]
+    waiting = list(zip(reachable.tolist(), places[reachable].tolist(), strict=True))
+    chosen, end, left = above.tolist(), 0, most
+    for rank in range(len(above) + 1, min(depth, len(score_order)) + 1):
+        if rank > end:  # another list begins, or goes on after those above
+            end = rank + (offset - rank) % k
+            left = most - int(np.count_nonzero(places[above[max(end - k, 0) :]] > end))
+        at = next(
+            at
+            for at, (_, place) in enumerate(waiting)
+            if place <= rank + reach and (place <= end or left > 0)
+        )
+        item, place = waiting.pop(at)
+        left -= place > end
+        chosen.append(item)
+    return np.array(chosen, np.int64)
+
+
+def followed(first: Ints, others: Ints) -> Ints:
+    """Return an order that begins with some items, and goes on with the others in their order."""
+    if not len(first):
+        return others
+    return np.concatenate([first, others[~np.isin(others, first)]])
+
+
+def explored(listed: Ints, relevance_order: Ints, offset: int = 0) -> Bools:
+    """Return for each slot whether its item would be below this list by relevance alone.
+
+    `offset` is how many ranks are above the list.
+    """
+    outside = np.ones(len(relevance_order), np.bool_)
+    outside[relevance_order[: offset + len(listed)]] = False
+    return outside[listed]
+
+
+def resumed(kept: Ints, relevance_order: Ints, k: int) -> Ints:
+    """Return the first k of an order that a user has seen, without items that are gone.
+
+    The best by relevance fill free slots: exploration waits until the window is over.
+
+    >>> resumed(np.array([9, 3, 0]), np.array([0, 1, 2, 3]), 3).tolist()
+    [3, 0, 1]
+    """
+    still = kept[np.isin(kept, relevance_order)][:k]
+    others = relevance_order[~np.isin(relevance_order, still)]
+    return np.concatenate([still, others[: k - len(still)]])

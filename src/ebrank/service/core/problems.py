@@ -40,6 +40,19 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names[:10]) + others
 
 
+def withdrawn(names: Sequence[str], *, everywhere: bool) -> Problem:
+    """Return the problem that a request names withdrawn items."""
+    source, target = "this query", "PUT /v1/queries/{query}/items"
+    if everywhere:
+        source, target = "the catalog", "PUT /v1/items"
+    return Problem(f"withdrawn from {source}: {listed(names)}. {target} brings them back", "items")
+
+
 def not_candidates(names: Sequence[str]) -> Problem:
     """Return the problem that a request names items which its query does not have."""
     return Problem(f"not candidates of this query: {listed(names)}", "items")
+
+
+def unknown_query(name: str) -> NotFound:
+    """Return the problem that a query never had candidates."""
+    return NotFound(f"unknown query {name!r}: put items first", "query")

@@ -3,119 +3,198 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+import xxhash
 from msgspec import UNSET, structs
 
+from ebrank.policy.contexts import numbers
 from ebrank.service import api
-from ebrank.service.core import lists
-from ebrank.service.core.bots import Bots
-from ebrank.service.core.catalog import Catalog
-from ebrank.service.core.chooser import Choice, Chooser, ids_of, unknown_names
-from ebrank.service.core.exploration import ListKey
-from ebrank.service.core.feedback import RecentLists, Served
-from ebrank.service.core.items import Items
-from ebrank.service.core.queries.cache import Queries
-from ebrank.service.core.queries.live import LiveQuery
-from ebrank.service.core.queries.pace import Pace
-from ebrank.service.core.ranking_ids import RankingIds
-from ebrank.service.insight.activity import Activity
-from ebrank.service.learning.models import Model
-from ebrank.service.learning.versions import ModelVersions
-from ebrank.service.settings import Settings
-from ebrank.service.store.base import Store, UnknownQuery
+from ebrank.service.core.feedback import RankingIds, RecentLists, Served
+from ebrank.service.core.items import Items, reject_withdrawn
+from ebrank.service.core.lists import Listing, first_places, listing, ranked_items, scored
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.models import Model
+from ebrank.service.core.problems import Problem, not_candidates, unknown_query
+from ebrank.service.core.resources import Resources, Watcher
+from ebrank.service.core.windows import ListKey, hashed
+from ebrank.service.store.base import SALT, UnknownQuery
 from ebrank.service.store.records import RankingEntry
+from ebrank.typing import Ints
+
+
+@dataclass(slots=True)
+class Choice:
+    """The list to serve, and how it relates to those the user has seen.
+
+    Attributes:
+        served: the list.
+        order: the places of all ranks down to its last.
+        k: the requested length.
+        user: the hash of the user's name.
+        contexts: numbers of the contexts it was made for.
+        would: in shadow mode, the list EBRank would have served.
+        page: whose list it is, if its order must be kept.
+        continues: the user's first list within the window.
+        seen: for each item the rank at which its impression already counts, 0 if here; empty if
+            all count here.
+    """
+
+    served: Listing
+    order: Ints
+    k: int
+    user: str | None = None
+    contexts: tuple[int, ...] = ()
+    would: Listing | None = None
+    page: ListKey | None = None
+    continues: str | None = None
+    seen: tuple[int, ...] = ()
+
+    @property
+    def first_of(self) -> ListKey | None:
+        """Whose list it is, if it shows something for the first time within the window."""
+        return None if self.seen and all(self.seen) else self.page
 
 
 class Serving:
-    """Serves lists."""
+    """Serves lists, as the settings say.
+
+    Attributes:
+        examination: p of the ranks.
+    """
 
     def __init__(
-        self,
-        store: Store,
-        settings: Settings,
-        items: Items,
-        queries: Queries,
-        catalog: Catalog,
-        versions: ModelVersions,
-        pace: Pace,
-        chooser: Chooser,
-        recent: RecentLists,
-        activity: Activity,
-        bots: Bots,
-        ids: RankingIds,
-        clock: Callable[[], float],
-        timer: Callable[[], float],
+        self, resources: Resources, items: Items, recent: RecentLists, watcher: Watcher
     ) -> None:
-        self._store = store
-        self._settings = settings
+        self._settings = resources.settings.ranking
+        self._in_contexts = resources.settings.contexts.most > 0
+        self._counted = resources.settings.events.impressions == "served"
+        curve = resources.settings.examination.examination()
+        self.examination = curve(np.arange(1, api.MOST_RANKS + 1))
+        self._salt = resources.meta[SALT]
+        self._draws = np.random.PCG64()
         self._items = items
-        self._queries = queries
-        self._catalog = catalog
-        self._versions = versions
-        self._pace = pace
-        self._chooser = chooser
+        self._queries = resources.queries
+        self._active = resources.active
+        self._pace = resources.pace
+        self._windows = resources.windows
         self._recent = recent
-        self._activity = activity
-        self._bots = bots
-        self._ids = ids
-        self._clock = clock
-        self._timer = timer
+        self._watcher = watcher
+        self._bots = resources.bots
+        self._ids = RankingIds(after=resources.clock.last)
+        self._clock = resources.clock
+        self._timer = resources.timer
         self._making: dict[ListKey, asyncio.Future[None]] = {}  # lists on their way to the log
 
     async def logged_list(
-        self, name: str, request: api.RankRequest, now: float, epoch: int
+        self,
+        name: str,
+        request: api.RankRequest,
+        now: float,
+        epoch: int,
+        admit: Callable[[], None],
     ) -> api.RankResponse:
         """Return a list of the query with this name; it is on disk after the next flush.
 
-        The epoch is that in which memory read its queries.
+        The epoch is that in which memory read its queries. `admit` is called before a query is
+        created.
         """
         while True:
-            model = await self._versions.current()
-            live = await self._live(name, request, now)  # last: from here to the log nothing waits
-            expected = self._pace.planned(live, model, now)
-            choice = self._chooser.choose(request, live, model, self._timer(), expected)
+            model = self._active.model
+            if self._active.stored != model.version:
+                model = await self._active.follow()
+            if request.items is not None:
+                await self._put_new(name, request.items, now, admit)
+            live = await self._queries.get(name, now)  # last: from here to the log nothing waits
+            if live is None:
+                raise unknown_query(name)
+            choice = self._choose(request, live, model, now)
             page = choice.first_of
-            making = None if page is None else self._making.get(page)
+            if page is None:
+                return await self._served(live, model, choice, request, epoch)
+            making = self._making.get(page)
             if making is None:
                 break
             await asyncio.wait([making])  # then this one is a refresh, or the next page
-        visitor = self._bots.visitor(request, choice.user) if self._bots.on else None
-        if page is not None:
-            self._making[page] = asyncio.get_running_loop().create_future()
+        self._making[page] = asyncio.get_running_loop().create_future()
         try:
-            return await self._served(live, model, choice, visitor, epoch, explain=request.explain)
+            return await self._served(live, model, choice, request, epoch)
         finally:
-            if page is not None:
-                self._making.pop(page).set_result(None)
+            self._making.pop(page).set_result(None)
 
-    async def _live(self, name: str, request: api.RankRequest, now: float) -> LiveQuery:
-        """Return the query of a request, with its new items added if the others are known."""
+    async def _put_new(
+        self, name: str, items: Sequence[str | api.ItemIn], now: float, admit: Callable[[], None]
+    ) -> None:
+        """Add new items of a request to its query, if the others are there or in the catalog."""
+        live = await self._queries.get(name, now)
+        new = [item for item in items if isinstance(item, api.ItemIn)]
+        named, given = ids_of(items), {item.id for item in new}
+        rows = [None] * len(named) if live is None else live.rows_of(named)
+        if live is not None:
+            reject_withdrawn(live, named, rows)
+        pairs = zip(named, rows, strict=True)
+        unknown = [item for item, row in pairs if row is None and item not in given]
+        if unknown:
+            await self._items.check_in_catalog(unknown)
+            new += map(api.ItemIn, unknown)
+        await self._items.put(name, new, now, skip_known=True, admit=admit)
+
+    def _choose(
+        self, request: api.RankRequest, live: LiveQuery, model: Model, now: float
+    ) -> Choice:
+        """Return the list for a request."""
+        settings, offset, k = self._settings, request.offset, request.k or self._settings.k
+        if offset + k > api.MOST_RANKS:
+            raise Problem(f"offset and k must not exceed {api.MOST_RANKS} together", "offset")
+        shadow, only = settings.mode == "shadow", None
         if request.items is not None:
-            live = await self._queries.get(name, now)
-            new = [item for item in request.items if isinstance(item, api.ItemIn)]
-            unknown = unknown_names(live, request.items)
-            if unknown:
-                await self._items.check_in_catalog(unknown)
-                new += map(api.ItemIn, unknown)
-            await self._items.put(name, new, now, skip_known=True)
-        return await self._items.query(name, now)
+            only = _rows(live, request.items)
+        elif shadow:
+            raise Problem("in shadow mode, a request must give its own order in `items`", "items")
+        contexts: tuple[int, ...] = ()
+        if request.context and self._in_contexts:
+            contexts = numbers(request.context)
+        expected = self._pace.planned(live, model, now)
+        candidates = scored(live, model, only, draws=self._draws, lists=expected, contexts=contexts)
+        user = page = kept = would = None
+        if request.user is not None:
+            user = hashed(request.user, self._salt)
+            if settings.window:
+                among = None if only is None else _hash(only)
+                page = ListKey(live.state.query, user, among, request.explore, live.life)
+                kept = self._windows.get(page, self._timer())
+        if shadow:
+            by_score = first_places(candidates, offset, k, settings)
+            would = listing(candidates, by_score, self.examination, offset)
+            order = np.arange(len(candidates.rows))[: offset + k]
+        else:
+            order = first_places(
+                candidates, offset, k, settings, explore=request.explore, kept=kept
+            )
+        served = listing(candidates, order, self.examination, offset)
+        if shadow:  # the caller's order is not our exploration, whatever it costs
+            served.explored, served.cost = np.zeros(len(served.places), np.bool_), 0.0
+        choice = Choice(served, order, k, user, contexts, would, page)
+        if kept is not None and kept.view is not None:
+            seen = kept.ranks_of(served.rows)
+            choice.continues, choice.seen = kept.view, seen if any(seen) else ()
+        return choice
 
     async def _served(
         self,
         live: LiveQuery,
         model: Model,
         choice: Choice,
-        visitor: str | None,
+        request: api.RankRequest,
         epoch: int,
-        *,
-        explain: bool,
     ) -> api.RankResponse:
         """Log a list, add it to the counters, and return it as in the response."""
         served, would = choice.served, choice.would
-        rows = served.rows.tolist()
-        others = [] if would is None else would.rows.tolist()
-        names, would_rank = live.ids.at(rows), live.ids.at(others)
+        rows, others = served.rows.tolist(), [] if would is None else would.rows.tolist()
+        names, would_rank = live.ids.at(rows), live.ids.at(others) if others else []
+        visitor = self._bots.visitor(request, choice.user) if self._bots.on else None
         bot = visitor is not None and self._bots.suspects(visitor, self._timer(), lists=1)
         now = self._clock()  # after all that may take time: the log's times never go back
         entry = RankingEntry(
@@ -124,7 +203,7 @@ class Serving:
             time=now,
             model=model.version,
             items=tuple(names),
-            counted=not bot and self._settings.events.impressions == "served",
+            counted=not bot and self._counted,
             explored=tuple(served.explored.tolist()),
             relevance=tuple(served.relevance.tolist()),
             cost=served.cost,
@@ -138,53 +217,72 @@ class Serving:
             contexts=choice.contexts,
             hint=live.hint(rows + others),
         )
-        # As it was known when the list was made, not as this list changes it.
-        items = lists.ranked_items(names, served, explain=explain)
+        # As it was when the list was made, not as this list changes it.
+        items = ranked_items(names, served, explain=request.explain)
         try:
-            with self._queries.following([entry.query]):
-                commit = await self._store.log.write(
-                    [entry], epoch=epoch, known=self._queries.version
-                )
+            commit, changed = await self._queries.write([entry], epoch)
         except UnknownQuery:  # the same request is served again
             if visitor is not None:
                 self._bots.take_back(visitor, self._timer(), lists=1)
             raise
-        self._versions.found(commit.model)
-        self._catalog.found = commit.catalog
-        self._activity.ranking(live, served, entry)
-        if would is not None:
-            self._activity.shadow(live, served, would, entry)
-        query = entry.query
-        changed = self._queries.wrote(query, commit.versions[query], commit.news.get(query))
-        if changed is not None:
-            changed.add(entry, rows)
-        self._chooser.remember(choice, None if bot else entry.id, self._timer())
+        self._active.stored = commit.model
+        self._watcher.ranking(live, served, would, entry)
+        current = changed[entry.query]
+        if current is not None:
+            current.add(entry, rows)
+        if choice.page is not None:
+            kept, view = served.candidates.rows[choice.order], None if bot else entry.id
+            self._windows.keep(choice.page, kept, served.offset, choice.k, view, self._timer())
         self._recent.add(entry.id, Served.of(entry, rows, live.life, visitor))
         if bot:
             self._bots.on_bot("list")
-        shadow = UNSET if would is None else would_rank
-        return api.RankResponse(entry.id, entry.model, items, shadow)
+        return api.RankResponse(
+            entry.id, entry.model, items, UNSET if would is None else would_rank
+        )
 
     def list_from_memory(self, name: str, request: api.RankRequest) -> api.RankResponse | None:
         """Return a list that is neither logged nor counted; None if memory does not suffice.
 
-        Items of the request that memory does not know are left out.
+        Items of the request that memory does not have are left out.
         """
         live = self._queries.in_memory(name)
-        if live is None or not self._settings.ranking.degraded:
+        if live is None or not self._settings.degraded:
             return None
         if request.items is not None:
             named = ids_of(request.items)
-            rows = live.rows_of(named)
-            known = [one for one, row in zip(named, rows, strict=True) if live.lists_row(row)]
-            if not known or (len(known) < len(named) and self._settings.ranking.mode == "shadow"):
+            pairs = zip(named, live.rows_of(named), strict=True)
+            listed = [item for item, row in pairs if live.lists_row(row)]
+            partial = len(listed) < len(named)
+            if not listed or (partial and self._settings.mode == "shadow"):
                 return None
-            request = structs.replace(request, items=known)
-        model, now = self._versions.model, self._timer()
-        expected = self._pace.planned(live, model, self._clock())
-        choice = self._chooser.choose(request, live, model, now, expected)
+            request = structs.replace(request, items=listed)
+        model = self._active.model
+        choice = self._choose(request, live, model, self._clock())
         names = live.ids.at(choice.served.rows.tolist())
-        items = lists.ranked_items(names, choice.served, explain=request.explain)
+        items = ranked_items(names, choice.served, explain=request.explain)
         would = choice.would
         shadow = UNSET if would is None else live.ids.at(would.rows.tolist())
         return api.RankResponse(api.UNCOUNTED, model.version, items, shadow, degraded=True)
+
+
+def ids_of(items: Sequence[str | api.ItemIn]) -> list[str]:
+    """Return the names in a request, each once."""
+    return list(dict.fromkeys(item if isinstance(item, str) else item.id for item in items))
+
+
+def _hash(rows: Ints) -> int:
+    """Return a number for a set of rows, in any order."""
+    return xxhash.xxh3_64_intdigest(np.sort(rows).tobytes())
+
+
+def _rows(live: LiveQuery, items: Sequence[str | api.ItemIn]) -> Ints:
+    """Return the rows of items in the order given; raise if some are no longer candidates.
+
+    They were when the request came, but it may have waited since.
+    """
+    names = ids_of(items)
+    rows = live.rows_of(names)
+    if None in rows:
+        raise not_candidates([name for name, row in zip(names, rows, strict=True) if row is None])
+    reject_withdrawn(live, names, rows)
+    return np.array(rows, np.int64)

@@ -41,6 +41,7 @@ Scope: TypeAlias = MutableMapping[str, Any]
 SCOPES: tuple[config.Scope, ...] = get_args(config.Scope)
 PREFIX = "ebrank_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+HOUR = 3600.0
 MOST_CALLERS = 10_000
 """Buckets kept; the least recent caller is dropped first."""
 
@@ -63,6 +64,11 @@ class Caller:
         """Its name in the log."""
         return self.address if self.token is None else self.token.name
 
+    @property
+    def limited(self) -> str:
+        """By what its requests are limited: its token, or its address without a known one."""
+        return self.address if self.token is None else f"token {self.token.name}"
+
 
 class Admission:
     """Admits requests as the settings say."""
@@ -70,7 +76,9 @@ class Admission:
     def __init__(self, settings: Settings) -> None:
         self._guard: Guard | None = None
         self.use(settings.tokens)
-        self._limiter = Limiter(settings.limits.requests_per_second, settings.limits.burst)
+        limits = settings.limits
+        self._limiter = Limiter(limits.requests_per_second, limits.burst)
+        self._new_queries = Limiter(limits.new_queries_per_hour / HOUR, limits.new_queries_per_hour)
 
     def use(self, tokens: Sequence[Token]) -> None:
         """From now on admit callers with one of these; everybody if there are none."""
@@ -96,11 +104,10 @@ class Admission:
             return
         if self._guard is None:
             _same_site(scope)
-            self._count(caller.address)
+            self._count(caller.limited)
             return
+        self._count(caller.limited)
         token = caller.token
-        # Attempts with wrong tokens count against the address they come from.
-        self._count(caller.address if token is None else f"token {token.name}")
         if token is None:
             raise Unauthorized(
                 "this endpoint needs a valid token: send the header Authorization: Bearer TOKEN",
@@ -108,6 +115,22 @@ class Admission:
             )
         if not set(token.scopes) & set(route.scopes):
             raise Forbidden(f"this endpoint needs a token with scope {' or '.join(route.scopes)}")
+
+    def admit_query(self, caller: Caller) -> None:
+        """Return if the caller may create one more query by a rank request.
+
+        Raises:
+            TooMany: above the rate.
+        """
+        wait = self._new_queries.wait(caller.limited)
+        if wait:
+            seconds = math.ceil(wait)
+            raise TooMany(
+                "too many new queries (limits.new_queries_per_hour); rank a query that exists, put "
+                f"its items with an admin token, or retry in {seconds} s",
+                "query",
+                headers={"retry-after": str(seconds)},
+            )
 
     def _count(self, caller: str) -> None:
         wait = self._limiter.wait(caller)

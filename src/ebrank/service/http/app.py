@@ -13,7 +13,9 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import quote
 
 import msgspec
 
@@ -28,6 +30,7 @@ from ebrank.service.http.problems import (
     TooLarge,
     TooSlow,
     Unavailable,
+    WriteConflict,
     error_response,
 )
 from ebrank.service.http.readiness import Readiness, starting
@@ -36,10 +39,10 @@ from ebrank.service.http.static import dashboard_routes
 from ebrank.service.http.system import documentation_routes, health_routes, metrics_route
 from ebrank.service.logs import about
 from ebrank.service.settings import LimitsSettings, Settings
-from ebrank.service.store.base import StoreError
+from ebrank.service.store.base import Conflict, StoreError
 
 if TYPE_CHECKING:
-    from ebrank.service.core.engine import Engine
+    from ebrank.service.engine import Engine
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -158,10 +161,13 @@ class App:
                 raise starting()
             host = header(scope, b"host") or ""
             data = self._bodies.pieces(receive) if route.streams else route.data(body)
-            request = Request(self._engine, names, data, host, options)
+            admit_query = partial(self.admission.admit_query, caller)
+            request = Request(self._engine, names, data, admit_query, host, options)
             answer = await route.handle(request)
         except Problem as problem:
             return _error(problem)
+        except Conflict as problem:
+            return _error(WriteConflict(str(problem)))
         except StoreError as problem:
             self.readiness.failed(problem)
             return _error(Unavailable(str(problem)))
@@ -178,9 +184,13 @@ class App:
 
 
 def _raw_path(scope: Scope) -> bytes:
-    """Return the path as it was sent; `path` is decoded, which would lose slashes in names."""
-    raw: bytes | None = scope.get("raw_path")
-    return (raw or scope["path"].encode()).partition(b"?")[0]
+    """Return the path below where the application is mounted, as it was sent.
+
+    `path` is decoded, which would lose slashes in names; not every server sends the other one.
+    """
+    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    root = scope.get("root_path")
+    return raw.removeprefix(quote(root).encode()) if root else raw
 
 
 def _check_encoding(scope: Scope) -> None:

@@ -20,13 +20,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from email.utils import formatdate
+from typing import Literal, TypeAlias
 
-from ebrank.service.http.protocol import Connection
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from ebrank.service.http.problems import HttpProblem
+from ebrank.service.http.protocol import Application, HttpConnection, Message, Receive, Send
 from ebrank.service.settings import LimitsSettings
-
-if TYPE_CHECKING:
-    from ebrank.service.http.app import App
 
 Waiting: TypeAlias = Literal["leaving", "head", "next", "body", "answer"]
 """What a connection waits for: that its caller hangs up, sends the head of a request, sends the
@@ -39,21 +41,58 @@ ACCEPTED_AT_ONCE = 16
 """Connections accepted at once; other requests are served in between."""
 BACKLOG = 1024
 """Connections that the system queues until they are accepted."""
+NEVER = 10**6
+"""Seconds."""
 OTHER_FILES = 256
 """File descriptors left for everything else."""
 
 
-class Connections:
-    """The open connections of a server."""
+Refusal: TypeAlias = tuple[int, list[tuple[bytes, bytes]], bytes]
+"""Status, headers and body of a response to what is not a request."""
+
+
+class OpenConnections:
+    """The open connections of a server.
+
+    Args:
+        app: any ASGI application.
+        limits: of connections.
+        refusal: returns the response to bytes that are not a request, given what is wrong with them
+            and the caller's address.
+        on_closed: called with the reason when a connection is closed to keep the limits.
+        timer: returns seconds.
+    """
 
     def __init__(
-        self, app: App, limits: LimitsSettings, *, timer: Callable[[], float] = time.monotonic
+        self,
+        app: Application,
+        limits: LimitsSettings,
+        *,
+        refusal: Callable[[HttpProblem, str], Refusal],
+        on_closed: Callable[[str], None],
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.app = app
+        self._app = app
+        self.refusal = refusal
+        self._on_closed = on_closed
         self._timer = timer
+        self.state = ServerState()
+        self.config = Config(
+            self._serve,
+            http=HttpConnection,
+            interface="asgi3",
+            ws="none",
+            proxy_headers=False,  # anybody could send them
+            lifespan="off",
+            log_config=None,
+            log_level="error",  # callers that send nonsense are counted, not logged
+            access_log=False,
+            timeout_keep_alive=NEVER,  # `idle_seconds` does that
+        )
+        self.config.load()
         self._most = min(limits.connections, _files_for(limits.connections))
-        self._open: set[Connection] = set()
-        self._waiting: dict[Waiting, OrderedDict[Connection, float]] = {
+        self._open: set[HttpConnection] = set()
+        self._waiting: dict[Waiting, OrderedDict[HttpConnection, float]] = {
             "leaving": OrderedDict(),
             "head": OrderedDict(),
             "next": OrderedDict(),
@@ -69,7 +108,7 @@ class Connections:
         }
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
-        app.metrics.connections = self
+        self._date()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -79,11 +118,23 @@ class Connections:
         """Whether no connection is kept for another request."""
         return self._server is None
 
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """The headers of every response."""
+        return self.state.default_headers
+
+    async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
+        connection: HttpConnection = scope["state"].pop("connection")
+        await connection.serve(self._app, scope, receive, send)
+
+    def _date(self) -> None:
+        self.state.default_headers = [(b"date", formatdate(usegmt=True).encode())]
+
     async def listen(self, listening: socket.socket) -> None:
         """Accept connections from a listening socket."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: Connection(self), sock=listening, backlog=ACCEPTED_AT_ONCE
+            lambda: HttpConnection(self), sock=listening, backlog=ACCEPTED_AT_ONCE
         )
         listening.listen(BACKLOG)
         self._sweeper = asyncio.create_task(self._sweep())
@@ -105,13 +156,13 @@ class Connections:
         for connection in list(self._open):
             connection.abort()
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: HttpConnection) -> None:
         """Count a connection, and close another if there are too many; or refuse it."""
         self._open.add(connection)
         if len(self._open) <= self._most:
             self.waits(connection, "head")
             return
-        self.app.metrics.closed("full")
+        self._on_closed("full")
         for queue in self._waiting.values():
             if queue:
                 longest = next(iter(queue))
@@ -120,18 +171,20 @@ class Connections:
                 return
         connection.abort()  # every other is being served
 
-    def lost(self, connection: Connection) -> None:
+    def lost(self, connection: HttpConnection) -> None:
         """Forget a connection."""
         self._open.discard(connection)
         self.serves(connection)
 
-    def waits(self, connection: Connection, kind: Waiting) -> None:
-        """Record what a connection waits for from now on."""
+    def waits(self, connection: HttpConnection, kind: Waiting) -> None:
+        """Record what an open connection waits for from now on."""
         self.serves(connection)
+        if connection not in self._open:
+            return
         connection.waiting = kind
         self._waiting[kind][connection] = self._timer()
 
-    def serves(self, connection: Connection) -> None:
+    def serves(self, connection: HttpConnection) -> None:
         """Record that a connection no longer waits for its caller."""
         if connection.waiting is not None:
             self._waiting[connection.waiting].pop(connection, None)
@@ -141,13 +194,14 @@ class Connections:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             now = self._timer()
+            self._date()
             for kind, queue in self._waiting.items():
                 while queue and now - next(iter(queue.values())) > self._seconds[kind]:
                     self._expire(next(iter(queue)), kind)
 
-    def _expire(self, connection: Connection, kind: Waiting) -> None:
+    def _expire(self, connection: HttpConnection, kind: Waiting) -> None:
         if kind != "leaving":
-            self.app.metrics.closed(kind)
+            self._on_closed(kind)
         if kind == "head" and connection.began:
             connection.too_slow(self._seconds[kind])
         elif kind in ("head", "next"):

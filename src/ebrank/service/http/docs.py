@@ -6,22 +6,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from html import escape
+from importlib import resources
 from typing import Any
 
-STYLE = """
-:root { color-scheme: light dark; --line: #8884; --soft: #8882; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
-h2 { margin: 2.5rem 0 .5rem; font-size: 1.1rem; overflow-wrap: anywhere; }
-h3 { margin: 1.5rem 0 .25rem; font-size: 1rem; }
-code, pre { font: 14px/1.45 ui-monospace, monospace; }
-pre { background: var(--soft); padding: .75rem 1rem; overflow-x: auto; border-radius: 6px; }
-table { border-collapse: collapse; width: 100%; font-size: .95rem; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
-  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
-h2 { padding-top: 1.5rem; border-top: 1px solid var(--line); }
-h2 code { font-size: 1rem; }
-.method { display: inline-block; min-width: 4.8rem; }
-"""
+STYLE = (resources.files("ebrank.service.http") / "docs.css").read_bytes()
 
 
 def page(document: Mapping[str, Any], host: str) -> str:
@@ -106,7 +94,7 @@ def _type(schema: Mapping[str, Any]) -> str:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#type-{name}">{name}</a>'
     if "anyOf" in schema:
-        return " or ".join(_type(one) for one in schema["anyOf"])
+        return " or ".join(_type(part) for part in schema["anyOf"])
     if "enum" in schema:
         return " or ".join(f"<code>{escape(json.dumps(value))}</code>" for value in schema["enum"])
     words = escape(str(schema.get("format") or schema.get("type", "anything")))

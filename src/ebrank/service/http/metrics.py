@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, get_args
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -27,14 +27,14 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.metrics_core import CounterMetricFamily
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from ebrank.service import api, logs
 from ebrank.service.core.fleet import JOBS
 
 if TYPE_CHECKING:
-    from ebrank.service.core.engine import Engine
+    from ebrank.service.engine import Engine
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -58,50 +58,35 @@ class Metrics:
         self.store_failing: Callable[[], bool] = lambda: False
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside each series, which no dashboard asks for
         self._registry = own = CollectorRegistry()
-        self._requests = Counter(
-            "ebrank_http_requests_total",
-            "Requests handled.",
-            ("method", "route", "status"),
-            registry=own,
+        count, timed = partial(Counter, registry=own), partial(Histogram, registry=own)
+        self._requests = count(
+            "ebrank_http_requests_total", "Requests handled.", ("method", "route", "status")
         )
-        self._seconds = Histogram(
+        self._seconds = timed(
             "ebrank_http_request_seconds",
             "Time from request to response.",
             ("route",),
             buckets=SECONDS,
-            registry=own,
         )
-        self._rankings = Counter("ebrank_rankings_total", "Lists served.", registry=own)
-        self._degraded = Counter(
+        self._rankings = count("ebrank_rankings_total", "Lists served.")
+        self._degraded = count(
             "ebrank_degraded_total",
             "Lists served from memory while the store was failing; they do not count.",
-            registry=own,
         )
-        self._slots = Counter("ebrank_slots_total", "Items in lists served.", registry=own)
-        self._events = Counter("ebrank_events_total", "Events received.", ("status",), registry=own)
-        self._shadow = Counter(
-            "ebrank_shadow_different_total",
-            "Lists that EBRank would have ordered differently.",
-            registry=own,
-        )
-        self._closed = Counter(
+        self._slots = count("ebrank_slots_total", "Items in lists served.")
+        self._events = count("ebrank_events_total", "Events received.", ("status",))
+        self._closed = count(
             "ebrank_connections_closed_total",
             "Connections closed because the caller was too slow, or to make room.",
             ("reason",),
-            registry=own,
         )
-        flushes = Histogram(
+        engine.flusher.on_flush = timed(
             "ebrank_flush_seconds",
             "Duration of a flush, which many requests may share.",
             buckets=SECONDS,
-            registry=own,
-        )
-        engine.flusher.on_flush = flushes.observe
-        bots = Counter(
-            "ebrank_bots_total",
-            "Lists and events of bots, which do not count.",
-            ("kind",),
-            registry=own,
+        ).observe
+        bots = count(
+            "ebrank_bots_total", "Lists and events of bots, which do not count.", ("kind",)
         )
         for kind in ("list", "event"):
             bots.labels(kind)  # shown as 0 before there is one
@@ -123,14 +108,14 @@ class Metrics:
                 "How far the clock is behind the log; the log's time then stands still.",
                 lambda: engine.clock_lag,
             ),
+            (
+                "roll_up_lag_seconds",
+                "Time since the last roll-up of the log, by this server or another one.",
+                lambda: engine.roll_up_lag,
+            ),
         ):
             Gauge(f"ebrank_{name}", meaning, registry=own).set_function(value)
-        own.register(QueriesFound(engine))
-        elected = Gauge(
-            "ebrank_elected", "1 if this server does a task for all.", ("task",), registry=own
-        )
-        for job in JOBS:
-            elected.labels(job).set_function(partial(_does, engine, job))
+        own.register(FromEngine(engine))
         ProcessCollector(registry=own)
 
     def closed(self, reason: str) -> None:
@@ -144,12 +129,12 @@ class Metrics:
     def answered(self, method: str, route: str, status: int, seconds: float, caller: str) -> None:
         """Count one request, and log it."""
         # A label for each made-up method would be endless.
-        known = method if method in _METHODS else "other"
-        self._requests.labels(known, route, str(status)).inc()
+        counted = method if method in _METHODS else "other"
+        self._requests.labels(counted, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
         self._on_answer(route, status)
         if self._log is not None:
-            self._log.write(Access(time.time(), known, route, status, seconds, caller))
+            self._log.write(Access(time.time(), counted, route, status, seconds, caller))
 
     def served(self, answer: object) -> None:
         """Count the content of a response."""
@@ -158,38 +143,77 @@ class Metrics:
         elif isinstance(answer, api.RankResponse):
             self._rankings.inc()
             self._slots.inc(len(answer.items))
-            if isinstance(answer.would_rank, list):
-                served = [item.id for item in answer.items]
-                self._shadow.inc(served != answer.would_rank[: len(served)])
         elif isinstance(answer, api.FeedbackResponse):
             for status in ("accepted", "duplicate", "rejected"):
                 self._events.labels(status).inc(getattr(answer, status))
 
 
-def _does(engine: Engine, job: str) -> float:
-    return float(job in engine.fleet.jobs)
-
-
-class QueriesFound(Collector):
-    """Where the engine found queries, which it counts itself."""
+class FromEngine(Collector):
+    """What the engine counts itself, and what it has read from the store; some may be unknown."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def collect(self) -> Iterator[Metric]:
         """Yield the counters as they are now."""
-        counts = self._engine.lookups
-        found = CounterMetricFamily(
-            "ebrank_lookups_total", "Queries found in memory or in the store.", labels=("found",)
+        engine, size = self._engine, self._engine.store_size
+        lookups, jobs = engine.lookups, engine.fleet.jobs
+        yield _labelled(
+            CounterMetricFamily,
+            ("ebrank_lookups_total", "Queries found in memory or in the store.", "found"),
+            {"memory": lookups.memory, "store": lookups.store},
         )
-        found.add_metric(("memory",), counts.memory)
-        found.add_metric(("store",), counts.store)
-        yield found
         yield CounterMetricFamily(
             "ebrank_stale_total",
             "Writes to queries that another server had changed in the meantime.",
-            value=counts.stale,
+            value=lookups.stale,
         )
+        yield CounterMetricFamily(
+            "ebrank_shadow_different_total",
+            "Lists that EBRank would have ordered differently, without bots and refreshes.",
+            value=engine.shadow_different,
+        )
+        yield _labelled(
+            GaugeMetricFamily,
+            ("ebrank_prior_state", "1 for the state that the prior is in.", "state"),
+            {state: state == engine.prior_state for state in get_args(api.PriorState)},
+        )
+        yield _labelled(
+            GaugeMetricFamily,
+            ("ebrank_elected", "1 if this server does a task for all.", "task"),
+            {job: job in jobs for job in JOBS},
+        )
+        yield _labelled(
+            GaugeMetricFamily,
+            (
+                "ebrank_training_ended_timestamp_seconds",
+                "When the server's last training run that succeeded, or failed, ended.",
+                "outcome",
+            ),
+            engine.trainings,
+        )
+        for name, meaning, value in (
+            ("store_bytes", "Disk space that the store takes.", size and size.used),
+            ("store_free_bytes", "Free space on the disk of the store.", size and size.free),
+            ("log_entries", "Lists and events in the log, roughly.", size and size.entries),
+        ):
+            gauge = GaugeMetricFamily(f"ebrank_{name}", meaning)
+            if value is not None:
+                gauge.add_metric((), value)
+            yield gauge
+
+
+def _labelled(
+    kind: type[CounterMetricFamily | GaugeMetricFamily],
+    described: tuple[str, str, str],
+    values: Mapping[str, float],
+) -> Metric:
+    """Return a metric, given its name, meaning and label, with a value for each label's value."""
+    name, meaning, label = described
+    family = kind(name, meaning, labels=(label,))
+    for labelled, value in values.items():
+        family.add_metric((labelled,), float(value))
+    return family
 
 
 @dataclass(frozen=True, slots=True)

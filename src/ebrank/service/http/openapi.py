@@ -79,7 +79,7 @@ def statuses(route: Route) -> list[int]:
     if route.scopes:
         found |= {401, 403, 429, 503}
     if route.reads is not None:
-        found |= {408, 413, 415}
+        found |= {408, 409, 413, 415}
     return sorted(found)
 
 

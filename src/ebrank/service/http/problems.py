@@ -93,6 +93,13 @@ class TooSlow(HttpProblem):
     code = "timeout"
 
 
+class WriteConflict(HttpProblem):
+    """Another write came first, again and again: the request may be sent again."""
+
+    status = 409
+    code = "conflict"
+
+
 class TooLarge(HttpProblem):
     """More bytes than the limit."""
 

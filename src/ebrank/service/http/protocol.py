@@ -1,452 +1,348 @@
-"""HTTP/1.1 on a connection: one request at a time, as ASGI.
+"""HTTP/1.1 on a connection: uvicorn's protocol, within limits that it does not have.
 
-`httptools` parses. A body is read only when the application asks for it, except what came along
-with the head, at most a piece of 64 KiB. If the application does not ask, the body is never read:
-the response is sent, and the connection closes.
+uvicorn parses with `httptools` and speaks ASGI. This subclass adds to that:
 
-Requests that come before the last response (pipelining) wait for their turn.
+- a head has a longest length, and so have chunk headers and trailers, which are not headers;
+- a body is read when the application asks for it, apart from what comes right behind the head, and
+  reading stops while requests are queued (pipelining): a caller cannot fill the memory;
+- whoever sends something that is not HTTP gets earlier requests answered first, in their order;
+- a caller that stops sending (half-closes) is still answered;
+- before the server closes a connection, the caller gets time to read the response;
+- head and body of a response are written at once.
+
+It overrides callbacks of asyncio and of httptools, and watches `receive` and `send` of ASGI.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import time
-from collections import deque
-from collections.abc import Iterable, MutableMapping
-from email.utils import formatdate
+import string
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import quote
 
-import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ebrank.service.http.problems import BadRequest, HttpProblem, TooLargeHead, TooSlow
-from ebrank.service.logs import about
 
 if TYPE_CHECKING:
-    from ebrank.service.http.connections import Connections, Waiting
+    from ebrank.service.http.connections import OpenConnections, Waiting
 
 Message: TypeAlias = MutableMapping[str, Any]
-Header: TypeAlias = tuple[bytes, bytes]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Application: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
-log = logging.getLogger("ebrank.service")
-
-PIECE = 64 * 1024
 MOST_OVERHEAD = 64 * 1024
 """Bytes of a request besides its body, and as many again as its body has, for chunks."""
 MOST_HEADERS = 100
-_BUFFER = memoryview(bytearray(PIECE))  # what was received is parsed before anything else is
-_GONE: Message = {"type": "http.disconnect"}
+CLOSE = (b"connection", b"close")
 
 
-class Exchange:
-    """One request and its response; `receive` and `send` are those of ASGI.
-
-    Attributes:
-        scope: what ASGI says about it.
-        complete: whether its body has ended.
-        keeps: whether the connection can be used again after it.
-        answered: whether its response has begun.
-        gone: whether the rest of its body will not come.
-    """
-
-    __slots__ = (
-        "_arrival",
-        "_connection",
-        "_expects",
-        "_pieces",
-        "_start",
-        "answered",
-        "complete",
-        "gone",
-        "keeps",
-        "scope",
-    )
-
-    def __init__(
-        self, connection: Connection, scope: Message, *, keeps: bool, expects: bool
-    ) -> None:
-        self.scope = scope
-        self.complete = self.answered = self.gone = False
-        self.keeps = keeps
-        self._expects = expects
-        self._connection = connection
-        self._pieces: list[bytes] = []
-        self._arrival: asyncio.Future[None] | None = None
-        self._start: Message = {}
-
-    def arrived(self, piece: bytes) -> None:
-        """Take a piece of the body."""
-        if not self.answered:
-            self._pieces.append(piece)
-        self.wake()
-
-    def wake(self) -> None:
-        """Wake `receive`."""
-        if self._arrival is not None and not self._arrival.done():
-            self._arrival.set_result(None)
-
-    @property
-    def wants(self) -> bool:
-        """Whether the application waits for more of the body."""
-        return self._arrival is not None
-
-    async def receive(self) -> Message:
-        """Return the next piece of the body, or that there will be none."""
-        if not (self._pieces or self.complete or self.gone):
-            self._connection.reads_body(continues=self._expects)
-            self._expects = False
-            self._arrival = asyncio.get_running_loop().create_future()
-            try:
-                await self._arrival
-            finally:
-                self._arrival = None
-        if self.gone:
-            return _GONE
-        body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces.clear()
-        return {"type": "http.request", "body": body, "more_body": not self.complete}
-
-    async def send(self, message: Message) -> None:
-        """Send the response, whose body is one piece."""
-        if message["type"] == "http.response.start":
-            self._start = message
-            return
-        self.answered = True
-        self._pieces.clear()
-        if not self.complete or (b"connection", b"close") in self._start["headers"]:
-            self.keeps = False
-        self._connection.write(
-            self._start["status"], self._start["headers"], message["body"], keeps=self.keeps
-        )
-        await self._connection.written()
-
-
-class Connection(asyncio.BufferedProtocol):
+class HttpConnection(HttpToolsProtocol):
     """One connection of a caller.
 
     Attributes:
-        waiting: what it waits for, if it does; kept by `Connections`.
-        began: whether part of a request has arrived that is not served yet.
+        waiting: what it waits for, if it does; kept by `OpenConnections`.
+        began: whether part of a head has arrived.
     """
 
-    __slots__ = (
+    __slots__ = (  # a dictionary of more than 30 attributes takes four times the memory
         "_all",
-        "_current",
+        "_asks",
         "_deaf",
-        "_drained",
         "_eof",
-        "_fed",
-        "_headers",
-        "_parser",
-        "_paused",
-        "_peer",
+        "_last",
+        "_open_body",
+        "_overhead",
         "_problem",
-        "_queue",
-        "_task",
-        "_transport",
-        "_url",
+        "_unanswered",
+        "_wire",
         "began",
         "waiting",
     )
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: OpenConnections) -> None:
+        super().__init__(connections.config, connections.state, {"connection": self})
         self.waiting: Waiting | None = None
         self.began = False
         self._all = connections
-        self._transport: asyncio.Transport
-        self._peer: tuple[str, int] | None = None
-        self._parser: httptools.HttpRequestParser | None = None
-        self._queue: deque[Exchange] = deque()
-        self._current: Exchange | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._url = b""
-        self._headers: list[Header] | None = None
-        self._fed = 0  # bytes of the request that is being read, but for its body
+        self._wire: _Wire
+        self._unanswered = 0  # requests whose head has arrived
+        self._open_body = False  # the newest of them has more body to come
+        self._asks = False  # the application waits for that
+        self._overhead = 0  # bytes of the request that is being read, but for its body
         self._problem: HttpProblem | None = None  # after which nothing can be read
-        self._deaf = self._eof = self._paused = False
-        self._drained: asyncio.Future[None] | None = None
+        self._deaf = self._eof = self._last = False
 
     # --- what asyncio calls ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep what to write to."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        name = transport.get_extra_info("peername")
-        self._peer = (str(name[0]), int(name[1])) if name else None
+        """Count the connection; uvicorn writes to it through `_Wire`."""
+        self._wire = _Wire(cast(asyncio.Transport, transport), self)
+        super().connection_made(cast(asyncio.Transport, self._wire))
         self._all.opened(self)
 
-    def connection_lost(self, problem: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         """Release everything; a request being served still finishes."""
         self._all.lost(self)
-        self._parser = None
-        self._queue.clear()
-        if self._current is not None:
-            self._current.gone = True
-            self._current.wake()
-        self.resume_writing()
+        super().connection_lost(exc)
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer for incoming bytes."""
-        return _BUFFER
-
-    def buffer_updated(self, count: int) -> None:
+    def data_received(self, data: bytes) -> None:
         """Parse incoming bytes; stop reading while there is more than the application asks for."""
         if self._deaf:
             return
-        if self._parser is None:
-            self._parser = httptools.HttpRequestParser(self)
-        self._fed += count
-        try:
-            self._parser.feed_data(_BUFFER[:count])
-        except httptools.HttpParserUpgrade:
-            self._deaf = True  # upgrades are not supported; this response is the last one
-        except httptools.HttpParserError as problem:
-            self._refuse(BadRequest(f"this is not HTTP/1.1: {problem}"))
-        if self._fed > MOST_OVERHEAD:
+        self._overhead += len(data)
+        super().data_received(data)
+        if self._overhead > MOST_OVERHEAD:
             self._refuse(TooLargeHead(f"more than {MOST_OVERHEAD:,} bytes besides the body"))
-        if self._problem is not None and self._current is None:
-            self._last_words()
-            return
-        current = self._current
-        if current is None or current.wants:
-            return
-        if self._queue or self.began or not current.complete:
-            self._pause()
+        if not (self.reads or self._wire.is_closing()):
+            self._wire.pause_reading()
 
-    def eof_received(self) -> bool:
+    def eof_received(self) -> bool:  # type: ignore[override]
         """Answer the requests received before the caller stopped sending, then close."""
         self._eof = self._deaf = True
-        unfinished = self._current if not self._queue else self._queue[-1]
-        if unfinished is not None and not unfinished.complete:
-            unfinished.gone = True
-            unfinished.wake()
-        return self._current is not None
+        return self._unanswered > self._open_body
 
     def pause_writing(self) -> None:
         """Record that the caller does not read its response fast enough."""
-        if self._drained is None:
-            self._drained = asyncio.get_running_loop().create_future()
-            self._all.waits(self, "answer")
+        super().pause_writing()
+        self._wait()
 
     def resume_writing(self) -> None:
         """Record that it has read most of it."""
-        drained, self._drained = self._drained, None
-        if drained is not None and not drained.done():
-            self._all.serves(self)
-            drained.set_result(None)
+        super().resume_writing()
+        self._wait()
 
     # --- what the parser calls ---
 
     def on_message_begin(self) -> None:
         """Begin to read a request."""
-        self._url, self._headers, self._fed = b"", [], 0
-        self.began = True
-        if self._current is None and self.waiting == "next":
-            self._all.waits(self, "head")
+        super().on_message_begin()
+        self.began, self._overhead = True, 0
+        if self.waiting == "next":
+            self._wait()
 
     def on_url(self, url: bytes) -> None:
-        """Take a part of the URL."""
-        self._url += url
+        """Take a part of the URL; uvicorn wants other characters than ASCII to be encoded."""
+        super().on_url(url if url.isascii() else quote(url, safe=string.printable).encode())
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; those after a body are ignored."""
-        if self._headers is not None:
-            self._headers.append((name.lower(), value))
+        if self.began:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Serve the request, or queue it."""
-        headers, parser = self._headers or [], self._parser
-        assert parser is not None
-        self._headers = None
-        if self._problem is not None:
-            return
-        if len(headers) > MOST_HEADERS:
+        self.began = False
+        if len(self.headers) > MOST_HEADERS:
             self._refuse(TooLargeHead(f"more than {MOST_HEADERS} headers"))
-            return
-        scope: Message = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": parser.get_http_version(),
-            "method": parser.get_method().decode("ascii"),
-            "scheme": "http",
-            "path": "",
-            "raw_path": _path(self._url),
-            "query_string": self._url.partition(b"?")[2],
-            "headers": headers,
-            "client": self._peer,
-        }
-        keeps = parser.should_keep_alive() and not parser.should_upgrade()
-        expects = [value.lower() for name, value in headers if name == b"expect"]
-        exchange = Exchange(self, scope, keeps=keeps, expects=b"100-continue" in expects)
-        if self._current is None:
-            self._begin(exchange)
-        else:
-            self._queue.append(exchange)
+        if self._problem is None:
+            super().on_headers_complete()
+            self._unanswered += 1
+            self._open_body = True
+            self._last = self._last or self.parser.should_upgrade()  # no other protocol is spoken
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""
-        self._fed -= 2 * len(body)
-        exchange = self._newest()
-        if exchange is not None:
-            exchange.arrived(body)
+        self._overhead -= 2 * len(body)
+        if self._problem is None:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Record the end of a request."""
-        self._fed = 0
-        self.began = False
-        exchange = self._newest()
-        if exchange is not None:
-            exchange.complete = True
-            exchange.wake()
+        self._overhead = 0
+        if self._problem is None:
+            self._open_body = False
+            super().on_message_complete()
 
-    def _newest(self) -> Exchange | None:
-        """Return the request that is being read; None if it was refused."""
-        if self._problem is not None:
-            return None
-        return self._queue[-1] if self._queue else self._current
+    # --- requests and responses ---
 
-    # --- one request after the other ---
+    async def serve(self, app: Application, scope: Message, receive: Receive, send: Send) -> None:
+        """Let the application serve a request, and watch what it receives and sends."""
+        self._wait()
+        complete = False
 
-    def _begin(self, exchange: Exchange) -> None:
-        self._current = exchange
-        self._all.serves(self)
-        self._task = asyncio.get_running_loop().create_task(self._serve(exchange))
+        async def received() -> Message:
+            if not self._open_body:
+                return await receive()
+            self._asks = True
+            self._wire.resume_reading()
+            self._wait()
+            try:
+                return await receive()
+            finally:
+                self._asks = False
+                self._wait()
 
-    async def _serve(self, exchange: Exchange) -> None:
+        async def sent(message: Message) -> None:
+            nonlocal complete
+            if message["type"] == "http.response.start":
+                if self._last or self._all.closing or self._body_unread:
+                    message = {**message, "headers": [*message["headers"], CLOSE]}
+                self._wire.hold()
+            await send(message)
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                complete = True
+                self._wire.release()
+
         try:
-            await self._all.app(exchange.scope, exchange.receive, exchange.send)
-        except Exception:
-            log.exception("an answer failed; this is a bug", extra=about("bug"))
+            await app(scope, received, sent)
         finally:
-            self._served(exchange)
+            self._answered(complete=complete)
 
-    def _served(self, exchange: Exchange) -> None:
+    @property
+    def _body_unread(self) -> bool:
+        return self._open_body and self._unanswered == 1
+
+    @property
+    def reads(self) -> bool:
+        """Whether to read on: no request is queued, and the application wants the body."""
+        return self._unanswered <= 1 and (self._asks or not self._open_body)
+
+    def _answered(self, *, complete: bool) -> None:
         """Continue after a response: with the next request, or without the caller."""
-        self._current = self._task = None
-        if self._transport.is_closing():
+        self._unanswered -= 1
+        if self._unanswered or self._wire.is_closing():
             return
-        if not exchange.answered:
+        if self._problem is not None:
             self._last_words()
-        elif not exchange.complete:
-            self._leave()
-        elif not exchange.keeps or self._all.closing:
+        elif not complete:
+            self.abort()
+        elif self._eof:
             self.close()
-        elif self._queue:
-            self._begin(self._queue.popleft())
-        elif self._problem is not None or self._eof:
-            self._last_words()
         else:
-            self._resume()
+            self._wire.resume_reading()
+            self._wait()
+
+    def _wait(self) -> None:
+        """Tell what the connection waits for."""
+        if self.flow.write_paused:
+            self._all.waits(self, "answer")
+        elif self._asks:
+            self._all.waits(self, "body")
+        elif self._unanswered:
+            self._all.serves(self)
+        else:
             self._all.waits(self, "head" if self.began else "next")
 
-    def _refuse(self, problem: HttpProblem) -> None:
-        """Stop reading; answer earlier requests, then `_last_words` says why."""
-        self._deaf, self._problem = True, self._problem or problem
-        newest = self._queue[-1] if self._queue else self._current
-        if newest is not None and not newest.complete:
-            newest.gone = True
-            newest.wake()
-
-    def _last_words(self) -> None:
-        """Report what is wrong with the input, if anything, and close."""
-        if self._problem is None:
-            self.close()
-            return
-        caller = self._peer[0] if self._peer else "unknown"
-        self.write(*self._all.app.refusal(self._problem, caller), keeps=False)
-        self._leave()
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what the parser does not understand; uvicorn calls this."""
+        self._refuse(BadRequest(f"this is not HTTP/1.1: {sys.exception() or msg}"))
 
     def too_slow(self, seconds: float) -> None:
         """Tell a caller that the head of its request did not arrive in time."""
         self._refuse(TooSlow(f"the request line and headers were not sent within {seconds:g} s"))
-        self._last_words()
 
-    # --- reading and writing ---
+    def _refuse(self, problem: HttpProblem) -> None:
+        """Read nothing more; answer earlier requests, and then say why."""
+        self._deaf, self._problem = True, self._problem or problem
+        if self._unanswered == 0:
+            self._last_words()
+        elif self._body_unread:  # it will not come
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
-    def reads_body(self, *, continues: bool) -> None:
-        """Read on: the application asks for the body."""
-        if continues:
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self._resume()
-        if self.waiting != "body" and not self._transport.is_closing():
-            self._all.waits(self, "body")
-
-    def write(self, status: int, headers: Iterable[Header], body: bytes, *, keeps: bool) -> None:
-        """Write a response; if the connection will close, say so."""
-        if self._transport.is_closing():
+    def _last_words(self) -> None:
+        """Report what is wrong with the input, and close."""
+        if self._problem is None or self._wire.is_closing():
             return
-        self._all.serves(self)
-        lines = [b"HTTP/1.1 %d %s" % (status, _phrase(status)), b"date: " + _date()]
-        lines += [b"%s: %s" % header for header in headers if header[0] != b"connection"]
-        lines.append(b"connection: keep-alive" if keeps else b"connection: close")
-        self._transport.write(b"\r\n".join([*lines, b"", body]))
+        status, headers, body = self._all.refusal(
+            self._problem, self.client[0] if self.client else "unknown"
+        )
+        first = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
+        lines = [b"%s: %s" % header for header in [*self._all.headers, *headers, CLOSE]]
+        self._wire.write(b"\r\n".join([first, *lines, b"", body]))
+        self.leave()
 
-    async def written(self) -> None:
-        """Return when the caller has read most of its response, or has left."""
-        if self._drained is not None:
-            await self._drained
+    # --- the end of it ---
+
+    def leave(self) -> None:
+        """Stop sending, and let the caller find the response before it is cut off."""
+        if self._wire.is_closing():
+            return
+        self._deaf = True
+        self._wire.transport.resume_reading()
+        if self._eof or not self._wire.finish():
+            self.close()
+        else:
+            self._all.waits(self, "leaving")
 
     def close(self) -> None:
         """Close once everything written is sent."""
         self._deaf = True
-        self._all.waits(self, "leaving")  # it may never take it
-        self._transport.close()
+        self._all.waits(self, "leaving")  # the caller may never take it
+        self._wire.transport.close()
 
     def abort(self) -> None:
         """Close at once."""
         self._deaf = True
         self._all.lost(self)
-        self._transport.abort()
+        self._wire.transport.abort()
 
-    def _leave(self) -> None:
-        """Stop sending, and let the caller find the response before it is cut off."""
-        if self._eof:
-            self.close()
-            return
-        self._deaf = True
+
+class _Wire:
+    """The transport as uvicorn sees it: `close` lets the caller read the response first.
+
+    Attributes:
+        transport: the real one.
+        left: whether nothing more is written.
+    """
+
+    __slots__ = ("_connection", "_held", "left", "transport")
+
+    def __init__(self, transport: asyncio.Transport, connection: HttpConnection) -> None:
+        self.transport = transport
+        self.left = False
+        self._connection = connection
+        self._held: list[bytes] | None = None
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 (as asyncio's)
+        """Return what is known about the connection."""
+        return self.transport.get_extra_info(name, default)
+
+    def close(self) -> None:
+        """Close, once the caller has had time to read what was written."""
+        self._connection.leave()
+
+    def pause_reading(self) -> None:
+        """Read nothing for now."""
+        self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on, if that is wanted."""
+        if self._connection.reads and not self.is_closing():
+            self.transport.resume_reading()
+
+    def is_closing(self) -> bool:
+        """Return whether nothing more will be written."""
+        return self.left or self.transport.is_closing()
+
+    def hold(self) -> None:
+        """Keep what is written until `release`."""
+        self._held = []
+
+    def release(self) -> None:
+        """Write what was kept, in one piece."""
+        held, self._held = self._held, None
+        if held:
+            self.transport.write(b"".join(held))
+
+    def write(self, data: bytes) -> None:
+        """Write, or keep for later."""
+        if self._held is None:
+            self.transport.write(data)
+        else:
+            self._held.append(data)
+
+    def finish(self) -> bool:
+        """Tell the caller that nothing more comes; return False if it has left already."""
+        self.release()
+        self.left = True
         try:
-            self._transport.write_eof()
-        except OSError:  # it has left
-            self.abort()
-            return
-        self._resume()
-        self._all.waits(self, "leaving")
-
-    def _pause(self) -> None:
-        if not self._paused and not self._transport.is_closing():
-            self._paused = True
-            self._transport.pause_reading()
-
-    def _resume(self) -> None:
-        if self._paused and not self._transport.is_closing():
-            self._paused = False
-            self._transport.resume_reading()
-
-
-def _path(url: bytes) -> bytes:
-    """Return the path of a URL, which may also name the server."""
-    if url.startswith(b"/"):
-        return url.partition(b"?")[0]
-    try:
-        return httptools.parse_url(url).path or b"/"
-    except httptools.HttpParserInvalidURLError:
-        return url
-
-
-_PHRASES: dict[int, bytes] = {one.value: one.phrase.encode() for one in HTTPStatus}
-_second, _text = 0, b""
-
-
-def _phrase(status: int) -> bytes:
-    return _PHRASES[status]
-
-
-def _date() -> bytes:
-    """Return the time in the format of headers, made once a second."""
-    global _second, _text
-    now = int(time.time())
-    if now != _second:
-        _second, _text = now, formatdate(now, usegmt=True).encode()
-    return _text
+            self.transport.write_eof()
+        except OSError:
+            return False
+        return True

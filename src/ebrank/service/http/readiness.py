@@ -25,7 +25,7 @@ from ebrank.service.logs import about
 from ebrank.service.store.base import StoreError
 
 if TYPE_CHECKING:
-    from ebrank.service.core.engine import Engine
+    from ebrank.service.engine import Engine
 
 TRY_SECONDS = 1.0
 ANSWER_SECONDS = 1.5
@@ -43,6 +43,7 @@ class Readiness:
 
     Attributes:
         started: whether requests are served at all.
+        waits_for: what a start waits for, if that takes a while.
         leaving: whether the server is about to close, so that callers should use others.
         troubled: whether a request failed and none has succeeded since.
     """
@@ -56,6 +57,7 @@ class Readiness:
         self._failure = ""
         self._unsaid = self._failures = 0
         self.started = False
+        self.waits_for = ""
         self.leaving = False
         self.troubled = False
         engine.on_failure = self.failed
@@ -63,7 +65,7 @@ class Readiness:
     async def check(self) -> None:
         """Raise a problem if a request could not be served."""
         if not self.started or self.leaving:
-            raise starting()
+            raise starting("" if self.leaving else self.waits_for)
         if self._timer() - self._tried > TRY_SECONDS:
             self._tried = self._timer()
             self._problem = await self._try()
@@ -111,7 +113,7 @@ class Readiness:
             took_it = isinstance(answer, api.PutItemsResponse)
         if not took_it:
             return
-        seconds, self.troubled = self._timer() - self._first, False
+        seconds, self.troubled, self._problem = self._timer() - self._first, False, None
         log.warning(
             "the store works again, after %d failures in %.0f s",
             self._failures,
@@ -121,6 +123,7 @@ class Readiness:
         self._said, self._unsaid = -math.inf, 0
 
 
-def starting() -> Unavailable:
+def starting(waits_for: str = "") -> Unavailable:
     """Return the problem with a request that comes while the server starts or closes."""
-    return Unavailable("the server is starting or shutting down", headers={"retry-after": "1"})
+    what = f"starting: {waits_for}" if waits_for else "starting or shutting down"
+    return Unavailable(f"the server is {what}", headers={"retry-after": "1"})

@@ -1,4 +1,4 @@
-"""The endpoints: what one is, which one a URL means, and a table of all the engine's.
+"""The endpoints: what one is, which one a URL means, and all of the engine's.
 
 Names in a URL may hold anything, even a slash, if it is percent-encoded; so a URL is first split at
 its slashes and then decoded.
@@ -8,8 +8,6 @@ its slashes and then decoded.
 >>> route, parts = router.find("GET", b"/v1/queries/tea%2Fgreen")
 >>> route.names(parts)
 {'query': 'tea/green'}
-
-A handler only passes a request to the engine; /docs shows its docstring.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -26,7 +24,7 @@ from ebrank.service import api
 from ebrank.service.http.problems import BadRequest, Invalid, NoSuchPage, WrongMethod, unreadable
 
 if TYPE_CHECKING:
-    from ebrank.service.core.engine import Engine
+    from ebrank.service.engine import Engine
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 
@@ -49,11 +47,13 @@ class Request:
         data: the body, as the route reads it.
         options: what follows `?` in the URL, as the route declares it.
         host: the server's name in the request.
+        admit_query: called before the request creates a query; raises if there were too many.
     """
 
     engine: Engine
     names: Mapping[str, Any]
     data: Any
+    admit_query: Callable[[], None]
     host: str = ""
     options: Any = None
 
@@ -75,10 +75,9 @@ class Route:
     Attributes:
         method: of HTTP.
         path: with its variable parts in braces, see `PARTS`.
-        handle: returns the response: a struct, or a `Page`.
+        handle: returns the response: a struct of the type that its annotation says, or a `Page`.
         scopes: a token with any of these opens it; without any, it is open to everybody.
         reads: the type of the body.
-        gives: the type of the response.
         takes: a struct of what may follow `?` in the URL.
         accepts: the media type of the body.
         streams: whether `handle` gets the body piece by piece, as it arrives.
@@ -94,7 +93,6 @@ class Route:
     handle: Callable[[Request], Awaitable[object]]
     scopes: tuple[str, ...] = ()
     reads: Any = None
-    gives: Any = None
     takes: Any = None
     accepts: str = JSON
     streams: bool = False
@@ -113,6 +111,12 @@ class Route:
     def decode(self) -> Callable[[bytes], Any]:
         """Turns a body into what `handle` gets; raises `msgspec.DecodeError`."""
         return self.read or msgspec.json.Decoder(self.reads).decode
+
+    @cached_property
+    def gives(self) -> Any:  # noqa: ANN401 (any type)
+        """The type of the response; None for a page."""
+        kind = get_type_hints(self.handle)["return"]
+        return None if kind is Page else kind
 
     @property
     def name(self) -> str:
@@ -179,7 +183,9 @@ class Router:
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self.routes = list(routes)
-        self._fixed = {(one.method, one.path): one for one in self.routes if "{" not in one.path}
+        self._fixed = {
+            (route.method, route.path): route for route in self.routes if "{" not in route.path
+        }
 
     def find(self, method: str, raw_path: bytes) -> tuple[Route, tuple[str, ...]]:
         """Return the route and the parts of the URL, as they were sent.
@@ -198,20 +204,20 @@ class Router:
         route = self._fixed.get((wanted, path))
         if route is not None:
             return route, parts
-        near = [one for one in self.routes if _matches(one.parts, parts)]
-        for one in near:
-            if one.method == wanted:
-                return one, parts
+        near = [route for route in self.routes if _matches(route.parts, parts)]
+        for route in near:
+            if route.method == wanted:
+                return route, parts
         if not near:
             raise NoSuchPage("nothing found at this URL; /docs lists all endpoints")
-        allowed = ", ".join(sorted({one.method for one in near}))
+        allowed = ", ".join(sorted({route.method for route in near}))
         raise WrongMethod(f"this URL accepts only {allowed}", headers={"allow": allowed})
 
 
 def _matches(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
     return len(pattern) == len(parts) and all(
-        part != "" if one.startswith("{") else one == part
-        for one, part in zip(pattern, parts, strict=True)
+        part != "" if fixed.startswith("{") else fixed == part
+        for fixed, part in zip(pattern, parts, strict=True)
     )
 
 
@@ -224,12 +230,55 @@ def _name(kind: str, part: str) -> Any:  # noqa: ANN401 (as `PARTS` says)
         raise Invalid(str(problem), kind) from None
 
 
-# --- the engine's endpoints ---------------------------------------------------------------------
+# --- the engine's endpoints, in the order of the documentation ---
+# A handler only passes a request to the engine; /docs shows its docstring.
 
-READERS = ("rank", "admin")
-"""Scopes that may look at the state."""
+Handler: TypeAlias = Callable[[Request], Awaitable[object]]
+
+API: list[Route] = []
 
 
+def endpoint(
+    method: str,
+    path: str,
+    *scopes: str,
+    **declared: Any,  # noqa: ANN401 (of `Route`)
+) -> Callable[[Handler], Handler]:
+    """Declare what a handler serves, and for tokens of which scopes; see `Route`."""
+
+    def declare(handle: Handler) -> Handler:
+        API.append(Route(method, path, handle, scopes, **declared))
+        return handle
+
+    return declare
+
+
+_ITEMS = {
+    "items": [
+        {"id": "sencha", "features": {"price": 0.4, "rating": 4.6}},
+        {"id": "assam", "features": {"price": 0.2, "rating": 4.1}},
+    ]
+}
+_CATALOG = {
+    "items": [
+        {"id": "sencha", "features": {"stock": 12, "weight": 0.1}},
+        {"id": "assam", "features": {"stock": 3, "weight": 0.25}},
+    ]
+}
+_CHANGE = {"add": [{"name": "age", "shared": True}], "dry_run": True}
+_LIST = {"query": "tea", "k": 10, "explain": True}
+_EVENT = {"event_id": "c1", "ranking_id": "as given by /v1/rank", "item": "sencha", "type": "click"}
+_LINES = "".join(f"{msgspec.json.encode(item).decode()}\n" for item in _CATALOG["items"])
+
+
+@endpoint(
+    "PUT",
+    "/v1/queries/{query}/items",
+    "admin",
+    reads=api.PutItemsRequest,
+    read=api.read_items,
+    example=_ITEMS,
+)
 async def put_items(call: Request) -> api.PutItemsResponse:
     """Add candidates to a query or update their features. If one item is rejected, none is stored.
     Give features by position or by name; the first items determine which, and how many. A withdrawn
@@ -253,11 +302,15 @@ async def _items(call: Request) -> list[api.ItemIn]:
     return items
 
 
+@endpoint("DELETE", "/v1/queries/{query}/items/{item}", "admin", errors=(404,))
 async def withdraw(call: Request) -> api.WithdrawResponse:
     """Withdraw a candidate. Its history stays, and it can come back."""
     return await call.engine.withdraw(call.names["query"], call.names["item"])
 
 
+@endpoint(
+    "PUT", "/v1/items", "admin", reads=api.PutItemsRequest, read=api.read_items, example=_CATALOG
+)
 async def put_catalog(call: Request) -> api.PutCatalogResponse:
     """Add items that all queries share, or update their features, all or none. The next list of
     each query reflects the change. The first item determines which features are shared.
@@ -265,6 +318,9 @@ async def put_catalog(call: Request) -> api.PutCatalogResponse:
     return await call.engine.put_catalog(await _items(call))
 
 
+@endpoint(
+    "POST", "/v1/items:bulk", "admin", reads=str, accepts=NDJSON, streams=True, example=_LINES
+)
 async def load_catalog(call: Request) -> api.BulkResponse:
     """Add or update any number of items that queries share, one line of JSON per item, as in `PUT
     /v1/items`. Each line is validated separately. Unchanged items cost little, so you can send a
@@ -273,11 +329,29 @@ async def load_catalog(call: Request) -> api.BulkResponse:
     return await call.engine.load_catalog(call.data)
 
 
+@endpoint("GET", "/v1/items/{item}", "rank", "admin", errors=(404,))
 async def show_catalog_item(call: Request) -> api.CatalogItem:
-    """Return the features of an item that queries share."""
+    """Return an item that queries share: its features, and whether it is withdrawn."""
     return await call.engine.catalog_item(call.names["item"])
 
 
+@endpoint("GET", "/v1/items", "rank", "admin", takes=api.CatalogRequest)
+async def list_catalog(call: Request) -> api.CatalogResponse:
+    """List the items that queries share, by name. For the next page, send the response's `next` as
+    `cursor`.
+    """
+    return await call.engine.catalog_items(call.options)
+
+
+@endpoint("DELETE", "/v1/items/{item}", "admin", errors=(404,))
+async def withdraw_from_all(call: Request) -> api.WithdrawFromAllResponse:
+    """Withdraw an item of the catalog from the lists of all queries. Its features and its history
+    stay; the next `PUT /v1/items` with it brings it back.
+    """
+    return await call.engine.withdraw_from_all(call.names["item"])
+
+
+@endpoint("GET", "/v1/features", "admin")
 async def show_features(call: Request) -> api.FeaturesResponse:
     """Return the features of items, with the number of items that lack each one and its weight in
     the active model.
@@ -285,23 +359,34 @@ async def show_features(call: Request) -> api.FeaturesResponse:
     return await call.engine.features()
 
 
+@endpoint("PATCH", "/v1/features", "admin", reads=api.ChangeFeaturesRequest, example=_CHANGE)
 async def change_features(call: Request) -> api.FeaturesResponse:
-    """Add, remove and rename features. Serving continues: features that items lack count as
-    missing, and the active model uses the features it knows until the next fit. With `dry_run`,
-    nothing changes, and the response says what would.
+    """Add, remove, rename and require features. Serving continues: features that items lack count
+    as missing, and the active model uses the features it knows until the next fit. Requests may
+    leave out an added feature until you require it, and may still send a removed one. With
+    `dry_run`, nothing changes, and the response says what would.
     """
     return await call.engine.change_features(call.data)
 
 
+@endpoint("POST", "/v1/rank", "rank", reads=api.RankRequest, errors=(404,), example=_LIST)
 async def rank(call: Request) -> api.RankResponse:
     """Rank a query's candidates. The server logs the list before it responds; feedback refers to it
     by its `ranking_id`. `items` restricts the list to some candidates, and adds or updates those
     that come with features, but does not bring back withdrawn ones; in shadow mode, it is your own
     order, which is served as it is.
     """
-    return await call.engine.rank(call.data)
+    return await call.engine.rank(call.data, call.admit_query)
 
 
+@endpoint(
+    "POST",
+    "/v1/feedback",
+    "feedback",
+    reads=api.FeedbackRequest,
+    read=api.read_events,
+    example={"events": [_EVENT]},
+)
 async def feedback(call: Request) -> api.FeedbackResponse:
     """Report what users did. Each event is accepted, a duplicate, or rejected with a reason,
     independently of the others. Accepted events are on disk before the server responds. An event
@@ -310,6 +395,7 @@ async def feedback(call: Request) -> api.FeedbackResponse:
     return await call.engine.feedback(call.data)
 
 
+@endpoint("GET", "/v1/queries/{query}", "rank", "admin", takes=api.QueryOptions, errors=(404,))
 async def show_query(call: Request) -> api.QueryResponse:
     """Return the state of a query's items, the most promising and the most buried. A response holds
     at most 1,000 items: send its `next_cursor` as `cursor` to get the next ones.
@@ -317,6 +403,7 @@ async def show_query(call: Request) -> api.QueryResponse:
     return await call.engine.query(call.names["query"], call.options)
 
 
+@endpoint("GET", "/v1/queries", "rank", "admin", takes=api.QueriesRequest)
 async def list_queries(call: Request) -> api.QueriesResponse:
     """List queries by name: those that begin with `prefix` and contain `contains`. For the next
     page, send the response's `next` as `cursor`.
@@ -324,6 +411,14 @@ async def list_queries(call: Request) -> api.QueriesResponse:
     return await call.engine.queries(call.options)
 
 
+@endpoint(
+    "POST",
+    "/v1/deletions",
+    "admin",
+    reads=api.DeletionRequest,
+    errors=(404,),
+    example={"kind": "user", "name": "ann"},
+)
 async def delete(call: Request) -> api.DeletionOut:
     """Permanently delete an item in all queries, a query with its history, or a user's name in the
     log. Lists of a deleted user still count, but belong to nobody. The response is a proof that the
@@ -332,172 +427,36 @@ async def delete(call: Request) -> api.DeletionOut:
     return await call.engine.delete(call.data)
 
 
+@endpoint("GET", "/v1/deletions", "admin")
 async def list_deletions(call: Request) -> api.DeletionsResponse:
     """List the proofs of the latest deletions."""
     return await call.engine.deletions()
 
 
+@endpoint("POST", "/v1/train", "admin")
 async def train(call: Request) -> api.TrainResponse:
-    """Refit the prior now, in a separate process. It goes live if it is not worse on validation
-    queries; see the list of models for the result.
+    """Refit the prior now, in a separate process. It goes live unless held-out queries show
+    that it is clearly worse; see the list of models for the result.
     """
     return await call.engine.train()
 
 
+@endpoint("GET", "/v1/models", "rank", "admin")
 async def list_models(call: Request) -> api.ModelsResponse:
     """Return all versions of the prior with their validation figures."""
     return await call.engine.models()
 
 
+@endpoint("POST", "/v1/models/{version}/activate", "admin", errors=(404,))
 async def activate_model(call: Request) -> api.ModelsResponse:
     """Activate a version of the prior. Version 0 is the prior before any training."""
     return await call.engine.activate(call.names["version"])
 
 
+@endpoint("GET", "/v1/insights", "rank", "admin", takes=api.InsightsRequest)
 async def insights(call: Request) -> api.Insights:
     """Return what the dashboard shows: how the newest items do, traffic, errors, new and old items,
     waiting times, buried items, what exploration cost and found, calibration, models. Sums cover
     the last `hours`.
     """
     return await call.engine.insights(call.options.hours)
-
-
-_ITEMS = {
-    "items": [
-        {"id": "sencha", "features": {"price": 0.4, "rating": 4.6}},
-        {"id": "assam", "features": {"price": 0.2, "rating": 4.1}},
-    ]
-}
-_CATALOG = {
-    "items": [
-        {"id": "sencha", "features": {"stock": 12, "weight": 0.1}},
-        {"id": "assam", "features": {"stock": 3, "weight": 0.25}},
-    ]
-}
-_EVENT = {"event_id": "c1", "ranking_id": "as given by /v1/rank", "item": "sencha", "type": "click"}
-
-API = [
-    Route(
-        "PUT",
-        "/v1/queries/{query}/items",
-        put_items,
-        scopes=("admin",),
-        reads=api.PutItemsRequest,
-        gives=api.PutItemsResponse,
-        read=api.read_items,
-        example=_ITEMS,
-    ),
-    Route(
-        "DELETE",
-        "/v1/queries/{query}/items/{item}",
-        withdraw,
-        scopes=("admin",),
-        gives=api.WithdrawResponse,
-        errors=(404,),
-    ),
-    Route(
-        "PUT",
-        "/v1/items",
-        put_catalog,
-        scopes=("admin",),
-        reads=api.PutItemsRequest,
-        gives=api.PutCatalogResponse,
-        read=api.read_items,
-        example=_CATALOG,
-    ),
-    Route(
-        "POST",
-        "/v1/items:bulk",
-        load_catalog,
-        scopes=("admin",),
-        reads=str,
-        gives=api.BulkResponse,
-        accepts=NDJSON,
-        streams=True,
-        example="".join(f"{msgspec.json.encode(item).decode()}\n" for item in _CATALOG["items"]),
-    ),
-    Route(
-        "GET",
-        "/v1/items/{item}",
-        show_catalog_item,
-        scopes=READERS,
-        gives=api.CatalogItem,
-        errors=(404,),
-    ),
-    Route("GET", "/v1/features", show_features, scopes=("admin",), gives=api.FeaturesResponse),
-    Route(
-        "PATCH",
-        "/v1/features",
-        change_features,
-        scopes=("admin",),
-        reads=api.ChangeFeaturesRequest,
-        gives=api.FeaturesResponse,
-        example={"add": [{"name": "age", "shared": True}], "dry_run": True},
-    ),
-    Route(
-        "POST",
-        "/v1/rank",
-        rank,
-        scopes=("rank",),
-        reads=api.RankRequest,
-        gives=api.RankResponse,
-        errors=(404,),
-        example={"query": "tea", "k": 10, "explain": True},
-    ),
-    Route(
-        "POST",
-        "/v1/feedback",
-        feedback,
-        scopes=("feedback",),
-        reads=api.FeedbackRequest,
-        gives=api.FeedbackResponse,
-        read=api.read_events,
-        example={"events": [_EVENT]},
-    ),
-    Route(
-        "GET",
-        "/v1/queries/{query}",
-        show_query,
-        scopes=READERS,
-        gives=api.QueryResponse,
-        takes=api.QueryOptions,
-        errors=(404,),
-    ),
-    Route(
-        "GET",
-        "/v1/queries",
-        list_queries,
-        scopes=READERS,
-        gives=api.QueriesResponse,
-        takes=api.QueriesRequest,
-    ),
-    Route(
-        "POST",
-        "/v1/deletions",
-        delete,
-        scopes=("admin",),
-        reads=api.DeletionRequest,
-        gives=api.DeletionOut,
-        errors=(404,),
-        example={"kind": "user", "name": "ann"},
-    ),
-    Route("GET", "/v1/deletions", list_deletions, scopes=("admin",), gives=api.DeletionsResponse),
-    Route("POST", "/v1/train", train, scopes=("admin",), gives=api.TrainResponse),
-    Route("GET", "/v1/models", list_models, scopes=READERS, gives=api.ModelsResponse),
-    Route(
-        "POST",
-        "/v1/models/{version}/activate",
-        activate_model,
-        scopes=("admin",),
-        gives=api.ModelsResponse,
-        errors=(404,),
-    ),
-    Route(
-        "GET",
-        "/v1/insights",
-        insights,
-        scopes=READERS,
-        gives=api.Insights,
-        takes=api.InsightsRequest,
-    ),
-]

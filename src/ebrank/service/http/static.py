@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+from dataclasses import replace
 from hashlib import sha256
 from importlib import resources
 
@@ -42,7 +43,7 @@ def dashboard_routes() -> list[Route]:
 
     async def dashboard(call: Request) -> Page:
         """Show the dashboard."""
-        return await dashboard_file(Request(call.engine, {"file": "index.html"}, None))
+        return await dashboard_file(replace(call, names={"file": "index.html"}))
 
     async def dashboard_file(call: Request) -> Page:
         """Return a file of the dashboard."""

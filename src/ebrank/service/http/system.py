@@ -38,8 +38,8 @@ def health_routes(readiness: Readiness) -> list[Route]:
         return Health("ready")
 
     return [
-        Route("GET", "/healthz", healthz, gives=Health, waits=False),
-        Route("GET", "/readyz", readyz, gives=Health, waits=False, errors=(503,)),
+        Route("GET", "/healthz", healthz, waits=False),
+        Route("GET", "/readyz", readyz, waits=False, errors=(503,)),
     ]
 
 
@@ -56,7 +56,7 @@ def metrics_route(metrics: Metrics) -> Route:
 def documentation_routes(routes: Iterable[Route]) -> list[Route]:
     """Return the OpenAPI document of these routes and a page that shows it."""
     documented = tuple(routes)
-    style = Page(docs.STYLE.encode(), "text/css; charset=utf-8")
+    style = Page(docs.STYLE, "text/css; charset=utf-8")
 
     @cache  # made on first use, in a thread: servers start sooner without, and lists do not wait
     def document() -> dict[str, Any]:

@@ -24,9 +24,9 @@ import numpy as np
 
 from ebrank.service import api
 from ebrank.service.core.lists import Listing
-from ebrank.service.core.queries.live import LiveQuery
-from ebrank.service.settings import InsightsSettings
-from ebrank.service.store.base import Store, StoreError
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.resources import Resources
+from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import EventEntry, Minute, RankingEntry, Written
 from ebrank.typing import Bools, Floats, Ints
 
@@ -39,28 +39,30 @@ _CLASSES = 64
 
 _UNWATCHED = {"", "/", "/dashboard/{file}", "/docs", "/healthz", "/metrics", "/v1/insights"}
 """Routes whose successes are not worth counting: pages, probes, and the dashboard's own calls."""
+_READY = "/readyz"
+"""A route whose 503 is an answer: the server starts, closes, or has a failing store."""
 
 _EDGES = [_FIRST * _GROWTH**power for power in range(_CLASSES)]
 
 
 class Activity:
-    """Counts lists, events and items.
+    """Counts lists, events and items; the `Watcher` of the core.
 
     Attributes:
         shared: whether there are other servers, whose counts are in the store.
+        different: lists of this server that EBRank would have ordered differently.
     """
 
-    def __init__(
-        self, store: Store, insights: InsightsSettings, examination: Floats, totals: str | None
-    ) -> None:
-        """Take p of the ranks, and the totals as the store keeps them."""
-        self._store = store
-        self._examination = examination
-        self._new_seconds = insights.new_seconds
-        self._book = MinuteBook(insights.bucket_seconds)
-        self._totals: dict[str, int] = json.loads(totals) if totals else {}  # as the store has them
+    def __init__(self, resources: Resources) -> None:
+        self._store = resources.store
+        curve = resources.settings.examination.examination()
+        self._examination = curve(np.arange(1, api.MOST_RANKS + 1))
+        self._new_seconds = resources.settings.insights.new_seconds
+        self._book = MinuteBook(resources.settings.insights.bucket_seconds)
+        self._totals: dict[str, int] = json.loads(resources.meta.get(TOTALS, "{}"))
         self._unsaved = Counter[str]()
         self.shared = False
+        self.different = 0
         self._saving = Counter[str]()  # on its way
         self._saved = Counter[str]()  # by us
         self.last_event: float | None = None
@@ -85,46 +87,57 @@ class Activity:
 
     def items(self, *, items: int, queries: int) -> None:
         """Count new items and queries."""
-        self._count(items=items, queries=queries)
+        self._unsaved.update(items=items, queries=queries)
 
-    def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
-        """Count a list; call it before its steps are added to the counters."""
+    def ranking(
+        self, live: LiveQuery, served: Listing, would: Listing | None, entry: RankingEntry
+    ) -> None:
+        """Count a list, and compare it with the one EBRank would have served, in shadow mode."""
+        sums = self._book.sums(entry.time)
         if entry.bot:
-            self._book.add(entry.time, bot_lists=1)
+            sums["bot_lists"] += 1.0
             return
-        self._count(rankings=1)
-        rows, new = served.rows, self._new(live, served.rows, entry.time)
-        p = self._examination[entry.offset : entry.offset + len(rows)] * entry.counted
-        explored, cost = np.count_nonzero(served.explored), served.cost
+        self._unsaved["rankings"] += 1
+        sums["rankings"] += 1.0
+        rows, explored, cost = served.rows, served.explored, served.cost
         shown = len(rows)
+        p = self._examination[entry.offset : entry.offset + shown]
         if entry.seen:  # it shows only the others
             fresh = np.array(entry.seen) == 0
-            p, explored = p * fresh, np.count_nonzero(served.explored & fresh)
-            cost *= fresh.any()
             shown = int(np.count_nonzero(fresh))
-        if explored:
+            p, explored, cost = p * fresh, explored & fresh, cost if shown else 0.0
+        if would is not None and shown:
+            self._shadow(live, served, would, entry, p)
+        filled = int(np.count_nonzero(explored))
+        if filled:
             unseen = np.isnan(live.state.first_shown[rows])
             live.explored_first[rows] |= unseen & served.explored
-        waiting = np.isnan(live.earned[rows])
-        if np.count_nonzero(waiting):
-            deserved = rows[~served.explored & waiting]
-            live.earned[deserved] = entry.time - live.state.entered[deserved]
-            found = int(np.count_nonzero(live.explored_first[deserved]))
-            if found:
-                self._count(found=found)
-                self._book.add(entry.time, found=found)
-        self._book.add(
-            entry.time,
-            rankings=1,
-            shown=shown * entry.counted,
-            exposure_new=float(p @ new),
-            exposure_old=float(p @ ~new),
-            exploration_cost=cost,
-            explored=int(explored),
-        )
+        self._earned(live, served, entry.time)
+        sums["exploration_cost"] += cost
+        sums["explored"] += filled
+        if entry.counted:
+            new = self._new(live, rows, entry.time)
+            sums["shown"] += shown
+            sums["exposure_new"] += float(p @ new)
+            sums["exposure_old"] += float(p @ ~new)
+
+    def _earned(self, live: LiveQuery, served: Listing, time: float) -> None:
+        """Note which items are listed for their relevance for the first time."""
+        waiting = np.isnan(live.earned[served.rows])
+        if not np.count_nonzero(waiting):
+            return
+        deserved = served.rows[~served.explored & waiting]
+        live.earned[deserved] = time - live.state.entered[deserved]
+        discoveries = int(np.count_nonzero(live.explored_first[deserved]))
+        if discoveries:
+            self._unsaved["found"] += discoveries
+            self._book.add(time, found=discoveries)
 
     def event(self, live: LiveQuery, row: int, entry: EventEntry, written: Written) -> None:
-        """Count an event that was accepted; the first behavior on an impression is its click."""
+        """Count an event that was accepted; the first behavior on an impression is its click.
+
+        A negative one takes it back.
+        """
         sums = self._book.sums(entry.received)
         if entry.bot:
             sums["bot_events"] += 1.0
@@ -132,10 +145,10 @@ class Activity:
         new = live.state.entered[row] > entry.received - self._new_seconds
         self._unsaved["events"] += 1
         sums["events"] += 1.0
-        if written.outcome > 0 and not written.replaces:
-            self._unsaved["clicks"] += 1
-            sums["clicks"] += 1.0
-            sums["clicks_new" if new else "clicks_old"] += 1.0
+        clicks = (written.outcome > 0) - (written.replaces > 0)
+        if clicks:
+            self._unsaved["clicks"] += clicks
+            sums["clicks_new" if new else "clicks_old"] += clicks
         if written.shows:
             sums["shown"] += 1.0
             sums["exposure_new" if new else "exposure_old"] += self._examination.item(
@@ -152,7 +165,7 @@ class Activity:
 
     def answered(self, time: float, route: str, status: int) -> None:
         """Count a response of a route."""
-        if status < 400 and route in _UNWATCHED:
+        if route == _READY or (status < 400 and route in _UNWATCHED):
             return
         sums = self._book.sums(time)
         sums[f"http {route}"] += 1.0
@@ -165,17 +178,16 @@ class Activity:
         """Count a start of a server."""
         self._book.add(time, starts=1)
 
-    def shadow(self, live: LiveQuery, served: Listing, would: Listing, entry: RankingEntry) -> None:
-        """Compare a served list with the one EBRank would have served, unless it shows nothing."""
+    def _shadow(
+        self, live: LiveQuery, served: Listing, would: Listing, entry: RankingEntry, p: Floats
+    ) -> None:
         slots = len(served.places)
-        fresh = np.array(entry.seen or (0,) * slots) == 0
-        if entry.bot or not fresh.any():
-            return
-        p = self._examination[entry.offset : entry.offset + slots] * fresh
+        different = not np.array_equal(served.places, would.places)
+        self.different += different
         self._book.add(
             entry.time,
             shadow_rankings=1,
-            shadow_different=float(not np.array_equal(served.places, would.places)),
+            shadow_different=float(different),
             shadow_overlap=float(np.isin(served.places, would.places).sum()) / slots,
             shadow_gain=float(p @ (would.relevance - served.relevance)),
             shadow_new=float(self._new(live, would.rows, entry.time).sum()) / slots,
@@ -197,20 +209,16 @@ class Activity:
         if not (minutes or unsaved or self.shared):
             return
         self._unsaved = Counter()
-        self._saving += unsaved
+        self._saving.update(unsaved)  # not `+=`, which forgets clicks that were taken back
         try:
             self._totals = await self._store.meta.add(TOTALS, unsaved, minutes)
-            self._saved += unsaved
+            self._saved.update(unsaved)
         except StoreError:
             self._book.put_back(minutes)
-            self._unsaved += unsaved
+            self._unsaved.update(unsaved)
             raise
         finally:
-            self._saving -= unsaved
-
-    def _count(self, **more: int) -> None:
-        for name, value in more.items():
-            self._unsaved[name] += value
+            self._saving.subtract(unsaved)
 
     def _new(self, live: LiveQuery, rows: Ints, time: float) -> Bools:
         return live.state.entered[rows] > time - self._new_seconds

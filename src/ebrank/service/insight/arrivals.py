@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ebrank.service import api
 from ebrank.service.core.lists import ScoredCandidates, scored, whole_order
-from ebrank.service.core.queries.cache import Queries
-from ebrank.service.core.queries.live import LiveQuery
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.resources import Resources
 from ebrank.service.insight.query_report import places_in
-from ebrank.service.learning.models import Model
-from ebrank.service.settings import Settings
 from ebrank.typing import Ints
 
 MOST_QUERIES = 500
@@ -33,12 +30,9 @@ SHORTEST, LONGEST = 1.0, 5.0
 GROWTH = 1.125
 """Of the ages at which an item is looked at."""
 
-Expected = Callable[[LiveQuery, Model, float], float | None]
-"""How many lists a query is expected to get."""
-
 
 @dataclass
-class Arrival:
+class WatchedItem:
     """An item that is watched.
 
     Attributes:
@@ -48,7 +42,7 @@ class Arrival:
         ranks_by_clicks: those it would have had by clicks alone.
         in_top_k: whether relevance alone put it in the top k when it was last looked at.
         counted: its weighted clicks and impressions at that time.
-        known: those of them that clicks alone would know of.
+        learned: those of them that clicks alone would have learned.
     """
 
     query: str
@@ -60,7 +54,7 @@ class Arrival:
     ranks_by_clicks: list[int] = field(default_factory=list)
     in_top_k: bool = False
     counted: tuple[float, float] = (0.0, 0.0)
-    known: tuple[float, float] = (0.0, 0.0)
+    learned: tuple[float, float] = (0.0, 0.0)
     listed_by_clicks: bool = False
     next_age: float = 0.0
 
@@ -68,7 +62,8 @@ class Arrival:
         """Take its counts as they are now; what is more counts if clicks alone listed it."""
         if self.listed_by_clicks:
             more = clicks - self.counted[0], shown - self.counted[1]
-            self.known = max(self.known[0] + more[0], 0.0), max(self.known[1] + more[1], 0.0)
+            clicks_more, shown_more = self.learned[0] + more[0], self.learned[1] + more[1]
+            self.learned = max(clicks_more, 0.0), max(shown_more, 0.0)
         self.counted = clicks, shown
 
     def note(self, age: float, period: float, rank: int, by_clicks: int) -> None:
@@ -98,13 +93,12 @@ class Arrivals:
         period: seconds between two looks.
     """
 
-    def __init__(self, settings: Settings, queries: Queries, expected: Expected) -> None:
-        self._settings = settings.ranking
-        self._window = settings.insights.new_seconds
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._settings = resources.settings.ranking
+        self._window = resources.settings.insights.new_seconds
         self.period = min(max(self._window / 60.0, SHORTEST), LONGEST)
-        self._queries = queries
-        self._expected = expected
-        self._watched: list[Arrival] = []
+        self._watched: list[WatchedItem] = []
         self._looked = -math.inf
         self._admitted = -math.inf
         self._looking = False
@@ -113,28 +107,29 @@ class Arrivals:
         """Return the watched items, oldest first."""
         return [arrival.out() for arrival in self._watched if arrival.seconds]
 
-    async def look(self, model: Model, now: float) -> None:
+    async def look(self) -> None:
         """Watch items that have arrived since the last look, and record ranks of watched ones."""
         if self._looking:
             return
         self._looking = True
+        now = self._resources.clock()
         try:
-            recent = self._queries.recent(MOST_QUERIES)
+            recent = self._resources.queries.recent(MOST_QUERIES)
             for live in recent:
                 self._admit(live, now)
             self._looked = now
-            due: dict[str, list[Arrival]] = {}
+            due: dict[str, list[WatchedItem]] = {}
             for arrival in self._watched:
                 due.setdefault(arrival.query, []).append(arrival)
             for live in recent:
-                arrivals = [one for one in due.get(live.state.query, []) if _present(live, one)]
+                arrivals = [item for item in due.get(live.state.query, []) if _present(live, item)]
                 if any(self._is_due(arrival, now) for arrival in arrivals):
-                    self._note(live, model, arrivals, now)
+                    self._note(live, arrivals, now)
                     await asyncio.sleep(0)
         finally:
             self._looking = False
 
-    def _is_due(self, arrival: Arrival, now: float) -> bool:
+    def _is_due(self, arrival: WatchedItem, now: float) -> bool:
         return arrival.next_age <= now - arrival.entered <= self._window
 
     def _admit(self, live: LiveQuery, now: float) -> None:
@@ -150,8 +145,8 @@ class Arrivals:
             return
         first_shown = live.state.first_shown
         first = np.nanmin(first_shown) if not np.isnan(first_shown).all() else math.inf
-        arrived = (entered > since) & (entered > first) & live.state.active
-        watched = {(one.query, one.row) for one in self._watched}
+        arrived = (entered > since) & (entered > first) & live.active
+        watched = {(item.query, item.row) for item in self._watched}
         for row in np.flatnonzero(arrived)[-MOST_WATCHED:].tolist():
             if (live.state.query, row) in watched:
                 continue
@@ -161,15 +156,15 @@ class Arrivals:
                 del self._watched[0]
             self._admitted = now
             name = live.ids[row]
-            self._watched.append(Arrival(live.state.query, name, row, float(entered[row])))
+            self._watched.append(WatchedItem(live.state.query, name, row, float(entered[row])))
 
-    def _note(self, live: LiveQuery, model: Model, arrivals: list[Arrival], now: float) -> None:
+    def _note(self, live: LiveQuery, arrivals: list[WatchedItem], now: float) -> None:
         """Record the ranks of a query's items that are due."""
-        k = self._settings.k
-        candidates = scored(live, model, lists=self._expected(live, model, now))
-        ranks = places_in(whole_order(candidates, k, self._settings))
+        k, model = self._settings.k, self._resources.active.model
+        candidates = scored(live, model, lists=self._resources.pace.planned(live, model, now))
+        ranks = places_in(whole_order(candidates, self._settings))
         by_relevance = places_in(candidates.relevance_order)
-        places = np.searchsorted(candidates.rows, [one.row for one in arrivals]).tolist()
+        places = np.searchsorted(candidates.rows, [item.row for item in arrivals]).tolist()
         by_clicks = _ranks_by_clicks(candidates, arrivals, places)
         for arrival, place in zip(arrivals, places, strict=True):
             arrival.listed_by_clicks = bool(by_clicks[place] <= k)
@@ -179,19 +174,19 @@ class Arrivals:
                 arrival.note(now - arrival.entered, self.period, rank, other)
 
 
-def _present(live: LiveQuery, arrival: Arrival) -> bool:
+def _present(live: LiveQuery, arrival: WatchedItem) -> bool:
     """Return whether an item is still the one that was watched, and a candidate."""
     row = arrival.row
     return row < len(live) and live.lists_row(row) and live.ids[row] == arrival.item
 
 
 def _ranks_by_clicks(
-    candidates: ScoredCandidates, arrivals: list[Arrival], places: list[int]
+    candidates: ScoredCandidates, arrivals: list[WatchedItem], places: list[int]
 ) -> Ints:
     """Return the rank of each candidate by clicks alone, as far as that order would know them."""
-    sums = candidates.known.sums
+    sums = candidates.details.sums
     clicks, shown = sums.weighted_clicks.copy(), sums.shown.astype(np.float64)
     for arrival, place in zip(arrivals, places, strict=True):
         arrival.count(float(clicks[place]), float(shown[place]))
-        clicks[place], shown[place] = arrival.known
+        clicks[place], shown[place] = arrival.learned
     return places_in(np.argsort(-clicks / np.maximum(shown, 1.0), kind="stable"))

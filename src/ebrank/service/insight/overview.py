@@ -1,6 +1,6 @@
 """What the dashboard shows about all queries.
 
-Sums of minutes are read from the store; figures about items come from a survey.
+Timeline of minutes are read from the store; figures about items come from a survey.
 """
 
 from __future__ import annotations
@@ -8,22 +8,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 import ebrank
 from ebrank.service import api
-from ebrank.service.core.fleet import Fleet
 from ebrank.service.core.items import FIRST_ITEM
-from ebrank.service.core.queries.cache import Queries
+from ebrank.service.core.models import Model
+from ebrank.service.core.resources import Resources
 from ebrank.service.insight.activity import Activity, quantile
 from ebrank.service.insight.arrivals import Arrivals
 from ebrank.service.insight.survey import Surveyor, calibration, waiting
-from ebrank.service.learning.models import Model
-from ebrank.service.learning.training import Training
-from ebrank.service.learning.versions import ModelVersions
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import Store
 from ebrank.service.store.records import Minute, StoreSize
 
 HOUR = 3600.0
@@ -32,85 +29,79 @@ WIDTHS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
 MOST_BUCKETS = 170
 KEPT_SECONDS = 30.0
 """How long sums of more than an hour are cached."""
+COUNTS = (
+    *("rankings", "shown", "events", "duplicate", "rejected", "refused", "failed", "starts"),
+    *("found", "clicks_new", "clicks_old", "explored"),
+)
+SUMS = ("exposure_new", "exposure_old", "exploration_cost")
+"""Sums of a span that the dashboard shows as they are: whole numbers, and others."""
 SIZE_SECONDS = 10.0
 """How long the size of the store is cached."""
-MOST_SHOWN = 20
-"""Versions of the prior that the dashboard requests again and again."""
 
 
 class Overview:
     """Puts together what the dashboard shows."""
 
-    def __init__(
-        self,
-        store: Store,
-        settings: Settings,
-        queries: Queries,
-        activity: Activity,
-        arrivals: Arrivals,
-        versions: ModelVersions,
-        training: Training,
-        fleet: Fleet,
-        clock: Callable[[], float],
-        timer: Callable[[], float],
-    ) -> None:
-        self._store = store
-        self._settings = settings
+    def __init__(self, resources: Resources, activity: Activity, arrivals: Arrivals) -> None:
+        self._resources = resources
         self._activity = activity
         self._arrivals = arrivals
-        self._versions = versions
-        self._training = training
-        self._fleet = fleet
-        self._clock = clock
-        self._system = System(store, clock(), timer)
-        self._sums = Sums(settings, activity, timer)
-        self._surveyor = Surveyor(settings, queries, timer)
+        self._system = System(resources)
+        self._sums = Timeline(resources.settings, activity, resources.timer)
+        self._surveyor = Surveyor(resources)
 
-    async def insights(self, hours: int) -> api.Insights:
-        """Return it, with sums of some hours."""
-        now, k = self._clock(), self._settings.ranking.k
-        first = await self._store.meta.get(FIRST_ITEM)
+    async def insights(
+        self,
+        hours: int,
+        servers: list[api.ServerOut],
+        models: list[api.ModelOut],
+        training: api.TrainingOut,
+        prior: api.PriorOut,
+    ) -> api.Insights:
+        """Return it, with sums of some hours, given the servers and what was learned."""
+        now, settings = self._resources.clock(), self._resources.settings
+        model, k = self._resources.active.model, settings.ranking.k
+        first = await self._resources.store.meta.get(FIRST_ITEM)
         first_item = None if first is None else float(first)
         width, minutes = await self._sums.over(hours, now, first_item)
         finer = minutes if hours == 1 else (await self._sums.over(1, now, first_item))[1]
-        found = await self._surveyor.survey(self._versions.model, now)
-        await self._arrivals.look(self._versions.model, self._clock())
-        training = self._training.out()
-        shadow = self._settings.ranking.mode == "shadow"
+        survey = await self._surveyor.survey(now)
+        await self._arrivals.look()
+        shadow = settings.ranking.mode == "shadow"
         return api.Insights(
             now=now,
-            model=self._versions.model.version,
-            mode=self._settings.ranking.mode,
+            model=model.version,
+            mode=settings.ranking.mode,
             k=k,
-            new_seconds=self._settings.insights.new_seconds,
+            new_seconds=settings.insights.new_seconds,
             first_item=first_item,
-            demo=self._settings.insights.demo,
+            demo=settings.insights.demo,
             hours=hours,
             bucket_seconds=width,
             totals=self._activity.totals,
-            buckets=[bucket_out(minute) for minute in minutes],
+            buckets=[bucket_out(minute) for minute in without_debts(minutes)],
             feedback=feedback_out(minutes, finer, self._activity.last_event),
             routes=routes_out(minutes),
-            system=await self._system.out(self._versions.model),
+            system=await self._system.out(model),
             arrivals=self._arrivals.out(),
-            waiting=api.WaitingTimes(waiting(found.waits), waiting(found.earned)),
-            buried=found.buried,
-            found=found.found,
-            top_queries=found.top_queries,
-            coverage=api.Coverage(*found.coverage.tolist()),
-            examination=examination_out(self._versions.model, k),
+            waiting=api.WaitingTimes(waiting(survey.waits), waiting(survey.earned)),
+            buried=survey.buried,
+            found=survey.found,
+            top_queries=survey.top_queries,
+            coverage=api.Coverage(*survey.coverage.tolist()),
+            examination=examination_out(model, k),
             exploration=exploration_out(minutes),
-            calibration=calibration(found),
-            models=await self._versions.out(MOST_SHOWN),
+            calibration=calibration(survey),
+            models=models,
             training=training,
-            prior=await self._versions.prior(training, self._training.failing_since),
+            prior=prior,
             bots=bots_out(minutes),
-            servers=await self._fleet.servers(),
+            servers=servers,
             shadow=shadow_out(minutes) if shadow else None,
         )
 
 
-class Sums:
+class Timeline:
     """The sums of some hours, over spans that give a chart a hundred points or two."""
 
     def __init__(self, settings: Settings, activity: Activity, timer: Callable[[], float]) -> None:
@@ -134,17 +125,17 @@ class Sums:
 
     def _width(self, hours: int, age: float) -> float:
         span = min(max(age, 0.0), hours * HOUR) if hours == 1 else hours * HOUR
-        wide = [one for one in WIDTHS if one >= self._shortest and span <= one * MOST_BUCKETS]
+        wide = [w for w in WIDTHS if w >= self._shortest and span <= w * MOST_BUCKETS]
         return wide[0] if wide else WIDTHS[-1]
 
 
 class System:
     """The server itself, for the engineer on call; it looks at the store now and then."""
 
-    def __init__(self, store: Store, started: float, timer: Callable[[], float]) -> None:
-        self._store = store
-        self._started = started
-        self._timer = timer
+    def __init__(self, resources: Resources) -> None:
+        self._store = resources.store
+        self._started = resources.clock()
+        self._timer = resources.timer
         self._looked = -math.inf
         self._size: StoreSize | None = None
 
@@ -163,32 +154,39 @@ class System:
         )
 
 
+def without_debts(minutes: Sequence[Minute]) -> list[Minute]:
+    """Return sums without negative clicks.
+
+    A click is taken back in a later minute, perhaps one without clicks: then it is subtracted from
+    the minutes before.
+
+    >>> taken_back = [Minute(0.0, {"clicks_new": 3.0}), Minute(60.0, {"clicks_new": -1.0})]
+    >>> [minute.values["clicks_new"] for minute in without_debts(taken_back)]
+    [2.0, 0.0]
+    """
+    settled, debts = list[Minute](), dict.fromkeys(("clicks_new", "clicks_old"), 0.0)
+    for minute in reversed(minutes):
+        left = {name: minute.values.get(name, 0.0) - debt for name, debt in debts.items()}
+        debts = {name: max(-value, 0.0) for name, value in left.items()}
+        clicks = {name: max(value, 0.0) for name, value in left.items()}
+        settled.append(Minute(minute.start, minute.values | clicks))
+    return settled[::-1]
+
+
 def bucket_out(minute: Minute) -> api.BucketOut:
     """Return the sums of a span as the dashboard reads them."""
 
     def total(name: str) -> float:
         return minute.values.get(name, 0.0)
 
+    sums: dict[str, Any] = {name: int(total(name)) for name in COUNTS}
+    sums |= {name: total(name) for name in SUMS}
     return api.BucketOut(
         start=minute.start,
-        rankings=int(total("rankings")),
-        shown=int(total("shown")),
-        clicks=int(total("clicks")),
-        events=int(total("events")),
-        duplicate=int(total("duplicate")),
-        rejected=int(total("rejected")),
-        refused=int(total("refused")),
-        failed=int(total("failed")),
-        starts=int(total("starts")),
-        found=int(total("found")),
-        exposure_new=total("exposure_new"),
-        exposure_old=total("exposure_old"),
-        clicks_new=int(total("clicks_new")),
-        clicks_old=int(total("clicks_old")),
-        exploration_cost=total("exploration_cost"),
-        explored=int(total("explored")),
+        clicks=int(total("clicks_new") + total("clicks_old")),
         latency_p50_ms=quantile(minute.values, 0.5),
         latency_p99_ms=quantile(minute.values, 0.99),
+        **sums,
     )
 
 
@@ -226,8 +224,8 @@ def feedback_out(
     `last` is when this server accepted some. For other servers, and for the time before it started,
     only minutes are known; finer ones are more precise.
     """
-    known = [one.start for one in (*minutes, *finer) if one.values.get("events")]
-    last = max([*known, *([] if last is None else [last])], default=None)
+    starts = [span.start for span in (*minutes, *finer) if span.values.get("events")]
+    last = max([*starts, *([] if last is None else [last])], default=None)
     return api.FeedbackOut(
         accepted=int(_total(minutes, "events")),
         duplicate=int(_total(minutes, "duplicate")),
@@ -245,7 +243,7 @@ def routes_out(minutes: Sequence[Minute]) -> list[api.RouteOut]:
         api.RouteOut(route, count, refused.get(route, 0), failed.get(route, 0))
         for route, count in answers.items()
     ]
-    return sorted(routes, key=lambda one: (-one.failed, -one.refused, -one.answers, one.route))
+    return sorted(routes, key=lambda out: (-out.failed, -out.refused, -out.answers, out.route))
 
 
 def _by_name(minutes: Sequence[Minute], prefix: str) -> dict[str, int]:

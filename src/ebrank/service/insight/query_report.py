@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ebrank.ranking import Candidates, Ranking
+from ebrank.policy.ranking import Candidates, Ranking
 from ebrank.service import api
 from ebrank.service.core.background import Turns
-from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored
-from ebrank.service.core.queries.live import LiveQuery
-from ebrank.service.learning.models import Model
+from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored, whole_order
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.models import Model
+from ebrank.service.core.resources import Resources
+from ebrank.service.settings import RankingSettings
 from ebrank.typing import Floats, Ints
 
 MOST = 10
@@ -21,16 +23,14 @@ AT_ONCE = 50
 
 
 async def query_view(
-    live: LiveQuery,
-    model: Model,
-    k: int,
-    expected: float | None,
-    wanted: api.QueryOptions,
-    turns: Turns,
+    resources: Resources, live: LiveQuery, wanted: api.QueryOptions, turns: Turns
 ) -> api.QueryResponse:
-    """Return what is known about some items of a query, given its expected lists."""
+    """Return the state of some items of a query."""
+    model, settings = resources.active.model, resources.settings.ranking
+    expected = resources.pace.planned(live, model, resources.clock())
     candidates = scored(live, model, lists=expected)
-    ranks = places_in(candidates.ranking.order), places_in(candidates.relevance_order)
+    k, order = settings.k, whole_order(candidates, settings)
+    ranks = places_in(order), places_in(candidates.relevance_order)
     await turns.next()
     end = wanted.cursor + wanted.limit
     begin, stop = np.searchsorted(candidates.rows, [wanted.cursor, end]).tolist()
@@ -40,7 +40,7 @@ async def query_view(
         await turns.next()
     outstanding: tuple[list[str], list[str]] = [], []
     if wanted.cursor == 0:
-        outstanding = await _outstanding(live, candidates, k, turns)
+        outstanding = await _outstanding(live, candidates, order[k:], turns)
     return api.QueryResponse(
         live.state.query,
         model.version,
@@ -59,32 +59,31 @@ def _steps(begin: int, end: int) -> Iterator[Ints]:
 
 
 async def _outstanding(
-    live: LiveQuery, candidates: ScoredCandidates, k: int, turns: Turns
+    live: LiveQuery, candidates: ScoredCandidates, outside: Ints, turns: Turns
 ) -> tuple[list[str], list[str]]:
-    """Return the ids of the most promising and of the most buried candidates."""
+    """Return the ids of the most promising candidates, and of the most buried outside the list."""
     upper, promise = np.empty((2, len(candidates.rows)))
     for places in _steps(0, len(upper)):
-        part = candidates.known.rows(places)
+        part = candidates.details.rows(places)
         upper[places] = Ranking(np.arange(len(places)), part).interval[:, 1]
         promise[places] = _promise(part)
         await turns.next()
     promising = np.argsort(-upper, kind="stable")[:MOST]
-    outside = candidates.ranking.order[k:]
     most_buried = outside[np.argsort(-promise[outside], kind="stable")[:MOST]]
     rows = candidates.rows
     return live.ids.at(rows[promising].tolist()), live.ids.at(rows[most_buried].tolist())
 
 
-def buried(candidates: ScoredCandidates, k: int, most: int = MOST) -> Ints:
+def buried(candidates: ScoredCandidates, settings: RankingSettings, most: int = MOST) -> Ints:
     """Return places of promising candidates outside the list with little exposure."""
-    outside = candidates.ranking.order[k:]
-    promise = _promise(candidates.known)[outside]
+    outside = whole_order(candidates, settings)[settings.k :]
+    promise = _promise(candidates.details)[outside]
     return outside[np.argsort(-promise, kind="stable")[:most]]
 
 
-def _promise(known: Candidates) -> Floats:
+def _promise(details: Candidates) -> Floats:
     """Return how promising the features of each are, given how little it was exposed."""
-    return known.prior_mean / (1.0 + known.sums.exposure)
+    return details.prior_mean / (1.0 + details.sums.exposure)
 
 
 def places_in(order: Ints) -> Ints:
@@ -97,23 +96,23 @@ def places_in(order: Ints) -> Ints:
 def _states(
     live: LiveQuery, candidates: ScoredCandidates, ranks: tuple[Ints, Ints], places: Ints
 ) -> list[api.ItemState]:
-    """Return the states of candidates, given the ranks of all by score and by relevance."""
-    state, rows, known = live.state, candidates.rows[places], candidates.known.rows(places)
-    sums, (alpha, beta) = known.sums, known.prior_beta
-    interval = Ranking(np.arange(len(places)), known).interval
+    """Return the states of candidates, given the ranks of all as served and by relevance."""
+    state, rows, details = live.state, candidates.rows[places], candidates.details.rows(places)
+    sums, (alpha, beta) = details.sums, details.prior_beta
+    interval = Ranking(np.arange(len(places)), details).interval
     columns = (
         live.ids.at(rows.tolist()),
         sums.shown.astype(np.int64).tolist(),
-        examined_clicks(known.behavior, known.examination).tolist(),
+        examined_clicks(details.behavior, details.examination).tolist(),
         sums.exposure.tolist(),
-        known.relevance.tolist(),
+        details.relevance.tolist(),
         sums.weighted_clicks.tolist(),
-        known.prior_mean.tolist(),
+        details.prior_mean.tolist(),
         alpha.tolist(),
         beta.tolist(),
         [(low, high) for low, high in interval.tolist()],
-        known.bonus.tolist(),
-        known.scores.tolist(),
+        details.bonus.tolist(),
+        details.scores.tolist(),
         ranks[0][places].tolist(),
         ranks[1][places].tolist(),
         state.entered[rows].tolist(),
@@ -124,7 +123,7 @@ def _states(
 
 def _withdrawn(live: LiveQuery, model: Model, begin: int, end: int) -> list[api.WithdrawnItem]:
     """Return the withdrawn items in some rows."""
-    state, rows = live.state, begin + np.flatnonzero(~live.state.active[begin:end])
+    state, rows = live.state, begin + np.flatnonzero(~live.active[begin:end])
     stats, curve = live.stats(rows), model.ranker.curve
     sums, clicks = stats.sums(curve), examined_clicks(stats, curve)
     return [

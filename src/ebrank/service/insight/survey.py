@@ -6,7 +6,7 @@ It is kept for some seconds. The loop gets a turn between queries.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,11 +14,11 @@ import numpy as np
 from ebrank.evaluation.survival import kaplan_meier
 from ebrank.service import api
 from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored
-from ebrank.service.core.queries.cache import Queries
-from ebrank.service.core.queries.live import LiveQuery
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.models import Model
+from ebrank.service.core.resources import Resources
 from ebrank.service.insight.query_report import buried, places_in
-from ebrank.service.learning.models import Model
-from ebrank.service.settings import Settings
+from ebrank.service.settings import RankingSettings
 from ebrank.typing import Floats, Ints
 
 MOST_QUERIES = 500
@@ -50,14 +50,21 @@ class Survey:
     top_queries: list[api.TopQuery] = field(default_factory=list)
     coverage: Ints = field(default_factory=lambda: np.zeros(5, np.int64))
 
-    def look(self, live: LiveQuery, model: Model, k: int, now: float, new_seconds: float) -> None:
+    def look(
+        self,
+        live: LiveQuery,
+        model: Model,
+        settings: RankingSettings,
+        now: float,
+        new_seconds: float,
+    ) -> None:
         """Take in one query."""
         candidates, state = scored(live, model), live.state
         rows = candidates.rows
         ranks = places_in(candidates.relevance_order)
-        sums, (alpha, beta) = candidates.known.sums, candidates.known.prior_beta
+        sums, (alpha, beta) = candidates.details.sums, candidates.details.prior_beta
         seen = sums.exposure > 0
-        self.predicted.append(candidates.known.prior_mean[seen])
+        self.predicted.append(candidates.details.prior_mean[seen])
         evidence = sums.exposure + alpha + beta
         self.clicks.append((sums.clicks / evidence)[seen])
         self.exposure.append((sums.exposure / evidence)[seen])
@@ -65,9 +72,9 @@ class Survey:
         self.waits.append(np.stack([state.first_shown[rows] - state.entered[rows], age]))
         watched = rows[state.entered[rows] >= live.since]
         self.earned.append(np.stack([live.earned[watched], now - state.entered[watched]]))
-        self.buried += _buried(live, candidates, ranks, k)
-        clicks = examined_clicks(candidates.known.behavior, candidates.known.examination)
-        self.found += _found(live, candidates, ranks, clicks, k)
+        self.buried += _buried(live, candidates, ranks, settings)
+        clicks = examined_clicks(candidates.details.behavior, candidates.details.examination)
+        self.found += _found(live, candidates, ranks, clicks, settings.k)
         shown = sums.shown.astype(np.int64)
         self.coverage += (1, len(rows), seen.sum(), (clicks > 0).sum(), (age < new_seconds).sum())
         self.top_queries.append(
@@ -90,20 +97,20 @@ class Survey:
 
 
 def _buried(
-    live: LiveQuery, candidates: ScoredCandidates, ranks: Ints, k: int
+    live: LiveQuery, candidates: ScoredCandidates, ranks: Ints, settings: RankingSettings
 ) -> list[api.BuriedItem]:
-    prior, sums = candidates.known.prior_mean, candidates.known.sums
+    prior, sums = candidates.details.prior_mean, candidates.details.sums
     return [
         api.BuriedItem(
             query=live.state.query,
             item=live.state.ids[candidates.rows[place]],
             prior=float(prior[place]),
-            relevance=float(candidates.known.relevance[place]),
+            relevance=float(candidates.details.relevance[place]),
             shown=int(sums.shown[place]),
             exposure=float(sums.exposure[place]),
             rank_by_relevance=int(ranks[place]),
         )
-        for place in buried(candidates, k, most=3)
+        for place in buried(candidates, settings, most=3)
     ]
 
 
@@ -115,9 +122,9 @@ def _found(
         api.FoundItem(
             query=live.state.query,
             item=live.state.ids[candidates.rows[place]],
-            relevance=float(candidates.known.relevance[place]),
+            relevance=float(candidates.details.relevance[place]),
             rank_by_relevance=int(ranks[place]),
-            shown=int(candidates.known.sums.shown[place]),
+            shown=int(candidates.details.sums.shown[place]),
             clicks=int(clicks[place]),
             entered=float(live.state.entered[candidates.rows[place]]),
         )
@@ -128,23 +135,20 @@ def _found(
 class Surveyor:
     """Looks at the most recently used queries now and then."""
 
-    def __init__(self, settings: Settings, queries: Queries, timer: Callable[[], float]) -> None:
-        self._k = settings.ranking.k
-        self._seconds = settings.insights.refresh_seconds
-        self._new_seconds = settings.insights.new_seconds
-        self._queries = queries
-        self._timer = timer
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
         self._last: tuple[float, Survey] | None = None
 
-    async def survey(self, model: Model, now: float) -> Survey:
+    async def survey(self, now: float) -> Survey:
         """Return a look at these queries: the last one, unless it is too old."""
-        if self._last is None or self._timer() - self._last[0] > self._seconds:
-            found = Survey()
-            for live in self._queries.recent(MOST_QUERIES):
-                found.look(live, model, self._k, now, self._new_seconds)
+        settings, timer = self._resources.settings, self._resources.timer
+        if self._last is None or timer() - self._last[0] > settings.insights.refresh_seconds:
+            model, survey = self._resources.active.model, Survey()
+            for live in self._resources.queries.recent(MOST_QUERIES):
+                survey.look(live, model, settings.ranking, now, settings.insights.new_seconds)
                 await asyncio.sleep(0)
-            found.settle()
-            self._last = self._timer(), found
+            survey.settle()
+            self._last = timer(), survey
         return self._last[1]
 
 
@@ -165,17 +169,17 @@ def waiting(pairs: Sequence[Floats]) -> api.WaitingCurve:
     )
 
 
-def calibration(found: Survey) -> list[api.CalibrationBin]:
+def calibration(survey: Survey) -> list[api.CalibrationBin]:
     """Return items in bins of about equal size by what the prior predicts of them.
 
     Observed is the click rate Σwc/ΣwE with w = 1/(E + α + β). If c is Beta-binomial with mean E·m,
     these weights give the estimate of m that varies least. Without them good items, which are shown
     most, would dominate their bin.
     """
-    if not found.predicted:
+    if not survey.predicted:
         return []
     predicted, clicks, exposure = (
-        np.concatenate(parts) for parts in (found.predicted, found.clicks, found.exposure)
+        np.concatenate(parts) for parts in (survey.predicted, survey.clicks, survey.exposure)
     )
     order = np.argsort(predicted, kind="stable")
     bins = [part for part in np.array_split(order, BINS) if len(part)]

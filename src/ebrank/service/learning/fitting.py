@@ -1,46 +1,70 @@
-"""A new version of the prior from a store, and whether it is better than the last.
+"""A new version of the prior from a store, and whether it is worse than the version in use.
 
-Queries are split by a hash of their names: some train, the others only judge. If there are few
-queries, items are split instead. A new version is better if its mean loss on the judging rows is
-not higher than that of the version in use on the same rows. What contexts save counts too: all are
-the negative log of the probability of what users did.
+A run continues from the version in use, with all that is known now. To judge the result, each fifth
+of the queries is held out in turn, or of the items if there are few queries, and predicted by a
+refit to the others. The version in use has learned from most of these rows itself, and that
+flatters it. By how much is estimated from the new version: the difference between its loss on rows
+it has seen and on held-out ones. Measured like this, a new version goes live unless it is clearly
+worse, query by query. All losses are the negative log of the probability of what users did.
 
 Ranking knows only the candidates of a query, so training scales features by their ranges and fills
 missing values with their means. Withdrawn items teach too, with features moved into the range of
 the candidates.
+
+A run is a separate process that reads a store, fits a prior, prints it, and ends. It writes
+nothing, so it may be killed at any moment. The server starts it with `in_process` as
+
+    python -m ebrank.service.learning.fitting
+
+with the store's URL, which may hold a password, and a `TrainingJob` as JSON on its standard input,
+and reads a `TrainingResult` from its output.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import os
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from ebrank import model_file
-from ebrank import policy as policies
+from ebrank.errors import EBRankError
 from ebrank.evidence import BehaviorStats
-from ebrank.features import Scaling
-from ebrank.ranker import EBRanker
-from ebrank.service.core.catalog import shared_rows, stored_schema
+from ebrank.policy import model_file, policies
+from ebrank.policy.ranker import EBRanker
+from ebrank.policy.scaling import Scaling
+from ebrank.priors.rows import FEWEST_ROWS, surely_lower
+from ebrank.service.core.catalog import shared_rows, stored_schema, withdrawn_rows
 from ebrank.service.core.deletions import STAND_IN
 from ebrank.service.core.feature_schema import FeatureSchema, filled, matched
 from ebrank.service.core.fixed_settings import half_life
-from ebrank.service.core.packed import encode, stacked
+from ebrank.service.core.live import stacked
+from ebrank.service.core.models import features_of, own_parts
 from ebrank.service.learning.impressions import LoggedImpressions, read
-from ebrank.service.learning.models import features_of, own_parts
 from ebrank.service.settings import EventsSettings, ExaminationSettings
-from ebrank.service.store.base import StoredLog, StoreView
+from ebrank.service.store import open
+from ebrank.service.store.base import Store, StoredLog, StoreView
 from ebrank.service.store.records import QueryState
 from ebrank.service.store.rows import reach
 from ebrank.typing import Bools, Features, Ints
 
-FEW_QUERIES = 10
+LEARNED_FROM = "learned_from"
+"""The setting of the store that says what the last run left active, and what it learned from: a
+version and a digest. It is empty if the result could not go live though it was not worse."""
+NICENESS = 10
+"""Requests come first."""
+
+
+class TrainerError(EBRankError):
+    """A run that ended without a result."""
 
 
 class TrainingJob(msgspec.Struct, frozen=True):
@@ -53,7 +77,6 @@ class TrainingJob(msgspec.Struct, frozen=True):
     scaling: Literal["query", "global", "none"] = "query"
     fill_by_mean: bool = False
     min_rows: int = 20
-    validation_share: float = 0.2
     tolerance: float = 0.0
     contexts: int = 0
 
@@ -67,7 +90,7 @@ class TrainingJob(msgspec.Struct, frozen=True):
 class TrainingResult(msgspec.Struct, frozen=True):
     """The result: the model file, and the keys of its features.
 
-    `document` is None if there was too little to learn from.
+    `document` is None if there was too little to learn from, or nothing new.
     """
 
     rows: int
@@ -77,16 +100,17 @@ class TrainingResult(msgspec.Struct, frozen=True):
     previous_loss: float | None = None
     document: str | None = None
     features: tuple[str, ...] = ()
+    digest: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingTable:
     """All items of all queries, and the model in use.
 
-    `active` marks candidates, `judges` the judging rows, `seen` those ever shown. A query without
-    candidates counts with all of its items. `document` is the file of the version in use, None
-    before any training, and `learned` the keys of its features. If contexts are learned,
-    `impressions` holds single ones, and rows of a group are held out together.
+    `active` marks candidates, `seen` items ever shown. A query without candidates counts with all
+    of its items. `document` is the file of the version in use, None before any training, and
+    `learned` the keys of its features. If contexts are learned, `impressions` holds single ones.
+    `learned_from` is the setting of the last run.
     """
 
     keys: Sequence[str]
@@ -94,12 +118,25 @@ class TrainingTable:
     stats: BehaviorStats
     pointers: npt.NDArray[np.int64]
     active: Bools
-    judges: Bools
     seen: Bools
     document: bytes | None = None
     learned: tuple[str, ...] = ()
     impressions: LoggedImpressions | None = None
-    groups: Ints | None = None
+    learned_from: str = ""
+
+    @property
+    def queries(self) -> Ints:
+        """The query of each row, numbered from 0."""
+        return np.repeat(np.arange(len(self.pointers) - 1), np.diff(self.pointers))
+
+    def digest(self, job: TrainingJob) -> str:
+        """Return a hash of all that a run learns from, besides where it starts."""
+        parts = (self.features, self.stats.counts, self.pointers, self.active)
+        whole = xxhash.xxh3_128(msgspec.json.encode(msgspec.structs.replace(job, active=0)))
+        whole.update(" ".join(self.keys).encode())
+        for part in parts:
+            whole.update(np.ascontiguousarray(part).data)
+        return whole.hexdigest()
 
     def as_learned(self) -> TrainingTable:
         """Return it with the features that the version in use takes."""
@@ -128,30 +165,31 @@ class TrainingTable:
 
 
 def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
-    """Return a new version of the prior, and how it does on the judging rows."""
+    """Return a new version of the prior, and how it compares with the version in use."""
     if table is None or table.seen.sum() < job.min_rows:
         count = 0 if table is None else int(table.seen.sum())
         return TrainingResult(count, False, f"{count} items were shown, {job.min_rows} are needed")
-    training, judging = table.seen & ~table.judges, table.seen & table.judges
-    if not training.any() or not judging.any():
-        return TrainingResult(
-            int(table.seen.sum()), False, "too few items to train and to judge with"
-        )
+    rows, digest = int(table.seen.sum()), table.digest(job)
+    if not table.stats.counts[table.seen, 1:].any():
+        return TrainingResult(rows, False, "users have done nothing that counts yet")
+    if f"{job.active} {digest}" == table.learned_from:
+        return TrainingResult(rows, False, "nothing has changed since the last run")
     active = _active(table.document, job)
-    ranker = _fitted(table, training, job)
-    beside = _with_contexts(ranker, active, table, training, job)
-    new = _loss(ranker, table, judging, job)
-    old = _loss(active, table.as_learned(), judging, job)
-    better = new <= old + job.tolerance
-    verdict = "not worse than" if better else "worse than"
+    ranker = _fitted(table, active, job)
+    beside = _with_contexts(ranker, active, table, job)
+    judged = _judged(ranker, active, table, job)
+    verdict = "is clearly worse than" if judged.worse else "is not clearly worse than"
+    if rows < FEWEST_ROWS:
+        beside = f"; but {rows} items are too few to judge it by{beside}"
     return TrainingResult(
-        rows=int(training.sum()),
-        better=better,
-        reason=f"loss {new:.6f} is {verdict} {old:.6f} of version {job.active}{beside}",
-        validation_loss=new,
-        previous_loss=old,
+        rows=rows,
+        better=not judged.worse,
+        reason=f"loss {judged.new:.6f} {verdict} {judged.old:.6f} of version {job.active}{beside}",
+        validation_loss=judged.new,
+        previous_loss=judged.old,
         features=tuple(table.keys),
         document=model_file.to_bytes(ranker).decode(),
+        digest=digest,
     )
 
 
@@ -163,14 +201,14 @@ async def gather(
     states = [state for state in loaded if state is not None]
     if not states:
         return None
-    forgets = half_life(await store.meta.all())
+    meta = await store.meta.all()
+    forgets = half_life(meta)
     if forgets is not None:
         now = forgets.epoch(await store.log.last_time())
         for state in states:
             reach(state, now)
     keys, joined = await _joined(store, states)
     active = [state.active if state.active.any() else ~state.active for state in states]
-    by_query = sum(bool(state.counts.any()) for state in states) >= FEW_QUERIES
     behaviors = EventsSettings(behaviors=job.behaviors).declared()
     stats = BehaviorStats(stacked([state.counts for state in states], behaviors), behaviors)
     impressions = None
@@ -187,31 +225,32 @@ async def gather(
         stats=stats,
         pointers=np.cumsum([0, *(len(state.ids) for state in states)]),
         active=np.concatenate(active),
-        judges=np.concatenate(
-            [_judges(state, job.validation_share, by_query=by_query) for state in states]
-        ),
         seen=(stats.sums(job.examination.examination()).shown > 0)
         & np.concatenate([_named(state) for state in states]),
         document=await store.models.document(job.active) if job.active else None,
         learned=await features_of(store, job.active) if job.active else (),
         impressions=impressions,
-        groups=None
-        if impressions is None
-        else np.concatenate([_groups(state, by_query=by_query) for state in states]),
+        learned_from=meta.get(LEARNED_FROM, ""),
     )
 
 
 async def _joined(
     store: StoreView, states: Sequence[QueryState]
 ) -> tuple[Sequence[str], list[Features]]:
-    """Return the keys of features as they are now, and those of all items of each query."""
+    """Return the keys of features as they are now, and those of all items of each query.
+
+    Items that the catalog has withdrawn are no longer active.
+    """
     schema = await stored_schema(store)
-    if not schema.features:  # nobody has declared any: they are known by their columns
+    if not schema.features:  # nobody has declared any: their columns name them
         width = max(state.features.shape[1] for state in states)
         schema = FeatureSchema.positions(width)
     catalog = {}
-    if schema.shared:
+    if schema.width(shared=True):
         catalog = {name: row async for name, row in store.catalog.entries()}
+    if schema.mark is not None:
+        for state in states:
+            state.active &= ~withdrawn_rows(schema, state.ids, catalog)
     joined = [
         schema.current(state.features, shared_rows(schema, state.ids, catalog)) for state in states
     ]
@@ -226,56 +265,8 @@ def _named(state: QueryState) -> Bools:
     return named
 
 
-def _judges(state: QueryState, share: float, *, by_query: bool) -> Bools:
-    if by_query:
-        return np.full(len(state.ids), _fraction(state.query) < share)
-    return np.array([_fraction(f"{state.query}\n{item}") < share for item in state.ids], np.bool_)
-
-
-def _groups(state: QueryState, *, by_query: bool) -> Ints:
-    """Return numbers that depend on queries' names, and on items' if there are few queries."""
-    if by_query:
-        return np.full(len(state.ids), _hash(state.query) >> 1)
-    return np.array([_hash(f"{state.query}\n{item}") >> 1 for item in state.ids], np.int64)
-
-
-def _fraction(name: str) -> float:
-    """Return a number in [0, 1) that depends on a name alone."""
-    return float(_hash(name) / 2**64)
-
-
-def _hash(name: str) -> int:
-    return xxhash.xxh3_64_intdigest(encode(name))
-
-
-def _fitted(table: TrainingTable, training: Bools, job: TrainingJob) -> EBRanker:
-    scaling = Scaling.learn(job.scaling, table.features[training])
-    return job.ranker(scaling).fit(*table.part(scaling, training))
-
-
-def _with_contexts(
-    ranker: EBRanker, active: EBRanker, table: TrainingTable, training: Bools, job: TrainingJob
-) -> str:
-    """Learn the effect of contexts, and return the outcome in words.
-
-    Once in use, they stay as long as they help at all.
-    """
-    if table.impressions is None or table.groups is None:
-        return ""
-    ranker.fit_contexts(
-        *table.part(ranker.scaling or Scaling(), training),
-        table.impressions.of_items(training, ranker.curve),
-        table.groups[training],
-        most=job.contexts,
-        lenient=active.contexts_ is not None,
-    )
-    if ranker.contexts_ is None:
-        return "; contexts change nothing, as far as the log tells"
-    return f"; {len(ranker.contexts_.numbers)} contexts have preferences of their own"
-
-
 def _active(document: bytes | None, job: TrainingJob) -> EBRanker:
-    """Return what a new version must not be worse than: the version in use, or no training.
+    """Return the version in use; one that has learned nothing if there is none.
 
     Losses of different families or kinds of evidence cannot be compared.
     """
@@ -288,16 +279,119 @@ def _active(document: bytes | None, job: TrainingJob) -> EBRanker:
     return active if comparable else job.ranker()
 
 
-def _loss(ranker: EBRanker, table: TrainingTable, rows: Bools, job: TrainingJob) -> float:
-    """Return the mean marginal-likelihood loss of a ranker's prior on some rows.
+def _fitted(table: TrainingTable, active: EBRanker, job: TrainingJob) -> EBRanker:
+    """Return a new version: the one in use, fitted on, if it has the same parts and features."""
+    scaling = Scaling.learn(job.scaling, table.features[table.seen])
+    ranker = job.ranker(scaling)
+    theirs, own = active.policy.choices, ranker.policy.choices
+    same = (theirs.learner, theirs.examination) == (own.learner, own.examination)
+    if same and table.learned == tuple(table.keys):
+        ranker.state_ = active.state_
+    part = table.part(scaling, table.seen)
+    return ranker.fit(*part, groups=table.queries[table.seen], warm_start=True)
 
-    Less what contexts save there.
+
+def _with_contexts(
+    ranker: EBRanker, active: EBRanker, table: TrainingTable, job: TrainingJob
+) -> str:
+    """Learn the effect of contexts, and return the outcome in words.
+
+    Held-out queries decide whether there is one; once in use, it stays as long as it helps at all.
     """
-    judged = EBRanker(ranker.policy, examination=job.examination.examination(), threads=1)
-    judged.state_, judged.contexts_ = ranker.state_, ranker.contexts_
-    part = table.part(ranker.scaling or Scaling(), rows)
-    loss = judged.loss(*part)
-    if table.impressions is not None:
-        seen = table.impressions.of_items(rows, judged.curve)
-        loss -= judged.saved_by_contexts(*part, seen) / int(rows.sum())
-    return loss
+    if table.impressions is None:
+        return ""
+    ranker.fit_contexts(
+        *table.part(ranker.scaling or Scaling(), table.seen),
+        table.impressions.of_items(table.seen, ranker.curve),
+        table.queries[table.seen],
+        most=job.contexts,
+        lenient=active.contexts_ is not None,
+    )
+    if ranker.contexts_ is None:
+        return "; contexts change nothing, as far as the log tells"
+    return f"; {len(ranker.contexts_.numbers)} contexts have preferences of their own"
+
+
+class _Judged(NamedTuple):
+    """Mean losses on rows that neither version has learned from, as well as can be told."""
+
+    new: float
+    old: float
+    worse: bool
+
+
+def _judged(ranker: EBRanker, active: EBRanker, table: TrainingTable, job: TrainingJob) -> _Judged:
+    """Compare a new version with the one in use."""
+    part = table.part(ranker.scaling or Scaling(), table.seen)
+    groups = table.queries[table.seen]
+    new = ranker.held_out_losses(*part, groups)
+    seen = ranker.losses(*part)
+    judged = EBRanker(active.policy, examination=job.examination.examination(), threads=1)
+    judged.state_ = active.state_
+    old = judged.losses(*table.as_learned().part(active.scaling or Scaling(), table.seen))
+    counted = ~np.isnan(new + old)
+    new, seen, old = new[counted], seen[counted], old[counted]
+    if active.state_ is not None:
+        old = old + (new - seen).mean()
+    worse = new.mean() > old.mean() + job.tolerance and surely_lower(old, new, groups[counted])
+    return _Judged(float(new.mean()), float(old.mean()), bool(worse))
+
+
+async def in_process(
+    url: str, task: TrainingJob, max_seconds: float | None = None
+) -> TrainingResult:
+    """Return what a trainer in a separate process learns from a store; stop it if it is slow."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ebrank.service.learning.fitting"),
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+    )
+    try:
+        async with asyncio.timeout(max_seconds):
+            output, errors = await process.communicate(msgspec.json.encode((url, task)))
+    except (asyncio.CancelledError, TimeoutError) as problem:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        if isinstance(problem, asyncio.CancelledError):
+            raise
+        raise TrainerError(
+            f"the trainer was ended after {max_seconds:g} seconds. Raise training.max_seconds, "
+            "or give the machine more room"
+        ) from None
+    if process.returncode:
+        lines = errors.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else f"it ended with code {process.returncode}"
+        raise TrainerError(f"the trainer failed: {reason}")
+    return msgspec.json.decode(output, type=TrainingResult)
+
+
+async def in_thread(store: Store, task: TrainingJob) -> TrainingResult:
+    """Return what is learned from a store that no other process can read."""
+    return await asyncio.to_thread(fit, await gather(store, task, store.log), task)
+
+
+def main() -> int:
+    """Fit what the standard input asks for; return the exit code."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    url, job = msgspec.json.decode(sys.stdin.buffer.read(), type=tuple[str, TrainingJob])
+    try:
+        fitted = fit(asyncio.run(_gathered(url, job)), job)
+    except EBRankError as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    sys.stdout.buffer.write(msgspec.json.encode(fitted))
+    return 0
+
+
+async def _gathered(url: str, job: TrainingJob) -> TrainingTable | None:
+    """Read a store and close it: an open snapshot keeps the server from checkpointing."""
+    async with open(url, "browse") as store:
+        return await gather(store, job, store.log)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebrank.contexts import Impressions
 from ebrank.evidence import Behaviors, Examination
+from ebrank.policy.contexts import Impressions
 from ebrank.service.store.base import StoredLog
 from ebrank.service.store.records import EventEntry, QueryState, RankingEntry
 from ebrank.typing import Bools, Floats, Ints
@@ -73,7 +73,7 @@ class _Reader:
         self._weights = behaviors.weights
         self._contexts: dict[tuple[int, ...], int] = {}
         # By the list that events count for: its context, and its impressions by item.
-        self._found: dict[str, tuple[int, dict[str, int]]] = {}
+        self._cited: dict[str, tuple[int, dict[str, int]]] = {}
         self._rows, self._ranks, self._lists = array("q"), array("q"), array("q")
         self._outcomes = array("d")
 
@@ -82,31 +82,33 @@ class _Reader:
         if not entry.contexts:
             return
         context = self._contexts.setdefault(entry.contexts, len(self._contexts))
-        _, known = self._found.setdefault(entry.continues or entry.id, (context, {}))
+        _, impressions = self._cited.setdefault(entry.continues or entry.id, (context, {}))
         if not entry.counted:
             return
         seen = entry.seen or (0,) * len(entry.items)
         for rank, (item, before) in enumerate(zip(entry.items, seen, strict=True), 1):
             if not before:
-                self._add(entry.query, item, entry.offset + rank, context, known)
+                self._add(entry.query, item, entry.offset + rank, context, impressions)
 
     def done(self, entry: EventEntry) -> None:
         """Add what a user did."""
-        if entry.ranking_id not in self._found:
+        if entry.ranking_id not in self._cited:
             return
-        context, known = self._found[entry.ranking_id]
+        context, impressions = self._cited[entry.ranking_id]
         if entry.shows:
-            self._add(entry.query, entry.item, entry.rank, context, known)
-        place = known.get(entry.item)
+            self._add(entry.query, entry.item, entry.rank, context, impressions)
+        place = impressions.get(entry.item)
         if place is not None and entry.outcome:
             worth = self._weights[entry.outcome - 1] if entry.outcome > 0 else 0.0
             self._outcomes[place] = worth
 
-    def _add(self, query: str, item: str, rank: int, context: int, known: dict[str, int]) -> None:
+    def _add(
+        self, query: str, item: str, rank: int, context: int, impressions: dict[str, int]
+    ) -> None:
         row = self._rows_of(query).get(item)
         if row is None:  # deleted since
             return
-        known[item] = len(self._rows)
+        impressions[item] = len(self._rows)
         self._rows.append(row)
         self._ranks.append(rank)
         self._lists.append(context)

@@ -1,6 +1,6 @@
-"""When the server refits the prior, and what happens to the result.
+"""When the server refits the prior, and which version of it ranks.
 
-A run never blocks a request: it is a process (`trainer`), or a thread if the store is in memory.
+A run never blocks a request: it is a process (`fitting`), or a thread if the store is in memory.
 Only the server writes, and it stores and activates a model in one transaction; so whenever a
 process is killed, there is a version to serve with.
 """
@@ -15,9 +15,22 @@ from contextlib import suppress
 
 from ebrank.errors import EBRankError
 from ebrank.service import api
-from ebrank.service.learning.fitting import TrainingJob, TrainingResult
+from ebrank.service.core.models import NO, PINNED, YES, Model
+from ebrank.service.core.problems import NotFound
+from ebrank.service.core.resources import Resources
+from ebrank.service.learning.fitting import (
+    LEARNED_FROM,
+    TrainingJob,
+    TrainingResult,
+    in_process,
+    in_thread,
+)
 from ebrank.service.logs import about
 from ebrank.service.settings import Settings
+from ebrank.service.store.records import ModelRecord
+
+REFUSED = "refused_since"
+"""The setting of the store that says since when the newest version is off; empty if it is live."""
 
 log = logging.getLogger("ebrank.service")
 
@@ -36,7 +49,6 @@ def job(settings: Settings, active: int) -> TrainingJob:
         scaling=settings.features.scaling,
         fill_by_mean=settings.features.fills_by_mean,
         min_rows=settings.training.min_rows,
-        validation_share=settings.training.validation_share,
         tolerance=settings.training.tolerance,
         contexts=settings.contexts.most,
     )
@@ -47,6 +59,8 @@ class Training:
 
     Attributes:
         failing_since: when the first of the latest failures was, None if the last run succeeded.
+        ended: when the last run that "succeeded", or "failed", ended; a result that stays off is
+            a success.
         on_end: called with the seconds that each run took, and its outcome.
     """
 
@@ -77,6 +91,7 @@ class Training:
         self._finished: float | None = None
         self._outcome = ""
         self.failing_since: float | None = None
+        self.ended: dict[str, float] = {}
         self.on_end: Callable[[float, str], None] = lambda seconds, outcome: None
 
     @property
@@ -152,6 +167,7 @@ class Training:
             self._failed(f"the run failed: {type(problem).__name__}: {problem}")
         finally:
             self._finished = self._clock()
+        self.ended["failed" if self.failing_since else "succeeded"] = self._finished
         seconds = self._timer() - self._last
         log.info("%s", self._outcome, extra=about("training", seconds=seconds))
         self.on_end(seconds, self._outcome)
@@ -159,3 +175,144 @@ class Training:
     def _failed(self, outcome: str) -> None:
         self._outcome = outcome
         self.failing_since = self.failing_since or self._clock()
+
+
+class ModelVersions:
+    """The versions of the prior: which one ranks, how to add one, and how to go back."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._store = resources.store
+        self._settings = resources.settings
+        self._now = resources.clock
+        self._active = resources.active
+
+    @classmethod
+    async def open(cls, resources: Resources) -> ModelVersions:
+        """Return the versions of a store."""
+        versions = cls(resources)
+        await versions._prune()
+        return versions
+
+    @property
+    def _model(self) -> Model:
+        return self._active.model
+
+    async def out(self, most: int | None = None) -> list[api.ModelOut]:
+        """Return the versions that are kept, or the newest and the active one, oldest first."""
+        active, records = self._model.version, await self._store.models.all()
+        if most is not None:
+            older = [record for record in records[:-most] if record.version == active]
+            records = older + records[-most:]
+        return [
+            api.ModelOut(
+                version=record.version,
+                created=record.created,
+                rows=record.rows,
+                validation_loss=record.validation_loss,
+                previous_loss=record.previous_loss,
+                activated=record.activated,
+                active=record.version == active,
+                reason=record.reason,
+            )
+            for record in records
+        ]
+
+    async def prior(self, training: api.TrainingOut, failing_since: float | None) -> api.PriorOut:
+        """Return whether lists use what was learned last, and if not, why."""
+        if self._model.unused:
+            return api.PriorOut("unused", self._model.unused, self._active.since)
+        if failing_since is not None:
+            return api.PriorOut("failing", training.outcome, failing_since)
+        newest = (await self._store.models.all())[-1:]
+        reason = newest[0].reason if newest else ""
+        refused = await self._store.meta.get(REFUSED)
+        if refused:
+            if newest and newest[0].activated:  # it was live
+                reason = f"version {self._model.version} was made active by hand instead"
+            return api.PriorOut("refused", reason, float(refused))
+        if self._model.version == 0:
+            return api.PriorOut("untrained", training.outcome or "no run yet", training.finished)
+        return api.PriorOut("live", reason, self._active.since)
+
+    async def activate(self, version: int) -> None:
+        """Activate a version; on disk after the next flush.
+
+        Going back has a reason that no validation loss shows, so the version is pinned.
+        """
+        if version and await self._store.models.document(version) is None:
+            raise NotFound(f"there is no model {version}", "version")
+        model = await self._active.load(version)
+        pinned = version < await self._newest()
+        refused = await self._refused_since(self._now()) if pinned else ""
+        meta = {PINNED: YES if pinned else NO, REFUSED: refused}
+        await self._store.models.activate(version, meta=meta)
+        self._active.use(model, pinned=pinned)
+
+    async def unpin(self) -> None:
+        """Let runs replace the active version again; on disk after the next flush."""
+        if self._active.pinned:
+            await self._store.models.activate(self._model.version, meta={PINNED: NO})
+            self._active.pinned = False
+
+    async def fitted(self, job: TrainingJob) -> TrainingResult:
+        """Return the result of a job: from a process, if it can read the store."""
+        url = self._store.url
+        if url is None:
+            return await in_thread(self._store, job)
+        return await in_process(url, job, self._settings.training.max_seconds)
+
+    async def adopt(self, fitted: TrainingResult, against: int) -> str:
+        """Keep a new version, go live with it if it is better, and return the outcome.
+
+        It is on disk after the next flush: until then a power cut brings back the last one. It does
+        not go live if the version it was judged against has been replaced or pinned: that would
+        undo a decision made meanwhile.
+        """
+        if fitted.document is None:
+            return f"no new version: {fitted.reason}"
+        await self._active.follow()  # other servers decide too
+        live, reason = fitted.better, fitted.reason
+        if live and against != self._model.version:
+            live = False
+            reason += f"; but version {self._model.version} was made active during the run"
+        elif live and self._active.pinned:
+            live = False
+            reason += f"; but version {self._model.version} was made active by hand and is pinned"
+        version = 1 + await self._newest()
+        record = ModelRecord(
+            version=version,
+            created=self._now(),
+            rows=fitted.rows,
+            validation_loss=fitted.validation_loss,
+            previous_loss=fitted.previous_loss,
+            activated=live,
+            reason=reason,
+            features=fitted.features,
+        )
+        live = await self._store.models.add(
+            record, fitted.document.encode(), instead_of=against, unless={PINNED: YES}
+        )
+        refused = "" if live else await self._refused_since(record.created)
+        judged = live or not fitted.better
+        learned_from = f"{version if live else against} {fitted.digest}" if judged else ""
+        await self._store.meta.set({REFUSED: refused, LEARNED_FROM: learned_from})
+        if live:
+            self._active.use(await self._active.load(version))
+        await self._prune()
+        return f"version {version} {'went live' if live else 'stays off'}: {reason}"
+
+    async def _refused_since(self, now: float) -> str:
+        return await self._store.meta.get(REFUSED) or repr(now)
+
+    async def _prune(self) -> None:
+        """Remove old versions, but keep the active one and the last one live before it."""
+        records, active = await self._store.models.all(), self._model.version
+        live = [record.version for record in records if record.activated]
+        staying = {active, *[version for version in live if version < active][-1:]}
+        old = [record.version for record in records[: -self._settings.models.keep]]
+        forgotten = [version for version in old if version not in staying]
+        if forgotten:
+            await self._store.models.remove(forgotten)
+
+    async def _newest(self) -> int:
+        return max((record.version for record in await self._store.models.all()), default=0)

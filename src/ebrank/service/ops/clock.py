@@ -39,13 +39,14 @@ def check(now: float, last: float, touched: float | None, most_idle: float) -> N
         raise ClockError(
             f"the machine's clock says {day(now)}, {_days(last - now)} before the log's last "
             f"entry, of {day(last)}. If the clock is wrong, set it. If it is right, an earlier "
-            "one was not: stop the server, and run `ebrank repair STORE`"
+            "one was not: stop the server, and run `ebrank repair STORE`, or restore a backup of "
+            "the database"
         )
-    known = max(last, touched or 0.0)
-    if last and most_idle and now - known > most_idle:
+    latest = max(last, touched or 0.0)
+    if last and most_idle and now - latest > most_idle:
         raise ClockError(
-            f"the machine's clock says {day(now)}, {_days(now - known)} after the log's last "
-            f"entry and the last change of the store's files, of {day(known)}. If the clock is "
+            f"the machine's clock says {day(now)}, {_days(now - latest)} after the log's last "
+            f"entry and the last change of the store's files, of {day(latest)}. If the clock is "
             "wrong, set it. If it is right, and the store was idle for so long, start once with "
             "EBRANK_SERVE_STORE_MAX_IDLE_SECONDS=0"
         )

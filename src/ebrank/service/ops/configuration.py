@@ -7,7 +7,7 @@ A file holds a table per section. The environment has one variable per setting, 
 20
 >>> read(flags={"ranking": {"polcy": "ebrank"}})
 Traceback (most recent call last):
-ebrank.settings.SettingsError: flags: there is no ranking.polcy. Did you mean policy?
+ebrank.environment.config.SettingsError: flags: there is no ranking.polcy. Did you mean policy?
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import difflib
 import math
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -25,12 +25,12 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from ebrank import policy as policies
+from ebrank.environment.config import SettingsError
 from ebrank.errors import ParameterError
 from ebrank.evidence import Valuation
 from ebrank.evidence.slots import SLOTS
+from ebrank.policy import policies
 from ebrank.service.settings import Settings, Token
-from ebrank.settings import SettingsError
 
 PREFIX = "EBRANK_SERVE_"
 OFF = "off"
@@ -68,14 +68,14 @@ class Declaration:
 @cache
 def declarations() -> tuple[Declaration, ...]:
     """Return every setting, in the order of the file."""
-    found: list[Declaration] = []
+    declared: list[Declaration] = []
     sections = get_type_hints(Settings)
     for section in _sections():
         kinds = get_type_hints(sections[section], include_extras=True)
         for key in fields(sections[section]):
             kind = kinds[key.name]
-            found.append(Declaration(section, key.name, kind, key.default, _meaning(kind)))
-    return tuple(found)
+            declared.append(Declaration(section, key.name, kind, key.default, _meaning(kind)))
+    return tuple(declared)
 
 
 def read(
@@ -103,9 +103,9 @@ def read(
 def effective(settings: Settings) -> dict[str, dict[str, object]]:
     """Return all settings by section and key, tokens by name and scopes, without any secret."""
     shown: dict[str, dict[str, object]] = {}
-    for one in declarations():
-        shown.setdefault(one.section, {})[one.key] = getattr(
-            getattr(settings, one.section), one.key
+    for setting in declarations():
+        shown.setdefault(setting.section, {})[setting.key] = getattr(
+            getattr(settings, setting.section), setting.key
         )
     shown["tokens"] = {token.name: list(token.scopes) for token in settings.tokens}
     return shown
@@ -114,7 +114,8 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
 def table() -> str:
     """Return all settings as a Markdown table, for the documentation."""
     rows = [
-        f"| `{one.name}` | `{_toml_text(one.default)}` | {one.meaning} |" for one in declarations()
+        f"| `{setting.name}` | `{_toml_text(setting.default)}` | {setting.meaning} |"
+        for setting in declarations()
     ]
     return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
 
@@ -135,8 +136,8 @@ def _meaning(kind: Any) -> str:  # noqa: ANN401 (any type)
     for part in get_args(kind):
         if isinstance(part, msgspec.Meta):
             return part.description or ""
-        if get_args(part) and (found := _meaning(part)):
-            return found
+        if get_args(part) and (meaning := _meaning(part)):
+            return meaning
     return ""
 
 
@@ -175,49 +176,52 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _checked(tables: Mapping[str, Any], origin: str) -> dict[str, dict[str, object]]:
     """Return the values in their types; raise if a key is unknown or a value does not fit."""
-    known = {(one.section, one.key): one for one in declarations()}
+    declared = {(setting.section, setting.key): setting for setting in declarations()}
     checked: dict[str, dict[str, object]] = {}
     for section, table in tables.items():
         if section not in _sections():
-            raise SettingsError(
-                f"{origin}: there is no section {section}.{_hint(section, _sections())}"
-            )
+            hint = _hint(section, [*_sections(), "tokens"])
+            raise SettingsError(f"{origin}: there is no section {section}.{hint}")
         if not isinstance(table, Mapping):
             raise SettingsError(f"{origin}: {section} is a section. Write [{section}] above it")
-        keys = [key for owner, key in known if owner == section]
+        keys = [key for owner, key in declared if owner == section]
         for key, value in table.items():
             if key not in keys:
                 raise SettingsError(f"{origin}: there is no {section}.{key}.{_hint(key, keys)}")
-            one = known[section, key]
-            checked.setdefault(section, {})[key] = _value(one, value, f"{origin}: {one.name}")
+            setting = declared[section, key]
+            checked.setdefault(section, {})[key] = _value(
+                setting, value, f"{origin}: {setting.name}"
+            )
     return checked
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, dict[str, object]]:
-    known = {one.variable: one for one in declarations()}
+    declared = {setting.variable: setting for setting in declarations()}
     values: dict[str, dict[str, object]] = {}
     for variable, text in environment.items():
         if not variable.startswith(PREFIX):
             continue
-        if variable not in known:
-            raise SettingsError(f"{variable}: there is no such setting.{_hint(variable, known)}")
-        one = known[variable]
-        many = one.many and text != OFF
+        if variable not in declared:
+            raise SettingsError(f"{variable}: there is no such setting.{_hint(variable, declared)}")
+        setting = declared[variable]
+        many = setting.many and text != OFF
         value = [word.strip() for word in text.split(",") if word] if many else text
-        values.setdefault(one.section, {})[one.key] = _value(one, value, variable, strict=False)
+        values.setdefault(setting.section, {})[setting.key] = _value(
+            setting, value, variable, strict=False
+        )
     return values
 
 
-def _value(one: Declaration, value: object, place: str, *, strict: bool = True) -> object:
+def _value(setting: Declaration, value: object, place: str, *, strict: bool = True) -> object:
     """Return a value as its declared type; text of the environment is not strict about numbers."""
-    if value == OFF and NoneType in get_args(one.type):
+    if value == OFF and NoneType in get_args(setting.type):
         return None  # TOML has no null
     try:
         if isinstance(value, float) and not math.isfinite(value):
             raise msgspec.ValidationError("Expected a finite number")
-        return msgspec.convert(value, one.type, strict=strict)
+        return msgspec.convert(value, setting.type, strict=strict)
     except msgspec.ValidationError as problem:
-        text = f"{place}: {problem}; it is {value!r}. It means: {one.meaning}"
+        text = f"{place}: {problem}; it is {value!r}. It means: {setting.meaning}"
         raise SettingsError(text) from None
 
 
@@ -244,7 +248,6 @@ def _merge(values: dict[str, dict[str, object]], more: Tables) -> None:
         values[section].update(table)
 
 
-def _hint(word: str, known: Iterable[str]) -> str:
-    names = list(known)
+def _hint(word: str, names: Collection[str]) -> str:
     close = difflib.get_close_matches(word, names, n=1)
     return f" Did you mean {close[0]}?" if close else f" Known: {', '.join(names)}"

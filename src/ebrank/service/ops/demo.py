@@ -27,10 +27,10 @@ from ebrank.client import Client, ServiceError
 from ebrank.data.dataset import Dataset
 from ebrank.equations import relevance_probability
 from ebrank.evidence import Examination
+from ebrank.kernels.streams import ARRIVALS, QUERIES, USERS, below, child, trial_key, uniform
 from ebrank.service.api import EventIn
 from ebrank.service.settings import Settings
 from ebrank.simulation.users import position_based
-from ebrank.streams import ARRIVALS, QUERIES, USERS, below, child, trial_key, uniform
 
 SEED = 1
 SCALE = 0.02  # about thirty queries
@@ -94,7 +94,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Arrival:
+class ItemSwap:
     """An item that enters a query, and the oldest one, which leaves."""
 
     query: str
@@ -143,7 +143,7 @@ class DemoWorld:
         """Return the current items of a query, oldest first."""
         return list(self._present[query])
 
-    def arrival(self, number: int) -> Arrival:
+    def arrival(self, number: int) -> ItemSwap:
         """Let the next item arrive; arrivals are counted from 0."""
         query = self.queries[below(self._at(ARRIVALS, 1, number), len(self.queries))]
         enters, leaves = self._absent[query].popleft(), self._present[query].popleft()
@@ -151,7 +151,7 @@ class DemoWorld:
         self._absent[query].append(replace(leaves, edition=leaves.edition + 1))
         self._known[query, enters.name] = enters
         del self._known[query, leaves.name]
-        return Arrival(query, enters, leaves)
+        return ItemSwap(query, enters, leaves)
 
     def asks(self, session: int) -> str:
         """Return what a session's user searches for."""

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ebrank import policy as policies
 from ebrank.errors import DataError
 from ebrank.evidence.slots import ranks_of
 from ebrank.evidence.valuation import UNIT
-from ebrank.features import Scaling
 from ebrank.logs import read_evidence
-from ebrank.ranker import EBRanker
+from ebrank.policy import policies
+from ebrank.policy.ranker import EBRanker
+from ebrank.policy.scaling import Scaling
 from ebrank.service.learning.fitting import gather
 from ebrank.service.learning.training import job
 from ebrank.service.ops.transfer.evidence import fill
@@ -76,7 +76,7 @@ async def examined(store: StoreView, settings: Settings) -> ExaminedCurve:
             first=ranks_of(slot)[0],
             last=ranks_of(slot)[-1],
             probability=float(state["examination"][slot]),
-            error=known(float(state["examination_error"][slot])),
+            error=_error(float(state["examination_error"][slot])),
             configured=float(configured[slot]),
             support=float(state["examination_support"][slot]),
             learned=bool(slot == first or state["examination"][slot] != configured[slot]),
@@ -86,7 +86,7 @@ async def examined(store: StoreView, settings: Settings) -> ExaminedCurve:
     return ExaminedCurve(int(table.seen.sum()), ranks)
 
 
-def known(error: float) -> float | None:
+def _error(error: float) -> float | None:
     """Return a standard error, None if it is as large as a probability can be wrong."""
     return error if error < 1.0 else None
 
@@ -102,6 +102,6 @@ async def examined_evidence(path: str, features: str | None, settings: Settings)
         evidence = replace(evidence, features=constant, feature_names=("constant",))
     store, behaviors = MemoryStore(), evidence.stats.behaviors
     await fill(store, evidence, now=0.0)
-    declared = tuple(f"{one.name}={one.weight!r}" for one in behaviors.all)
+    declared = tuple(f"{each.name}={each.weight!r}" for each in behaviors.all)
     events = replace(settings.events, behaviors=declared, negative=behaviors.negative)
     return await examined(store, replace(settings, events=events))

@@ -2,6 +2,9 @@
 
 Only tokens are taken over. An invalid file changes nothing, and the log says why; other settings
 that differ take effect at the next start, and the log names them.
+
+A file without tokens admits everybody, and is also what an editor, a full disk or a typing error
+leaves behind. So it is read at a start only: a server that has tokens keeps them.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+from ebrank.environment.config import SettingsError
 from ebrank.errors import EBRankError
 from ebrank.service.http.admission import Admission
 from ebrank.service.logs import about
@@ -61,6 +65,11 @@ class Reloading:
         """Take over the tokens, log what changed, and return the settings that were read."""
         try:
             read = self._read()
+            if known.tokens and not read.tokens:
+                raise SettingsError(
+                    f"{self._file}: there are no tokens left, and without any, everybody is "
+                    "admitted. If you want that, restart the server"
+                )
         except EBRankError as problem:
             log.error("the tokens stay as they are: %s", problem, extra=about("reload"))
             return known

@@ -1,7 +1,7 @@
 """`ebrank repair`: a new store made from another one, with its faults corrected.
 
 - Future times become the current time, in the log and everywhere else: a clock was wrong once.
-- Where times in the log go back, they stand still instead.
+- Where times in the log go back further than servers' clocks may differ, they stand still instead.
 - Counters are added up again from the snapshot and the log.
 - Unreadable queries are left out, with their entries in the log, and so are unreadable models.
 - If the log is unreadable, counters stay as they are, and a new log begins.
@@ -11,16 +11,13 @@ The new store is built beside the old one and replaces it in one step; the old o
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 import time as clock
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
-from ebrank.paths import expanded
+from ebrank.service.core.background import GRACE_SECONDS
 from ebrank.service.core.fixed_settings import half_life
 from ebrank.service.ops.check import readable
 from ebrank.service.ops.clock import day
@@ -36,8 +33,7 @@ from ebrank.service.store.records import (
     QueryState,
     RankingEntry,
 )
-from ebrank.service.store.sqlite.folder import REBUILT, Lock, database_of
-from ebrank.service.store.sqlite.swap import swapped
+from ebrank.service.store.urls import RESTORE, can_rebuild, rebuilding, without_password
 from ebrank.typing import Features
 
 DATES = {"first_item"}
@@ -53,7 +49,7 @@ class Repair:
         entries: of the log.
         late_entries: entries dated in the future.
         last: the latest of their times.
-        early_entries: entries dated before the previous one.
+        early_entries: entries dated long before an earlier one.
         late_times: other future times: of items, models and minutes.
         wrong_counters: counters that are not what snapshot and log add up to.
         lost_queries: unreadable queries.
@@ -107,8 +103,8 @@ class Repair:
             )
         if self.early_entries:
             lines.append(
-                f"{self.early_entries:,} of {self.entries:,} entries of the log are dated before "
-                "the one before them: they get its time"
+                f"{self.early_entries:,} of {self.entries:,} entries of the log are dated long "
+                "before an earlier one: they get its time"
             )
         if self.late_times:
             lines.append(
@@ -146,9 +142,10 @@ class Repair:
 
 async def survey(path: str, progress: Progress | None = None) -> Repair:
     """Return what a repair would do; nothing is changed."""
+    if not can_rebuild(path):
+        raise StoreError(f"{without_password(path)}: {RESTORE}.")
     async with open(path, "read") as store:
-        view = Mended(store, clock.time())
-        return await view.survey(progress)
+        return await Mended(store, clock.time()).survey(progress)
 
 
 async def repair(path: str, progress: Progress | None = None) -> Repair:
@@ -157,34 +154,21 @@ async def repair(path: str, progress: Progress | None = None) -> Repair:
     Raises:
         StoreError: if it is in use, is not a folder, or cannot be read at all.
     """
-    database = database_of(expanded(path))
-    if not expanded(path).is_dir():
-        raise StoreError(f"{path}: a backup. Put it into a new folder as log.db, and repair that.")
-    lock, place = Lock(database.parent), database.parent / REBUILT
-    try:
-        report, rebuilt = await _rebuilt(path, place, progress)
-        if rebuilt is not None:
-            kept = await asyncio.to_thread(swapped, database, rebuilt)
-            report = replace(report, kept=str(kept))
-        return report
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-        lock.close()
-
-
-async def _rebuilt(path: str, place: Path, progress: Progress | None) -> tuple[Repair, Path | None]:
-    """Return what is wrong, and the folder of a corrected store, if needed."""
-    async with open(path, "read") as store:
-        view = Mended(store, clock.time())
-        report = await view.survey(None)
-        if not report.needed:
-            return report, None
-        async with open(str(place), "new") as new:
-            await fill(new, view, progress)
-            proof = await replay(new)
-            if not proof.equal:
-                raise StoreError(f"{path}: cannot be set right ({proof}). Restore a backup.")
-        return report, place
+    async with rebuilding(path) as place:
+        async with open(path, "read") as store:
+            view = Mended(store, clock.time())
+            report = await view.survey(None)
+            if report.needed:
+                async with open(place.url, "new") as new:
+                    await fill(new, view, progress)
+                    proof = await replay(new)
+                    if not proof.equal:
+                        raise StoreError(
+                            f"{path}: cannot be set right ({proof}). Restore a backup."
+                        )
+        if report.needed:
+            report.kept = await place.swapped()
+    return report
 
 
 class Mended:
@@ -244,7 +228,7 @@ class Mended:
                 report.late_entries += 1
                 report.last = max(report.last, time_of(entry))
             else:
-                report.early_entries += time_of(entry) < before
+                report.early_entries += time_of(entry) < before - GRACE_SECONDS
                 before = max(before, time_of(entry))
         await self._survey_rest(report)
         forgets = half_life(await self._store.meta.all())
@@ -304,11 +288,7 @@ class MendedCatalog:
         self._store = store
         self._mended = mended
 
-    async def version(self) -> int:
-        """Return how many writes have changed the catalog."""
-        return await self._store.catalog.version()
-
-    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
+    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
         """Return the rows of some items."""
         return await self._store.catalog.read(names, since)
 
@@ -344,8 +324,10 @@ class MendedLog:
         async for entry in self.all():
             if not self._mended.readable(entry):
                 continue
-            right = max(time(time_of(entry)), before)
-            before = right
+            right = time(time_of(entry))
+            if right < before - GRACE_SECONDS:
+                right = before
+            before = max(right, before)
             epoch = max(min(entry.epoch, self._mended.epoch), epoch)
             if (right, epoch) == (time_of(entry), entry.epoch):
                 yield entry

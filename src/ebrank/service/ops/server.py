@@ -21,12 +21,13 @@ from contextlib import contextmanager
 
 from ebrank.errors import EBRankError
 from ebrank.service import logs
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.http.admission import is_loopback
 from ebrank.service.http.app import App
-from ebrank.service.http.connections import BACKLOG, Connections
+from ebrank.service.http.connections import BACKLOG, OpenConnections
 from ebrank.service.http.metrics import AccessLog
 from ebrank.service.ops import clock, tracing
+from ebrank.service.ops.compiling import Compilation
 from ebrank.service.ops.reloading import Reloading
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
@@ -76,8 +77,9 @@ def listening(host: str, port: int) -> socket.socket:
     second.
     """
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        opened = socket.socket(family, kind)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = found[0]
+        opened = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY for TCP only
         try:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # after a restart
             opened.bind(address)
@@ -146,15 +148,21 @@ async def serve(
         app = App(engine, settings, log=requests, traced=None if spans is None else spans.request)
         if spans is not None:
             engine.watch_training(spans.training)
-        connections = Connections(app, settings.limits)
+        connections = OpenConnections(
+            app, settings.limits, refusal=app.refusal, on_closed=app.metrics.closed
+        )
+        app.metrics.connections = connections
         port = opened.getsockname()[1]
         address = f"http://{_bracketed(reachable(settings.server.host))}:{port}"
         beside: list[asyncio.Future[None]] = []
+        compilation = Compilation(settings.ranking.policy, app.readiness)
         try:
             await connections.listen(opened)
-            await engine.start()
+            with compilation.announced():
+                await engine.start()
             app.readiness.started = True
             announce(address)
+            beside.append(asyncio.create_task(_warm_up(engine, compilation)))
             if companion is not None:
                 beside.append(asyncio.ensure_future(companion(address)))
             if reloading is not None:
@@ -163,13 +171,20 @@ async def serve(
             app.readiness.leaving = True
             await asyncio.sleep(settings.server.leave_seconds)
         finally:
-            for one in beside:
-                one.cancel()
+            for task in beside:
+                task.cancel()
             if beside:
                 await asyncio.wait(beside)
+            compilation.close()
             await app.drained(GRACE_SECONDS)
             await connections.close(LEAVE_SECONDS)
             await engine.close()
+
+
+async def _warm_up(engine: Engine, compilation: Compilation) -> None:
+    """Load what lists did not need, once it is compiled."""
+    await compilation.finished()
+    await engine.warm_up()
 
 
 @contextmanager

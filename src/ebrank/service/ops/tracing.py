@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from ebrank.extras import import_extra
+from ebrank.environment.extras import import_extra
 from ebrank.service.http.admission import Scope
 from ebrank.service.http.app import Seen
 from ebrank.service.store.base import Store
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 WRITES = {
     "items": {"put", "withdraw"},
-    "catalog": {"put", "remove"},
+    "catalog": {"put"},
     "log": {"write", "roll_up"},
     "models": {"add", "activate"},
     "meta": {"set"},

@@ -1,7 +1,9 @@
-"""What a log entry adds to the counts of its items: the only place where that is decided.
+"""What log entries do: which events count, what they add to the counts of their items, their rows.
 
-It is `BehaviorStats.record`, split into the moments at which a service learns of its parts: a list
-is shown now, what users do with it arrives later. Whole numbers add up in any order.
+Stores, replay, roll-up and repair all ask here. `decide` says what becomes of events, given earlier
+ones; `steps` what an entry adds. It is `BehaviorStats.record`, split into the moments at which a
+service learns of its parts: a list is shown now, what users do with it arrives later. Whole numbers
+add up in any order.
 
 Callers know items by their names, their rows or their places; `keys` are these for the items that
 the entry names, in the order of `items_of`:
@@ -13,25 +15,31 @@ the entry names, in the order of `items_of`:
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
-from operator import not_
-from typing import TypeAlias, TypeVar
+from operator import attrgetter, not_
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from ebrank.evidence.behaviors import SHOWN
+from ebrank.evidence.behaviors import NEGATIVE, SHOWN
 from ebrank.evidence.forgetting import forgotten, item_keys
 from ebrank.evidence.slots import DEEPEST, SLOTS, slot_of
 from ebrank.evidence.stats import COUNT
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
+from ebrank.service.store.tables import EVENTS, RANKINGS, Row, Table
 
 T = TypeVar("T")
 
 IMPRESSION = "impression"
+ACCEPTED = Written("accepted")
+ID_SEEN = "event_id was seen before"
+ALREADY_COUNTED = "an event of this type was counted for this item of this ranking"
 KEY_SEED = 0x45425246
 
 _SLOTS = tuple(slot_of(rank) for rank in range(1, DEEPEST + 1))
@@ -148,35 +156,111 @@ Placed: TypeAlias = tuple[int, Sequence[int], Operation]
 """An entry with its query's number, and the places of all items it names."""
 Place: TypeAlias = tuple[int, int]
 """The place of an item: its query's number, and its place there."""
+CountRow: TypeAlias = tuple[int, int, int, int, int, int]
+"""A query's number, a place there, an outcome, a slot, a count and its epoch."""
 
 
-def places_of(entries: Iterable[Placed]) -> dict[tuple[str, str], Place]:
-    """Return the places of the items that entries name, by query and name."""
-    return {
+class Earlier(NamedTuple):
+    """An event in the log, as far as it bears on later ones."""
+
+    query: int
+    event_id: str
+    ranking_id: str
+    place: int
+    type: str
+    outcome: int
+    shows: bool
+
+
+def decide(entries: Sequence[Placed], earlier: Iterable[Earlier]) -> list[Written]:
+    """Return what becomes of entries, in their order, given the earlier events they may repeat.
+
+    An event is a duplicate if its id was seen before for its query, or if an event of its type was
+    counted for the same item of the same list. It shows its item if no event before it did. It has
+    an outcome if it is better than those before it, of which none was negative, or if it is the
+    first that is negative; then it replaces the best of them.
+    """
+    ids = set[tuple[int, str]]()
+    impressions: dict[tuple[int, str, int], list[tuple[str, int, bool]]] = {}
+    for query, event_id, ranking_id, place, kind, outcome, shows in earlier:
+        ids.add((query, event_id))
+        impressions.setdefault((query, ranking_id, place), []).append((kind, outcome, shows))
+    results = []
+    for query, places, entry in entries:
+        if isinstance(entry, RankingEntry):
+            results.append(ACCEPTED)
+            continue
+        name = query, entry.event_id
+        before = impressions.setdefault((query, entry.ranking_id, places[0]), [])
+        types, outcomes, showing = zip(*before, strict=True) if before else ((), (), ())
+        if name in ids or entry.type in types:
+            results.append(Written("duplicate", ID_SEEN if name in ids else ALREADY_COUNTED))
+            continue
+        shows, outcome, replaces = entry.shows and not any(showing), entry.outcome, entry.replaces
+        best = max(SHOWN, *outcomes) if outcomes else SHOWN
+        if NEGATIVE not in outcomes and (outcome > best or outcome == NEGATIVE):
+            replaces = replaces or best
+        else:
+            outcome = 0
+        before.append((entry.type, outcome, shows))
+        ids.add(name)
+        results.append(Written("accepted", "", shows, outcome, replaces))
+    return results
+
+
+def logged(entries: Iterable[Placed], written: Iterable[Written]) -> list[Placed]:
+    """Return the entries that are no duplicates, as they are logged."""
+    return [
+        (query, places, as_written(entry, result))
+        for (query, places, entry), result in zip(entries, written, strict=True)
+        if result.status == "accepted"
+    ]
+
+
+def sums(entries: Iterable[Placed], epoch: int = 0) -> list[CountRow]:
+    """Return what entries add in all, as rows of an epoch whose counts are amounts."""
+    counts: dict[tuple[int, int, int, int], int] = {}
+    for query, places, entry in entries:
+        for place, outcome, slot, amount in steps(entry, places):
+            key = (query, place, outcome, slot)
+            counts[key] = counts.get(key, 0) + amount
+    return [(*key, amount, epoch) for key, amount in counts.items() if amount]
+
+
+def first_shown(entries: Iterable[Placed]) -> list[tuple[int, int, float]]:
+    """Return which items entries may be the first to show: queries, places and times."""
+    firsts: dict[Place, float] = {}
+    for query, places, entry in entries:
+        unseen = [True] * len(places) if entry.hint is None else entry.hint.unseen
+        if True in unseen:
+            for place, new in shown(entry, tuple(zip(places, unseen, strict=True))):
+                if new:
+                    firsts.setdefault((query, place), time_of(entry))
+    return [(*key, time) for key, time in firsts.items()]
+
+
+def changed_counts(entries: Sequence[Placed], before: Iterable[CountRow]) -> list[CountRow]:
+    """Return the rows that entries change where counts fade: all of an item are in one epoch."""
+    places = {
         (entry.query, name): (number, place)
         for number, where, entry in entries
         for name, place in zip(items_of(entry), where, strict=True)
     }
-
-
-def changed_counts(
-    entries: Iterable[Placed],
-    places: Mapping[tuple[str, str], Place],
-    before: Mapping[Place, ItemCounts],
-) -> list[tuple[int, int, int, int, int, int]]:
-    """Return the rows that entries change: query, place, outcome, slot, count and epoch."""
+    held: dict[Place, ItemCounts] = {}
+    for number, place, outcome, slot, count, epoch in before:
+        held.setdefault((number, place), ItemCounts(epoch=epoch)).counts[outcome, slot] = count
     nothing = ItemCounts()
 
     def begin(query: str, item: str) -> ItemCounts:
-        known = before.get(places[query, item], nothing)
-        return ItemCounts(known.counts, known.epoch)
+        counts = held.get(places[query, item], nothing)
+        return ItemCounts(counts.counts, counts.epoch)
 
     fold = Fold(begin, lambda query, item: places[query, item][1])
     for _, _, entry in entries:
         fold.add(entry)
     changed = []
     for name, item in fold.items.items():
-        old = before.get(places[name], nothing)
+        old = held.get(places[name], nothing)
         for (outcome, slot), count in item.counts.items():
             if item.epoch != old.epoch or old.counts.get((outcome, slot)) != count:
                 changed.append((*places[name], outcome, slot, count, item.epoch))
@@ -213,12 +297,155 @@ def shown(entry: Operation, keys: Sequence[T]) -> Sequence[T]:
 
 def as_written(entry: Operation, written: Written) -> Operation:
     """Return an entry as it was logged."""
-    counted = written.shows, written.outcome, written.replaces
-    if isinstance(entry, RankingEntry) or counted == (entry.shows, entry.outcome, entry.replaces):
+    if isinstance(entry, RankingEntry):
         return entry
-    return replace(entry, shows=written.shows, outcome=written.outcome, replaces=written.replaces)
+    _, _, shows, outcome, replaces = written
+    if shows == entry.shows and outcome == entry.outcome and replaces == entry.replaces:
+        return entry
+    return replace(entry, shows=shows, outcome=outcome, replaces=replaces)
 
 
 def time_of(entry: Operation) -> float:
     """Return when an entry was logged: times of a log never go back."""
     return entry.time if isinstance(entry, RankingEntry) else entry.received
+
+
+# --- operations, and their rows ------------------------------------------------------------------
+
+
+def last_times(operations: Sequence[Operation]) -> dict[str, float]:
+    """Return the queries that operations name, with the latest time of each."""
+    times: dict[str, float] = {}
+    for entry in operations:
+        time = time_of(entry)
+        if time > times.setdefault(entry.query, 0.0):
+            times[entry.query] = time
+    return times
+
+
+def named_items(operations: Sequence[Operation]) -> list[tuple[str, str]]:
+    """Return the queries and items whose places no hint says.
+
+    Raises:
+        ValueError: if a hint is of other items than its entry.
+    """
+    names: dict[tuple[str, str], None] = {}
+    for entry in operations:
+        if entry.hint is None:
+            names.update(dict.fromkeys((entry.query, name) for name in items_of(entry)))
+        elif len(entry.hint.places) != len(items_of(entry)):
+            raise ValueError(f"a hint of {len(entry.hint.places)} places for other items")
+    return list(names)
+
+
+class Codec(NamedTuple):
+    """How entries of a kind become rows: some columns from places, the others as they are.
+
+    Attributes:
+        table: of the rows.
+        columns: those of a row, in its order.
+        plain: returns the values of the last columns.
+    """
+
+    table: Table
+    columns: tuple[str, ...]
+    plain: Callable[[Any], tuple[Any, ...]]
+
+    @property
+    def selected(self) -> str:
+        """The columns, and the query's name, as SQL."""
+        names = ", ".join(f't."{name}"' for name in self.columns)
+        source = f"{self.table.name} AS t JOIN queries AS q ON number = t.query"
+        return f"SELECT {names}, q.name FROM {source}"
+
+
+def _codec(table: Table, *special: str) -> Codec:
+    plain = tuple(column.name for column in table.columns if column.name not in special)
+    return Codec(table, special + plain, attrgetter(*plain))
+
+
+RANKING = _codec(
+    RANKINGS, "seq", "query", "items", "would_rank", "explored", "relevance", "seen", "contexts"
+)
+EVENT = _codec(EVENTS, "seq", "query", "place")
+
+
+def ranking_row(seq: int, query: int, places: Sequence[int], entry: RankingEntry) -> Row:
+    """Return the row of a list, given where its items stand, and then those it would have had."""
+    length = len(entry.items)
+    return (
+        seq,
+        query,
+        _text(places[:length]),
+        _text(places[length:]) if entry.would_rank else None,
+        bytes(entry.explored),
+        struct.pack(f"<{len(entry.relevance)}d", *entry.relevance),
+        _text(entry.seen) if entry.seen else None,
+        _text(entry.contexts) if entry.contexts else None,
+        *RANKING.plain(entry),
+    )
+
+
+def event_row(seq: int, query: int, places: Sequence[int], entry: EventEntry) -> Row:
+    """Return the row of an event."""
+    return (seq, query, places[0], *EVENT.plain(entry))
+
+
+def places_of(codec: Codec, row: Row) -> list[int]:
+    """Return the places of all items that a row names, in the order of `items_of`."""
+    return [row[2]] if codec is EVENT else [*listed(row[2]), *listed(row[3])]
+
+
+def entry_of(codec: Codec, row: Row, names: Mapping[int, str]) -> Operation:
+    """Return the entry of a row of `codec.selected`, given its items' names by their places.
+
+    Raises:
+        ValueError: if a value is of another type than its column, as SQLite allows.
+    """
+    for column, value in zip(codec.columns, row, strict=False):
+        kind, null = _TYPES[codec.table.name][column]
+        if not (isinstance(value, kind) or (null and value is None)):
+            raise ValueError("invalid log row")
+    if codec is EVENT:
+        values = dict(zip(EVENT.columns[3:], row[3:-1], strict=True))
+        values["shows"], values["bot"] = bool(values["shows"]), bool(values["bot"])
+        return EventEntry(query=row[-1], item=names[row[2]], **values)
+    _, _, items, would_rank, explored, relevance, seen, contexts, *plain, query = row
+    values = dict(zip(RANKING.columns[8:], plain, strict=True))
+    values["counted"], values["bot"] = bool(values["counted"]), bool(values["bot"])
+    return RankingEntry(
+        query=query,
+        items=tuple(names[place] for place in listed(items)),
+        would_rank=tuple(names[place] for place in listed(would_rank)),
+        explored=tuple(map(bool, explored)),
+        relevance=struct.unpack(f"<{len(relevance) // 8}d", relevance),
+        seen=tuple(listed(seen)),
+        contexts=tuple(listed(contexts)),
+        **values,
+    )
+
+
+_TYPES = {
+    table.name: {column.name: (column.kind.python, column.null) for column in table.columns}
+    for table in (RANKINGS, EVENTS)
+}
+
+
+def _text(numbers: Iterable[int]) -> str:
+    return f"[{','.join(map(str, numbers))}]"
+
+
+def listed(numbers: str | None) -> Sequence[int]:
+    """Return the numbers of a list, none if there is no list."""
+    return [] if numbers is None else json.loads(numbers)
+
+
+def rows_of(entries: Sequence[Placed], begin: int) -> tuple[list[Row], list[Row]]:
+    """Return the rows of rankings and of events, numbered in order from `begin`."""
+    rankings, events = list[Row](), list[Row]()
+    for seq, (query, places, entry) in enumerate(entries, begin):
+        if isinstance(entry, EventEntry):
+            events.append(event_row(seq, query, places, entry))
+        else:
+            rankings.append(ranking_row(seq, query, places, entry))
+    return rankings, events

@@ -102,7 +102,7 @@ class RankingEntry:
         bot: whether a bot asked for it: then it is not `counted`, and neither are its events.
         epoch: up to which counters fade before it is added; never less than that of the entry
             before, and 0 if nothing is forgotten. See `ebrank.evidence.forgetting`.
-        contexts: numbers of the request's contexts, ascending; see `ebrank.contexts`.
+        contexts: numbers of the request's contexts, ascending; see `ebrank.policy.contexts`.
         hint: what the caller knows about its items; not part of the log.
     """
 
@@ -191,7 +191,7 @@ class News(NamedTuple):
     Attributes:
         since: that version.
         steps: places, each with an outcome, a slot and an amount.
-        first_shown: places of items that were shown for the first time, and when.
+        first_shown: places of items that were shown, perhaps for the first time, and when.
     """
 
     since: int
@@ -241,8 +241,8 @@ class ModelRecord:
         version: counted from 1; 0 is the prior before any training, α = 1 for all.
         created: when, in seconds since 1970.
         rows: items it was trained on.
-        validation_loss: mean loss per validation row; None if there were none.
-        previous_loss: that of the then active model on the same rows.
+        validation_loss: mean loss per item, held out from the fit; None if there were none.
+        previous_loss: that of the then active model on the same items, as if it had not seen them.
         activated: whether it went live.
         reason: why it was made, or why it did not go live.
         features: the keys of the features it learned from, in the order of its input.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,8 +18,6 @@ from ebrank.service.store.records import QueryState, Tally
 from ebrank.typing import Features, SmallInts
 
 MOST_OUTCOMES, MOST = 1000, np.iinfo(COUNT).max + 1
-ID_SEEN = "event_id was seen before"
-ALREADY_COUNTED = "an event of this type was counted for this item of this ranking"
 
 
 class ItemRow(NamedTuple):
@@ -51,7 +49,7 @@ def state_of(
     ids, entered, active, first = zip(*rows, strict=True)
     "".join(ids)
     if not len(ids) == len(set(ids)) == len(features):
-        raise ValueError(f"the parts of query {query!r} do not fit")
+        raise ValueError("items, features and counts of a query do not fit together")
     counts, epoch = counts_of(counted, query, ids)
     return QueryState(
         query=query,
@@ -145,32 +143,6 @@ def count_rows(state: QueryState) -> list[Count]:
     return [*((*row, epoch) for row in rows), *faded]
 
 
-def added(held: str | None, numbers: Mapping[str, int]) -> dict[str, int]:
-    """Return numbers added to those that a setting holds.
-
-    >>> added('{"lists": 2}', {"lists": 1, "items": 3})
-    {'lists': 3, 'items': 3}
-    """
-    sums: dict[str, int] = {} if held is None else json.loads(held)
-    return sums | {name: sums.get(name, 0) + number for name, number in numbers.items()}
-
-
-def padded(rows: Sequence[Sequence[float] | Features]) -> Features:
-    """Return rows of features as a matrix, with short rows filled up with NaN.
-
-    >>> padded([(1.0,), (2.0, 3.0)]).tolist()
-    [[1.0, nan], [2.0, 3.0]]
-    """
-    lengths = list(map(len, rows))
-    width = max(lengths, default=0)
-    if min(lengths, default=0) == width:
-        return np.array(rows, np.float32).reshape(len(rows), width)
-    features = np.full((len(rows), width), np.nan, np.float32)
-    for place, row in enumerate(rows):
-        features[place, : len(row)] = row
-    return features
-
-
 def tally_of(parts: Iterable[Features]) -> Tally:
     """Return how many rows there are in all, and how many have a number in each column."""
     rows, given = 0, np.zeros(0, np.int64)
@@ -180,3 +152,9 @@ def tally_of(parts: Iterable[Features]) -> Tally:
         given = np.pad(given, (0, width - len(given))) + np.pad(there, (0, width - len(there)))
         rows += len(part)
     return Tally(rows, given.tolist())
+
+
+def summed(one: Tally, other: Tally) -> Tally:
+    """Return the tally of two sets of rows."""
+    given = zip_longest(one.given, other.given, fillvalue=0)
+    return Tally(one.rows + other.rows, [sum(pair) for pair in given])

@@ -24,11 +24,12 @@ import importlib
 import inspect
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebrank.service.store.base import Mode, Store, StoreError
+from ebrank.service.store.driver import Rebuilding
 
 SCHEMES = {
     "sqlite": ("ebrank.service.store.sqlite", "SqliteStore"),
@@ -36,6 +37,7 @@ SCHEMES = {
     "memory": ("ebrank.service.store.memory", "MemoryStore"),
 }
 PLAIN = "sqlite"
+RESTORE = "Only a store in a folder can be repaired: restore a backup of the database"
 
 
 @asynccontextmanager
@@ -67,6 +69,46 @@ async def open_existing(url: str) -> AsyncIterator[Store]:
         pass
     async with open(url) as store:
         yield store
+
+
+class Migrated(NamedTuple):
+    """A store by its name for people, the version that it had, and the one it has."""
+
+    name: str
+    before: int
+    now: int
+
+
+async def migrated(url: str) -> Migrated:
+    """Bring a store to the version that this ebrank reads, which no server may use meanwhile.
+
+    Raises:
+        StoreError: if there is no store, or it is newer, or too old, or in use.
+    """
+    make, argument = _factory(url)
+    migrate = getattr(getattr(make, "__self__", make), "migrate", None)
+    if migrate is None:
+        raise StoreError(f"{url}: there are no versions of such a store. Just open it.")
+    return Migrated(*await migrate(argument))
+
+
+def rebuilding(url: str) -> AbstractAsyncContextManager[Rebuilding]:
+    """Keep servers from a store while another is built, which may take its place.
+
+    Raises:
+        StoreError: if there is none, or it is in use, or it cannot be replaced.
+    """
+    make, argument = _factory(url)
+    begin = getattr(make, "rebuilding", None)
+    if begin is None:
+        raise StoreError(f"{without_password(url)}: {RESTORE}.")
+    block: AbstractAsyncContextManager[Rebuilding] = begin(argument)
+    return block
+
+
+def can_rebuild(url: str) -> bool:
+    """Return whether a store of this kind can be replaced by a repaired one."""
+    return hasattr(_factory(url)[0], "rebuilding")
 
 
 def without_password(url: str) -> str:

@@ -11,6 +11,7 @@ from ebrank.simulation.users.base import (
     UserModel,
     habits_of,
     position_based,
+    relevance_of,
 )
 from ebrank.simulation.users.models import Users, known, parse
 
@@ -24,4 +25,5 @@ __all__ = [
     "known",
     "parse",
     "position_based",
+    "relevance_of",
 ]

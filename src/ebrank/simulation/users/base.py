@@ -15,12 +15,14 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from ebrank.compiled import FirstClass, shared
 from ebrank.equations import click_probability, relevance_probability
 from ebrank.errors import ParameterError
 from ebrank.evidence import Examination
+from ebrank.kernels.compiled import FirstClass, shared
 from ebrank.typing import Floats
 
+NOISE = 0.1
+"""ε of the paper's R = ε + (1 − ε)(2^y − 1)/(2^y_max − 1)."""
 BROWSE = "void(CPointer(f8), CPointer(f8), CPointer(f8), CPointer(f8), i8, u8, CPointer(i1))"
 """Types of a browse function's arguments."""
 
@@ -29,7 +31,8 @@ class UserModel(Protocol):
     """What the simulator needs from a user model.
 
     Users click what they examine with probability R, the relevance of the paper. A model whose
-    users judge grades differently, or leave after a click, also has a method `habits`.
+    users judge grades differently, or leave after a click, also has a method `habits`; one whose R
+    of grade 0 is not 0.1 has it as `floor`.
     """
 
     @property
@@ -76,8 +79,7 @@ def habits_of(users: UserModel, max_label: int) -> Habits:
     array([0.1, 0.4, 1. ])
     """
     if not isinstance(users, HasHabits):
-        click = relevance_probability(np.arange(max_label + 1.0), max_label)
-        return Habits(click, np.zeros(max_label + 1))
+        return Habits(relevance_of(users, max_label), np.zeros(max_label + 1))
     habits = Habits(*(np.asarray(values, np.float64) for values in users.habits(max_label)))
     for name, values in habits._asdict().items():
         if values.shape != (max_label + 1,) or not np.all((values >= 0.0) & (values <= 1.0)):
@@ -86,6 +88,17 @@ def habits_of(users: UserModel, max_label: int) -> Habits:
                 f"0 to {max_label}"
             )
     return habits
+
+
+def relevance_of(users: UserModel, max_label: int) -> Floats:
+    """Return R by grade, which lists are measured by; users may have their own R of grade 0.
+
+    >>> relevance_of(PositionBased(), 2)
+    array([0.1, 0.4, 1. ])
+    """
+    floor = getattr(users, "floor", NOISE)
+    grades = np.arange(max_label + 1.0)
+    return np.minimum(relevance_probability(grades, max_label, floor), 1.0)  # rounding
 
 
 @shared

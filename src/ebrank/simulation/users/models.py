@@ -24,18 +24,14 @@ from typing import Literal, Self
 
 import numpy as np
 
-from ebrank import streams
-from ebrank.compiled import FirstClass
-from ebrank.equations import relevance_probability
+from ebrank.environment.plugins import load_class, path_of
 from ebrank.errors import ParameterError
 from ebrank.evidence import Examination
+from ebrank.kernels import streams
+from ebrank.kernels.compiled import FirstClass
 from ebrank.parameters import Configured, declared, near, param, read_settings, to_text
-from ebrank.plugins import load_class, path_of
-from ebrank.simulation.users.base import BROWSE, POSITION_BASED, Habits
+from ebrank.simulation.users.base import BROWSE, NOISE, POSITION_BASED, Habits, relevance_of
 from ebrank.typing import Floats
-
-NOISE = 0.1
-"""ε of the paper's R = ε + (1 − ε)(2^y − 1)/(2^y_max − 1)."""
 
 Table = tuple[tuple[float, ...], tuple[float, ...]]
 """P(click | grade) and P(stop | click, grade), lowest grade first."""
@@ -109,11 +105,15 @@ class Graded(Users):
         """The paper's curve down to the cutoff."""
         return Examination(cutoff=self.cutoff)
 
+    @property
+    def floor(self) -> float:
+        """ε of R; with a setting, noise is in the clicks alone, and R is the paper's."""
+        return NOISE if self.noise is None or self.setting != "none" else self.noise
+
     def habits(self, max_label: int) -> Habits:
         """Return click and stop probabilities by grade."""
         if self.setting == "none":
-            grades, noise = np.arange(max_label + 1.0), NOISE if self.noise is None else self.noise
-            relevance = np.minimum(relevance_probability(grades, max_label, noise), 1.0)  # rounding
+            relevance = relevance_of(self, max_label)
             return Habits(relevance, self.stopping(relevance))
         noise = self.noise or 0.0
         click, stop = probabilities(self.setting, max_label)

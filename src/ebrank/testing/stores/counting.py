@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from ebrank.evidence.slots import SLOTS, slot_of
+from ebrank.service.store.counting import ALREADY_COUNTED, ID_SEEN
 from ebrank.service.store.records import EventEntry, NewItem, Operation, RankingEntry
-from ebrank.service.store.rows import ALREADY_COUNTED, ID_SEEN
 from ebrank.testing.histories import counts, event, first_shown, new_items, ranking
 from ebrank.testing.stores.checking import (
     Stores,

@@ -133,3 +133,48 @@ async def deleted_users(stores: Stores) -> None:
         await store.deletions.restore([proof])
         equal("the proofs", await store.deletions.all(), [proof, nobody, proof])
         equal("the counts", await counts_of(store), before)
+
+
+async def expired_queries(stores: Stores) -> None:
+    """A query that nobody has used for long expires: all of it, as soon as its log is rolled up."""
+    day = 86400.0
+    async with stores.new() as store:
+        for at, query in enumerate(("unused", "listed", "clicked", "young")):
+            await store.items.put(query, new_items(*"ab"), at * 1.0)
+        lists = {
+            query: ranking(query, "ab", query=query, time=time)
+            for query, time in (("listed", day), ("clicked", day), ("young", 9 * day))
+        }
+        await store.log.write([lists["listed"], lists["clicked"]])
+        click = event("e", lists["clicked"], "a", time=5 * day)
+        await store.log.write([click, lists["young"]])
+        for query in ("unused", "listed"):  # which does not count as use
+            await store.items.put(query, new_items("c"), 9 * day)
+        versions = {query: (await state_of(store, query)).version for query in lists}
+
+        async def expired(before: float, most: int = 9) -> list[str]:
+            return [query async for query in store.deletions.expire(before, most)]
+
+        equal("what expires first", await expired(0.5), ["unused"])
+        equal("what is in the log", await expired(8 * day), [])
+        await store.log.roll_up(2 * day)
+        equal("what expires then", await expired(8 * day, most=1), ["listed"])
+        equal("what has an event in the log", await expired(8 * day), [])
+        await store.log.roll_up(8 * day)
+        equal("what expires last", await expired(8 * day), ["clicked"])
+        equal("the queries", await store.items.queries(), ["young"])
+        equal("the log", await log_of(store), [lists["young"]])
+        equal("the proofs", await store.deletions.all(), [])
+        equal("faults()", await store.faults(), [])
+        await refused(store, lambda: store.log.write([lists["listed"]]))
+        version = await store.items.put("listed", new_items("z"), 10 * day)
+        assert version > versions["listed"], f"the version {version} was there before"
+        equal("what is new", await expired(9.5 * day), [])
+        await store.log.roll_up(9.5 * day)
+        equal("what is old", await expired(9.5 * day), ["young"])
+        await store.items.put("also", new_items(*"z"), 10 * day)
+        expiring = store.deletions.expire(11 * day, 9)
+        equal("what is next", await anext(expiring), "listed")
+        if await store.items.load("also") is not None:  # it may be gone together with the other
+            await store.log.write([ranking("late", "z", query="also", time=20 * day)])
+            equal("what was used meanwhile", [query async for query in expiring], [])

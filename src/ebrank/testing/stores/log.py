@@ -131,12 +131,12 @@ async def restored(stores: Stores) -> None:
     await fill(origin)
     await origin.log.roll_up(30.5)
     async with stores.new() as store:
-        for query in await origin.items.queries():
-            state = await origin.items.snapshot(query)
-            assert state is not None
-            await store.items.restore(state, await origin.log.last_time())
-            await refused(store, partial(store.items.restore, state, 99.0))
-            loaded = await store.items.load(query)
+        found = [await origin.items.snapshot(query) for query in await origin.items.queries()]
+        states = [state for state in found if state is not None]
+        await store.items.restore(states, await origin.log.last_time())
+        for state in states:
+            await refused(store, partial(store.items.restore, [state], 99.0))
+            loaded = await store.items.load(state.query)
             assert loaded is not None, "the query is unknown"
             equal("the version", loaded.version, 1)
         await store.log.write([entry async for entry in origin.log.entries()])
@@ -162,7 +162,7 @@ async def restored_upgrades(stores: Stores) -> None:
         async with stores.new() as store:
             state = await origin.items.snapshot("q")
             assert state is not None
-            await store.items.restore(state, 8.0)
+            await store.items.restore([state], 8.0)
             await store.log.write([entry async for entry in origin.log.entries()])
             equal("the store", await contents(store), await contents(origin))
 

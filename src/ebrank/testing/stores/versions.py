@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ebrank.service.core.queries.live import LiveQuery
+from ebrank.service.core.live import LiveQuery
 from ebrank.service.store.records import ModelRecord
 from ebrank.testing.histories import event, first_shown, new_items, ranking
 from ebrank.testing.stores.checking import Stores, equal, refused, state_of
@@ -53,7 +53,7 @@ async def news(stores: Stores) -> None:
         equal("the version", commit.versions, {"q": now.version})
         for query, found in commit.news.items():
             equal("whose news", query, "q")
-            caught_up = LiveQuery(ours, seed=0, since=0.0)
+            caught_up = LiveQuery.read(ours, seed=0, since=0.0)
             equal("since when", found.since, ours.version)
             caught_up.catch_up(now.version - 1, found)
             caught_up.add(last, [2, 0])

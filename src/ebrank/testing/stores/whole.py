@@ -100,14 +100,12 @@ def _random_call(
 ) -> Callable[[Store], Awaitable[object]]:
     """Return something to do with a store; `lists` are those that events may cite."""
     query, order = chance.choice("qp"), "".join(chance.sample("abcdef", chance.randint(1, 4)))
-    kinds = ["put", "withdraw", "share", "unshare", "rank", "rank", "events", "events", "roll up"]
+    kinds = ["put", "withdraw", "share", "rank", "rank", "events", "events", "roll up"]
     kind, items = chance.choice(kinds), new_items(*order, width=chance.randint(0, 3))
     if kind == "put":
         return lambda store: store.items.put(query, items, time)
     if kind == "share":
         return lambda store: store.catalog.put(items, time)
-    if kind == "unshare":
-        return lambda store: store.catalog.remove(order, time)
     if kind == "withdraw":
         return lambda store: store.items.withdraw(query, order[0], time)
     if kind == "roll up":

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from ebrank.service.store import Store, open
-from ebrank.service.store.postgresql import store as module
+from ebrank.service.store.postgresql import driver as module
+from ebrank.service.store.postgresql.database import Address
 from ebrank.testing.histories import event, new_items, ranking
 from tests.postgres import Postgres
 
@@ -30,5 +31,24 @@ def test_the_entries_of_a_log_are_known_before_the_database_has_estimated_them(
             assert await entries(store) == 8
             monkeypatch.setattr(module, "MOST_COUNTED", 3)  # more are estimated
             assert await entries(store) >= 4
+
+    asyncio.run(scene())
+
+
+def test_a_query_that_is_being_written_to_does_not_expire(database: Postgres) -> None:
+    url = database.url("idle")
+
+    async def scene() -> None:
+        async with open(url) as store:
+            for query in ("idle", "busy"):
+                await store.items.put(query, new_items(*"ab"), 1.0)
+            writer = await Address(url).connected()
+            async with writer.transaction():
+                await writer.execute("UPDATE queries SET used = 9 WHERE name = 'busy'")
+                expired = [query async for query in store.deletions.expire(5.0, 9)]
+            await writer.close()
+            assert expired == ["idle"]
+            assert [query async for query in store.deletions.expire(5.0, 9)] == []
+            assert await store.items.queries() == ["busy"]
 
     asyncio.run(scene())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 from ebrank.service.store.records import Deletion
-from ebrank.service.store.sqlite import SqliteStore, deletions
+from ebrank.service.store.sqlite import SqliteStore
+from ebrank.service.store.sqlite.driver import SqliteDriver
 from ebrank.testing.histories import fill
 from ebrank.testing.stores.checking import log_of
 from tests.service.store.blocking import run
@@ -30,7 +30,7 @@ async def interrupted(folder: Path, *, kind: str) -> SqliteStore:
 
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deletions, "PORTION", 1)
+    monkeypatch.setattr(SqliteDriver, "portion", 1)
 
 
 def test_the_next_start_finishes_the_deletion_of_a_query(tmp_path: Path) -> None:
@@ -56,22 +56,6 @@ def test_the_next_start_finishes_the_deletion_of_a_user(tmp_path: Path) -> None:
         store = SqliteStore(tmp_path / "store")
         assert {getattr(entry, "user", None) for entry in await log_of(store)} == {None}
         assert await store.deletions.all() == [Deletion(90.0, "user", "digest", rankings=1)]
-        await store.close()
-
-    run(scene())
-
-
-def test_a_store_that_was_made_before_deletions_could_be_finished(tmp_path: Path) -> None:
-    run(SqliteStore(tmp_path / "store").close())
-    database = sqlite3.connect(tmp_path / "store/log.db")
-    database.execute("DROP TABLE unfinished")
-    database.close()
-
-    async def scene() -> None:
-        store = SqliteStore(tmp_path / "store")
-        await fill(store)
-        proof = await store.deletions.query("q", "digest", 90.0)
-        assert proof == Deletion(90.0, "query", "digest", 1, 2, 4)
         await store.close()
 
     run(scene())

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ebrank.service.api import RankRequest
-from ebrank.service.core.engine import Engine
+from ebrank.service.engine import Engine
 from ebrank.service.store.records import EventEntry, ModelRecord
 from ebrank.service.store.sqlite import SqliteStore, database
 from ebrank.testing.histories import new_items

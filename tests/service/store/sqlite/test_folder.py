@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -118,6 +121,52 @@ def test_a_copy_that_a_killed_reader_left_is_removed_and_one_in_use_stays(tmp_pa
             copy.name,
         }
     assert not copy.exists()
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from ebrank.service.store import open
+
+def die(done: int, total: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+async def session() -> None:
+    if sys.argv[1] == "backup":
+        async with open(sys.argv[2]) as store:
+            await store.backup(Path(sys.argv[3]), die)
+    async with open(sys.argv[3], "new"):
+        die(0, 0)
+
+asyncio.run(session())
+"""
+
+
+@pytest.mark.parametrize("what", ["backup", "new"])
+def test_what_a_killed_backup_or_import_left_is_removed_by_the_next(
+    tmp_path: Path, what: str
+) -> None:
+    run(closed(tmp_path / "store"))
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / ".mine.0a1b2c3d").write_text("not ours")
+    for target in ("monday", "tuesday"):  # no other is called the same
+        arguments = [what, str(tmp_path / "store"), str(there / target)]
+        done = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False)
+        assert done.returncode == -signal.SIGKILL
+        names = {one.name for one in there.iterdir()} - {".mine.0a1b2c3d"}
+        assert {name.split(".")[1] for name in names} == {target}
+
+    async def session() -> None:
+        async with open(str(there / "other"), "new"):  # which is being built all the while
+            building = {one.name for one in there.iterdir()}
+            assert len(building) == 2
+            async with open(str(tmp_path / "store")) as store:
+                await store.backup(there / "wednesday")
+            assert {one.name for one in there.iterdir()} == building | {"wednesday"}
+
+    run(session())
+    assert {one.name for one in there.iterdir()} == {".mine.0a1b2c3d", "wednesday", "other"}
 
 
 async def closed(folder: Path) -> None:

@@ -15,7 +15,7 @@ from tests.service.store.blocking import run
 @pytest.mark.parametrize("mode", ["serve", "read"])
 @pytest.mark.parametrize(
     ("version", "remedy"),
-    [(schema.VERSION + 1, "Upgrade ebrank"), (schema.VERSION - 1, "Use the ebrank that made it")],
+    [(schema.VERSION + 1, "Upgrade ebrank"), (schema.VERSION - 1, "Run `ebrank store migrate`")],
 )
 def test_another_version_is_left_alone(
     tmp_path: Path, mode: Mode, version: int, remedy: str
@@ -35,7 +35,7 @@ def test_a_schema_that_fails_leaves_an_empty_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "TABLES", (*schema.TABLES, "INSERT INTO nowhere VALUES (1)"))
+        patch.setattr(schema, "INDEXES", ["INSERT INTO nowhere VALUES (1)"])
         with pytest.raises(StoreError, match="no such table: nowhere"):
             SqliteStore(tmp_path / "store")
     with pytest.raises(StoreError, match="an empty database"):

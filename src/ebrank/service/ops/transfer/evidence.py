@@ -16,7 +16,7 @@ from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.fixed_settings import BEHAVIORS, QUERY_NAMES
 from ebrank.service.core.items import FIRST_ITEM
-from ebrank.service.core.queries.names import normalized
+from ebrank.service.core.queries import normalized
 from ebrank.service.store import Store, open
 from ebrank.service.store.base import Progress
 from ebrank.service.store.records import QueryState
@@ -59,7 +59,7 @@ async def fill(
     """Put evidence into an empty store."""
     last = now if evidence.last_time is None else evidence.last_time
     for done, (query, rows) in enumerate(evidence.rows()):
-        await store.items.restore(_state(evidence, query, rows, last), last)
+        await store.items.restore([_state(evidence, query, rows, last)], last)
         if progress is not None and done % QUERIES_AT_ONCE == 0:
             progress(done, len(evidence.queries))
     behaviors = json.dumps(list(evidence.stats.behaviors.names))

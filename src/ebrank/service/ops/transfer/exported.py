@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
-from ebrank.paths import expanded
 from ebrank.service.ops.transfer import tables
 from ebrank.service.store.records import (
     Deletion,
@@ -24,7 +24,8 @@ from ebrank.service.store.records import (
     QueryState,
     RankingEntry,
 )
-from ebrank.service.store.rows import Count, ItemRow, counts_of, padded, snapshot_of, state_of
+from ebrank.service.store.rows import Count, ItemRow, counts_of, snapshot_of, state_of
+from ebrank.service.store.tables import padded
 from ebrank.typing import Features
 
 
@@ -120,7 +121,7 @@ class ExportedCatalog:
         """Return 1: an export does not change."""
         return 1
 
-    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features | None]:
+    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
         """Return the rows of some items, which takes a look at all of them."""
         wanted = set(names) if since < await self.version() else set()
         return {name: row async for name, row in self.entries() if name in wanted}

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ebrank.files import make_private_file, make_private_folder, write_whole
+from ebrank.environment.files import make_private_file, make_private_folder, write_whole
 from ebrank.service.ops.transfer import tables
 from ebrank.service.store.base import SALT, Progress, StoreError, StoreView
 from ebrank.service.store.records import RankingEntry

@@ -8,7 +8,7 @@ from ebrank.errors import DataError
 from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.store import Store, open
 from ebrank.service.store.base import Progress, StoreView
-from ebrank.service.store.records import NewItem, Operation
+from ebrank.service.store.records import NewItem, Operation, QueryState
 
 ENTRIES_AT_ONCE = 1000
 
@@ -30,14 +30,8 @@ async def fill(store: Store, exported: StoreView, progress: Progress | None = No
 
     It is empty, or holds what an earlier, interrupted call put there.
     """
-    last_time, there = await exported.log.last_time(), set(await store.items.queries())
-    for query in await exported.items.queries():
-        if query in there:
-            continue
-        state = await exported.items.snapshot(query)
-        if state is None:
-            raise DataError(f"query {query!r} is listed and cannot be found")
-        await store.items.restore(state, last_time)
+    last_time = await exported.log.last_time()
+    await _fill_items(store, exported, last_time)
     await _fill_catalog(store, exported, last_time)
     await _fill_log(store, exported, progress)
     if not await store.deletions.all():
@@ -52,6 +46,23 @@ async def fill(store: Store, exported: StoreView, progress: Progress | None = No
     minutes = [] if await store.meta.minutes(0.0) else await exported.meta.minutes(0.0)
     await store.meta.set(await exported.meta.all(), minutes)
     await store.flush()
+
+
+async def _fill_items(store: Store, exported: StoreView, time: float) -> None:
+    """Add queries, some at a time, that are not there yet."""
+    there, some, items = set(await store.items.queries()), list[QueryState](), 0
+    for query in await exported.items.queries():
+        if query in there:
+            continue
+        state = await exported.items.snapshot(query)
+        if state is None:
+            raise DataError(f"query {query!r} is listed and cannot be found")
+        some.append(state)
+        items += len(state.ids)
+        if items >= ENTRIES_AT_ONCE:
+            await store.items.restore(some, time)
+            some, items = [], 0
+    await store.items.restore(some, time)
 
 
 async def _fill_log(store: Store, exported: StoreView, progress: Progress | None) -> None:

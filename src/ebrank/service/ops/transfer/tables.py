@@ -1,4 +1,6 @@
-"""The tables of an export: their columns, and how entries become rows and entries again.
+"""The tables of an export, and how entries become rows and entries again.
+
+`ebrank.service.store.tables` declares the columns.
 
 Times are seconds since 1970. `position` is the place in the log, which rankings and events share;
 `query` in `items` and `snapshot` is in the order in which queries were added.
@@ -10,10 +12,11 @@ import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ebrank.extras import import_extra
-from ebrank.paths import expanded
+from ebrank.environment.extras import import_extra
+from ebrank.environment.paths import expanded
 from ebrank.service.store.records import EventEntry, Operation, QueryState, RankingEntry
 from ebrank.service.store.rows import count_rows, item_rows
+from ebrank.service.store.tables import EXPORTED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,26 +27,7 @@ MANIFEST = "export.json"
 FORMAT, VERSION = "ebrank export", 3
 ROWS_AT_ONCE = 1000  # read together
 
-_COUNTS = "query:string item:string outcome:int64 slot:int64 count:int64 epoch:int64"
-_COLUMNS = {
-    "items": "query:string item:string entered:double active:bool first_shown:double? "
-    "features:floats",
-    "catalog": "item:string features:floats",
-    "evidence": _COUNTS,
-    "snapshot": _COUNTS,
-    "rankings": "position:int64 id:string query:string time:double model:int64 items:strings "
-    "counted:bool explored:bools relevance:doubles cost:double user:string? would_rank:strings "
-    "offset:int64 continues:string? seen:ints bot:bool epoch:int64 contexts:ints",
-    "events": "position:int64 event_id:string ranking_id:string query:string item:string "
-    "type:string rank:int64 outcome:int64 shows:bool time:double received:double replaces:int64 "
-    "bot:bool value:double? epoch:int64",
-    "minutes": "start:double name:string value:double",
-    "models": "version:int64 created:double rows:int64 validation_loss:double? "
-    "previous_loss:double? activated:bool reason:string features:strings "
-    "document:binary",
-    "deletions": "time:double kind:string digest:string queries:int64 rankings:int64 events:int64",
-}
-TABLES = tuple(_COLUMNS)
+TABLES = tuple(EXPORTED)
 _OF_RANKING = tuple(field.name for field in fields(RankingEntry) if field.compare)
 _OF_EVENT = tuple(field.name for field in fields(EventEntry) if field.compare)
 
@@ -74,7 +58,7 @@ def schema(table: str) -> pa.Schema:
         "bools": pa.list_(pa.bool_()),
         "strings": pa.list_(pa.string()),
     }
-    columns = (column.split(":") for column in _COLUMNS[table].split())
+    columns = (column.split(":") for column in EXPORTED[table])
     return pa.schema(
         [
             pa.field(name, kinds[kind.rstrip("?")], nullable=kind.endswith("?"))

@@ -1,7 +1,6 @@
 """A store in a PostgreSQL database, which any number of servers share.
 
-`schema` defines the tables and what one call does in the database, `database` who uses which
-connection when; the other modules are the groups of methods that `base` describes.
+`database` says who uses which connection when, `driver` what a store needs of them.
 """
 
 from ebrank.service.store.postgresql.store import PostgresStore

@@ -17,13 +17,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from ebrank.extras import import_extra
-from ebrank.service.store.base import Mode, StoreError
+from ebrank.environment.extras import import_extra
+from ebrank.service.store.driver import Mode, StoreError
 from ebrank.service.store.postgresql import schema
 from ebrank.service.store.postgresql.schema import VERSION
 from ebrank.service.store.urls import without_password
@@ -96,9 +102,7 @@ class Address:
                 "right?"
             ) from problem
         except UnicodeEncodeError as problem:
-            raise StoreError(
-                f"{self.name}: {problem.object!r} is not valid Unicode text."
-            ) from problem
+            raise StoreError(f"{self.name}: a name is not valid Unicode text.") from problem
 
     async def connected(self, settings: str = "") -> asyncpg.Connection:
         """Return a connection whose tables are those of the schema."""
@@ -164,7 +168,8 @@ class Connections(Protocol):
 class Session:
     """One connection in one transaction: to see one moment, or to write all or nothing.
 
-    To browse, or for a copy that may be interrupted, every use of it is a separate transaction.
+    To browse, every use of it is a separate transaction. For a copy, which may be interrupted,
+    every write is: nobody else sees it before its end.
     """
 
     def __init__(self, address: Address, connection: asyncpg.Connection, mode: Mode) -> None:
@@ -201,14 +206,14 @@ class Session:
         if self._mode == "new":
             if there:
                 raise StoreError(f"{name}: there is a store already. Name another schema.")
-            await schema.make(connection, place)
+            await schema.make(connection, place, name)
         elif not there:
             raise StoreError(f"{name}: there is no store. Name one that was served.")
 
     async def _begin_copy(self) -> None:
         """Continue an unfinished copy, or begin one; each write is a separate transaction."""
         connection, place, name = self._connection, self.address.schema, self.address.name
-        await connection.execute("SET synchronous_commit = off")
+        await connection.execute(_WRITER)
         if not await connection.fetchval(_ELECT, f"{place} copy"):
             raise StoreError(f"{name}: another copy is on its way there. Wait for it, or end it.")
         if await schema.version_of(connection, place) == schema.UNFINISHED:
@@ -216,7 +221,7 @@ class Session:
         if await schema.check(connection, place, name):
             raise StoreError(f"{name}: there is a store already. Name another schema.")
         async with connection.transaction():
-            await schema.make(connection, place)
+            await schema.make(connection, place, name)
             await connection.execute("UPDATE state SET schema_version = $1", schema.UNFINISHED)
 
     def _transaction(self, *, reads: bool) -> asyncpg.transaction.Transaction:
@@ -227,9 +232,10 @@ class Session:
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[asyncpg.Connection]:
         """Lend the connection; a failure leaves it as it was."""
+        reads = self._mode == "browse"
         with self.address.explained():
-            one = self._transaction(reads=self._mode == "browse")
-            async with self._turn, _ended_if_unsure(self._connection), one:
+            whole = nullcontext() if self._mode == "copy" else self._transaction(reads=reads)
+            async with self._turn, _ended_if_unsure(self._connection), whole:
                 yield self._connection
 
     def writer(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
@@ -245,7 +251,7 @@ class Session:
         """Return whether this one does a job: nobody else sees what it writes."""
         return self._writes
 
-    async def close(self, *, discard: bool) -> None:
+    async def close(self, *, discard: bool = False) -> None:
         """Commit or roll back; closing twice is harmless."""
         lost = self._connection.is_closed()
         if self._closed or (lost and (discard or not self._writes)):
@@ -367,7 +373,7 @@ class Database:
         if self._closed:
             raise StoreError(f"{self.address.name}: the store is closed")
 
-    async def close(self, *, discard: bool) -> None:
+    async def close(self, *, discard: bool = False) -> None:
         """Flush and release all connections; closing twice is harmless."""
         if self._closed:
             return
@@ -394,7 +400,7 @@ async def made(connection: asyncpg.Connection, address: Address) -> bool:
         async with connection.transaction():
             if await schema.check(connection, address.schema, address.name):
                 return False
-            await schema.make(connection, address.schema)
+            await schema.make(connection, address.schema, address.name)
     finally:
         await connection.execute("SELECT pg_advisory_unlock(hashtext($1))", address.schema)
     return True
@@ -419,13 +425,3 @@ async def _check_clock(connection: asyncpg.Connection, address: Address) -> None
             f"{address.name}: this machine's clock is {abs(apart):.0f} seconds "
             f"{'ahead of' if apart > 0 else 'behind'} the database's. Set both right (NTP)."
         )
-
-
-def encoded(text: str | None) -> bytes | None:
-    """Return a text as the tables have it."""
-    return None if text is None else text.encode()
-
-
-def decoded(data: bytes | None) -> str | None:
-    """Return a text that the tables had."""
-    return None if data is None else data.decode()

@@ -8,17 +8,18 @@ it is complete, checked, and on disk.
 from __future__ import annotations
 
 import os
-import secrets
+import shutil
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from ebrank.files import make_private_file, make_private_folder
-from ebrank.service.store.base import Progress, StoreError
+from ebrank.environment.files import make_private_file, make_private_folder
+from ebrank.service.store.driver import Progress, StoreError
 from ebrank.service.store.sqlite.database import connect, explained
-from ebrank.service.store.sqlite.folder import NAME, flush_folder, in_use
+from ebrank.service.store.sqlite.folder import NAME, flush_folder, unfinished
 
 PAGES_AT_ONCE = 2000
 
@@ -29,9 +30,7 @@ def backup(source: Path, target: Path, progress: Progress | None = None) -> Path
     A folder with a backup is a store: serve it, replay it.
     """
     place = _place(target)
-    building = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
-    try:
-        make_private_file(building)
+    with unfinished(place, make_private_file) as building:
         with explained(source):
             _copy(source, building, progress)
             _check(source, building)
@@ -39,9 +38,6 @@ def backup(source: Path, target: Path, progress: Progress | None = None) -> Path
             os.fsync(file.fileno())
         building.replace(place)
         flush_folder(place.parent)
-    except BaseException:
-        building.unlink(missing_ok=True)
-        raise
     return place
 
 
@@ -69,15 +65,10 @@ def _check(source: Path, target: Path) -> None:
 def private_copy(source: Path) -> Iterator[Path]:
     """Yield a copy of a database, which is removed at the end; open connections can go on."""
     folder = source.parent if os.access(source.parent, os.W_OK) else Path(tempfile.gettempdir())
-    place = folder / f".{source.name}.{secrets.token_hex(4)}"
-    try:
-        make_private_file(place)
-        with in_use(place):
-            with explained(source):
-                _copy(source, place, None)
-            yield place
-    finally:
-        place.unlink(missing_ok=True)
+    with unfinished(folder / source.name, make_private_file) as place:
+        with explained(source):
+            _copy(source, place, None)
+        yield place
 
 
 def _place(target: Path) -> Path:
@@ -90,3 +81,38 @@ def _place(target: Path) -> Path:
     except OSError as problem:
         raise StoreError(f"{place.parent}: cannot be made: {problem.strerror}.") from None
     return place
+
+
+# --- one database in the place of another --------------------------------------------------------
+
+
+def swapped(database: Path, rebuilt: Path) -> Path:
+    """Put the database of the folder `rebuilt` in the place of another; return the old one.
+
+    Nobody may use either. A process that is killed on the way leaves the old one or the new one in
+    place, never none.
+    """
+    _without_wal(database)
+    kept = database.with_name(f"{NAME}.before-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
+    try:
+        os.link(database, kept)
+    except OSError:  # some file systems have no links
+        shutil.copy2(database, kept)
+    flush_folder(database.parent)
+    (rebuilt / NAME).replace(database)
+    flush_folder(database.parent)
+    return kept
+
+
+def _without_wal(database: Path) -> None:
+    """Bring what is in the write-ahead log into a database: it must not meet another one."""
+    with explained(database):
+        connection = connect(database)
+        try:
+            mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+        finally:
+            connection.close()
+    if mode != "delete":
+        raise StoreError(
+            f"{database}: still in use. Stop the programs that read it, then try again."
+        )

@@ -17,13 +17,14 @@ import os
 import sqlite3
 import struct
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from ebrank.service.store.base import StoreError
+from ebrank.service.store.driver import Damaged, StoreError
 from ebrank.service.store.sqlite import schema
 from ebrank.service.store.sqlite.folder import Lock, flush_folder
 
@@ -61,6 +62,9 @@ _REMEDIES = (
     ("SQLITE_TOOBIG", "a value is too large", "Send less at a time."),
 )
 
+_SOUND = ("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_BUSY", "SQLITE_NOMEM")
+"""Errors that say nothing about what the file holds."""
+
 T = TypeVar("T")
 
 
@@ -80,6 +84,56 @@ class Connections(Protocol):
     def write(self) -> AbstractContextManager[sqlite3.Connection]:
         """Lend the connection that writes, in a transaction."""
         ...
+
+    async def flush(self) -> None:
+        """Return when all earlier writes are on disk."""
+        ...
+
+    async def rewrite(self) -> None:
+        """Rewrite the whole database, without its free space."""
+        ...
+
+    async def close(self) -> None:
+        """Flush and release everything."""
+        ...
+
+
+class Memory:
+    """A database that is forgotten when it is closed; everything happens in the caller's thread."""
+
+    def __init__(self) -> None:
+        self.path = Path(":memory:")
+        self._connection = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False
+        )
+        schema.make(self._connection)
+        weakref.finalize(self, self._connection.close)
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection."""
+        with explained(self.path, reading=True):
+            yield self._connection
+
+    async def read_long(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what work reads."""
+        with self.read() as connection:
+            return work(connection)
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection, in a transaction."""
+        with explained(self.path), transaction(self._connection):
+            yield self._connection
+
+    async def flush(self) -> None:
+        """Do nothing: there is no disk."""
+
+    async def rewrite(self) -> None:
+        """Do nothing: there is no file."""
+
+    async def close(self) -> None:
+        """Do nothing: it may be used until nobody has it any more."""
 
 
 class Snapshot:
@@ -128,6 +182,10 @@ class Snapshot:
     async def flush(self) -> None:
         """Do nothing: nothing was written."""
 
+    async def rewrite(self) -> None:
+        """Refuse."""
+        self.write()
+
     async def close(self) -> None:
         """Close the database."""
         self._closed = True
@@ -154,8 +212,6 @@ class Database:
             if empty:
                 with transaction(self._writer):
                     schema.make(self._writer)
-            else:
-                self._writer.execute(schema.UNFINISHED)  # older stores of this version lack it
             self._reader, self._far_reader = self._connected(opened), self._connected(opened)
             self._wal = Wal(path, file, self._writing)
             opened.callback(self._wal.close)
@@ -336,15 +392,22 @@ def explained(path: Path, *, reading: bool = False) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as problem:
-        raise StoreError(f"{path}: {_in_words(problem)}") from problem
+        raise error(path, problem) from problem
     except UnicodeEncodeError as problem:
-        raise StoreError(f"{path}: {problem.object!r} is not valid Unicode text.") from problem
+        raise StoreError(f"{path}: a name is not valid Unicode text.") from problem
     except _SENSELESS as problem:
         if not (reading or isinstance(problem, UnicodeDecodeError)):
             raise
         what, remedy = _DAMAGED
-        told = f"{type(problem).__name__}: {problem}"
-        raise StoreError(f"{path}: {what} ({told}). {remedy}") from problem
+        # Not in its own words, here and below: they may hold a name, and this gets into the log.
+        raise Damaged(f"{path}: {what} ({type(problem).__name__}). {remedy}") from problem
+
+
+def error(path: Path, problem: sqlite3.Error) -> StoreError:
+    """Return an error of SQLite as one that names the file and the remedy."""
+    name = getattr(problem, "sqlite_errorname", None) or ""
+    kind = StoreError if name.startswith(_SOUND) else Damaged
+    return kind(f"{path}: {_in_words(problem)}")
 
 
 def _in_words(problem: sqlite3.Error) -> str:
@@ -353,7 +416,7 @@ def _in_words(problem: sqlite3.Error) -> str:
         if name.startswith(prefix):
             return f"{what} ({problem}). {remedy}"
     if "decode" in str(problem):  # a text that is not valid
-        return f"{_DAMAGED[0]} ({problem}). {_DAMAGED[1]}"
+        return "{} (a text is not UTF-8). {}".format(*_DAMAGED)
     return f"{problem} ({name or type(problem).__name__})."
 
 

@@ -12,20 +12,23 @@ import fcntl
 import logging
 import os
 import re
+import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from ebrank.files import make_private_file, make_private_folder
-from ebrank.service.store.base import StoreError
+from ebrank.environment.files import make_private_file, make_private_folder
+from ebrank.service.store.driver import StoreError
 
 NAME, LOCK = "log.db", "lock"
 REBUILT = f"{NAME}.rebuilt"
 """Where a repair builds a store, on the same disk as the one whose place it takes."""
 
-_COPY = re.compile(rf"\.{re.escape(NAME)}\.[0-9a-f]{{8}}")
-"""The name of a private copy; SQLite may keep other files beside it."""
+_UNFINISHED = re.compile(
+    rf"(\..+\.[0-9a-f]{{8}}\.unfinished|\.{re.escape(NAME)}\.[0-9a-f]{{8}})(-journal|-wal|-shm)?"
+)
+"""Names of what is being built, now and in earlier versions, and of SQLite's files beside it."""
 
 log = logging.getLogger("ebrank.service")
 
@@ -48,7 +51,7 @@ def made(folder: Path) -> Path:
     except (FileExistsError, NotADirectoryError):
         raise StoreError(f"{folder}: a file, not a folder. Name a folder for the store.") from None
     except OSError as problem:
-        raise _unusable(folder, problem) from problem
+        raise unusable(folder, problem) from problem
     if foreign and not (folder / NAME).exists():
         raise StoreError(
             f"{folder}: no store, and not empty (it holds {sorted(foreign)[0]}). "
@@ -57,10 +60,11 @@ def made(folder: Path) -> Path:
     try:
         return _private(folder)
     except OSError as problem:
-        raise _unusable(folder, problem) from problem
+        raise unusable(folder, problem) from problem
 
 
-def _unusable(folder: Path, problem: OSError) -> StoreError:
+def unusable(folder: Path, problem: OSError) -> StoreError:
+    """Return why a folder cannot be made or read, with the remedy."""
     return StoreError(f"{folder}: {problem.strerror}. Name another folder.")
 
 
@@ -117,36 +121,63 @@ def flush_folder(folder: Path) -> None:
 
 
 @contextmanager
-def in_use(path: Path) -> Iterator[None]:
-    """Mark a file as used until the end, or until the process ends."""
-    with path.open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def unfinished(place: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Yield a file or folder beside a place, on the same disk, to be moved there; or it is removed.
 
-
-def _is_in_use(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except OSError:  # locked, or another user's
-        return True
-    return False
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left: it may hold what was deleted from the store since.
-
-    Only the holder of the lock rebuilds; anybody may copy.
+    A lock marks it as in use until the end, or until the process ends. What others have left there
+    without a lock is removed.
     """
-    for one in folder.iterdir():
-        copy = _COPY.match(one.name)
-        if one.name.removeprefix(".").startswith(REBUILT):
-            shutil.rmtree(one, ignore_errors=True)
-        elif copy is not None and not _is_in_use(folder / copy.group()):
-            with suppress(OSError):
-                one.unlink()
+    remove_leftovers(place.parent)
+    while True:
+        path = place.with_name(f".{place.name}.{secrets.token_hex(4)}.unfinished")
+        make(path)
+        with suppress(FileNotFoundError):
+            mark = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            fcntl.flock(mark, fcntl.LOCK_EX)
+            if os.fstat(mark).st_nlink:
+                break
+            os.close(mark)  # another process has taken it for a leftover
+    try:
+        yield path
+    finally:
+        _remove(path)
+        os.close(mark)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes were building in a folder: it may hold what is deleted since."""
+    entries = list(folder.iterdir()) if os.access(folder, os.R_OK) else []
+    for one in entries:
+        found = _UNFINISHED.fullmatch(one.name)
+        if found is not None:
+            with _unused(folder / found[1]) as unused:
+                if unused:
+                    _remove(one)
+
+
+@contextmanager
+def _unused(path: Path) -> Iterator[bool]:
+    """Yield whether nobody is using a file or folder, and nobody does until the end."""
+    with ExitStack() as opened:
+        try:
+            mark = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            opened.callback(os.close, mark)
+            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            yield True
+        except OSError:  # locked, or another user's
+            yield False
+        else:
+            yield True
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or folder, if it is there and can be removed."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
 
 
 class Lock:
@@ -173,7 +204,10 @@ class Lock:
             ) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
-        _remove_leftovers(folder)
+        for one in folder.iterdir():  # only the holder of the lock rebuilds
+            if one.name.removeprefix(".").startswith(REBUILT):
+                _remove(one)
+        remove_leftovers(folder)
 
     def close(self) -> None:
         """Let go."""

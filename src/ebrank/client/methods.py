@@ -1,0 +1,318 @@
+"""What both clients can do, written once, as coroutines.
+
+`AsyncClient` has these methods as they are. `Client` runs each to its end at once: its requests
+block instead of suspending, so a coroutine never waits for anybody (`blocking`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import wraps
+from itertools import count
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+
+from ebrank.client import calls
+from ebrank.client.calls import Call, path
+from ebrank.client.errors import ServiceError
+from ebrank.client.retries import ONCE, Again, Retries
+from ebrank.environment.extras import import_extra
+from ebrank.errors import ParameterError
+from ebrank.service import api
+
+if TYPE_CHECKING:
+    import httpx
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+LONGEST_SECONDS = 3600.0
+"""How long a deletion may take: it reads the whole log."""
+
+
+def blocking(
+    method: Callable[Concatenate[Any, Given], Coroutine[Any, Any, Answer]],
+) -> Callable[Concatenate[Any, Given], Answer]:
+    """Return a method that does the same, and returns when it is done."""
+
+    @wraps(method)
+    def done(self: Connection, /, *given: Given.args, **named: Given.kwargs) -> Answer:
+        try:
+            method(self, *given, **named).send(None)
+        except StopIteration as end:
+            answer: Answer = end.value
+            return answer
+        raise RuntimeError("a request of a blocking client did not block; this is a bug")
+
+    return done
+
+
+class Connection:
+    """Where a server is and how to call it; methods raise `ServiceError`."""
+
+    _transport: ClassVar[str]  # the class of httpx that carries requests
+
+    def __init__(
+        self,
+        base_url: str = "http://127.0.0.1:8000",
+        *,
+        token: str | None = None,
+        timeout: float = 5.0,
+        retries: Retries | None = None,
+    ) -> None:
+        """Connect on the first call.
+
+        Args:
+            base_url: where the server listens.
+            token: a bearer token, if the server needs one.
+            timeout: seconds to wait for a response; for that to a deletion, it is an hour.
+            retries: what to do if none comes.
+        """
+        if not base_url.startswith(("http://", "https://")):
+            raise ParameterError(
+                f"{base_url!r} is no address of a server: it begins with http:// or https://, "
+                f"such as http://{base_url or '127.0.0.1:8000'}"
+            )
+        httpx = import_extra("httpx", extra="service", purpose="to call a server")
+        self._url = base_url.rstrip("/")
+        self._retries = retries or Retries()
+        self._errors = httpx.TransportError
+        self._timeout = httpx.Timeout(timeout)
+        self._long_timeout = httpx.Timeout(timeout, read=LONGEST_SECONDS)
+        self._http: Any = getattr(httpx, self._transport)(
+            headers={} if token is None else {"authorization": f"Bearer {token}"},
+            verify=self._url.startswith("https://"),  # certificates take a while to load
+        )
+
+    def _request(self, call: Call[Any]) -> Any:  # noqa: ANN401 (a response, or one to await)
+        return self._http.request(
+            call.method,
+            self._url + call.path,
+            content=call.content,
+            headers={"content-type": call.media_type},
+            timeout=self._long_timeout if call.lasts else self._timeout,
+        )
+
+    async def _outcome(self, call: Call[Any]) -> httpx.Response:
+        """Send a request once; raise one of httpx's errors if no response comes."""
+        raise NotImplementedError
+
+    async def _pause(self, seconds: float) -> None:
+        raise NotImplementedError
+
+    async def _send(self, call: Call[Answer], retries: Retries | None = None) -> Answer:
+        """Send a request, again if that is allowed, and return the content of its response."""
+        for attempt in count(1):
+            outcome: httpx.Response | Exception
+            try:
+                outcome = await self._outcome(call)
+            except self._errors as problem:
+                outcome = problem
+            pause = (retries or self._retries).pause(call.again, attempt, outcome)
+            if pause is None:
+                break
+            await self._pause(pause)
+        return call.result(outcome, self._url)
+
+    async def _report(
+        self, served: calls.Served, events: Sequence[api.EventIn]
+    ) -> api.FeedbackResponse:
+        """Report events about a list, unless it was not logged."""
+        rejected = calls.rejection(served, len(events))
+        return rejected if rejected is not None else await self._send(calls.feedback(events))
+
+
+class Methods(Connection):
+    """The methods of both clients; those of `Client` return without `await`."""
+
+    async def put_items(self, query: str, items: calls.Items) -> api.PutItemsResponse:
+        """Add candidates of a query, or change their features: a mapping of ids to features."""
+        body, at = calls.put_body(items), path("queries", query, "items")
+        return await self._send(Call("PUT", at, api.PutItemsResponse, content=body))
+
+    async def put_catalog(self, items: calls.Items) -> api.PutCatalogResponse:
+        """Add items that queries share, or change their features, all or none."""
+        body = calls.put_body(items)
+        return await self._send(Call("PUT", "/v1/items", api.PutCatalogResponse, content=body))
+
+    async def load_catalog(
+        self, items: calls.Items | Iterable[tuple[str, calls.Features]]
+    ) -> api.BulkResponse:
+        """Add or change any number of items that queries share; the response names rejected ones.
+
+        Items are a mapping, or pairs of ids and features, which may come from a generator.
+        """
+        answers = [await self._send(call) for call in calls.bulk(calls.catalog_lines(items))]
+        return calls.together(answers)
+
+    async def load_catalog_lines(self, lines: Iterable[bytes]) -> api.BulkResponse:
+        """Do the same with lines of JSON, such as an open file's."""
+        return calls.together([await self._send(call) for call in calls.bulk(lines)])
+
+    async def catalog_item(self, item: str) -> api.CatalogItem:
+        """Return an item that queries share: its features, and whether it is withdrawn."""
+        return await self._send(Call("GET", path("items", item), api.CatalogItem))
+
+    async def catalog_items(
+        self, *, cursor: str | None = None, limit: int | None = None
+    ) -> api.CatalogResponse:
+        """Return a page of items that queries share; the next one begins at the `next` of this."""
+        at = path("items", cursor=cursor, limit=limit)
+        return await self._send(Call("GET", at, api.CatalogResponse))
+
+    async def withdraw_from_all(self, item: str) -> api.WithdrawFromAllResponse:
+        """Withdraw an item of the catalog from all queries; `put_catalog` brings it back."""
+        return await self._send(Call("DELETE", path("items", item), api.WithdrawFromAllResponse))
+
+    async def features(self) -> api.FeaturesResponse:
+        """Return the features that items have, and how many items lack each."""
+        return await self._send(Call("GET", "/v1/features", api.FeaturesResponse))
+
+    async def change_features(
+        self,
+        *,
+        add: Iterable[str] = (),
+        add_shared: Iterable[str] = (),
+        remove: Iterable[str] = (),
+        rename: Mapping[str, str] | None = None,
+        name: Iterable[str] = (),
+        require: Iterable[str] = (),
+        dry_run: bool = False,
+    ) -> api.FeaturesResponse:
+        """Add, remove, rename and require features, or return what that would change.
+
+        Args:
+            add: names of new features of query and item.
+            add_shared: names of new features that queries share.
+            remove: names of features to remove.
+            rename: new names by old ones.
+            name: names for features that have only positions.
+            require: names of added features that requests may no longer leave out.
+            dry_run: if True, nothing changes.
+        """
+        added = [api.NewFeature(new) for new in add]
+        added += [api.NewFeature(new, shared=True) for new in add_shared]
+        body = api.ChangeFeaturesRequest(
+            list(name), dict(rename or {}), list(remove), added, list(require), dry_run
+        )
+        again: Again = "always" if dry_run else "unsent"  # the same change fails the second time
+        at, content = "/v1/features", calls.encoded(body)
+        return await self._send(Call("PATCH", at, api.FeaturesResponse, again, content))
+
+    async def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
+        """Withdraw a candidate; its history stays."""
+        at = path("queries", query, "items", item)
+        return await self._send(Call("DELETE", at, api.WithdrawResponse))
+
+    async def rank(
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        offset: int | None = None,
+        items: calls.Candidates | None = None,
+        user: str | None = None,
+        session: str | None = None,
+        context: Mapping[str, str] | None = None,
+        explore: bool | None = None,
+        explain: bool | None = None,
+        fallback: Iterable[str] | None = None,
+    ) -> api.RankResponse:
+        """Return a list of a query's candidates.
+
+        With a `fallback` the client calls the server once, without retries.
+
+        Args:
+            query: its name.
+            k: how many items.
+            offset: how many ranks are above the list: 10 for a second page of ten.
+            items: only these: ids, or a mapping of ids to features, which are stored first.
+            user: whose list it is, so that it stays the same within the window.
+            session: whose request it is, if the server recognizes bots by their sessions.
+            context: describes the user or the situation, such as `{"device": "mobile"}`.
+            explore: False ranks by relevance alone.
+            explain: True explains each score.
+            fallback: ids in your own order, which are returned, `degraded`, if the server cannot
+                be reached, does not know the query, or cannot serve it now.
+        """
+        wanted: dict[str, object] = {"query": query, "k": k, "offset": offset, "user": user}
+        wanted |= {"session": session, "explore": explore, "explain": explain}
+        if items is not None:
+            wanted["items"] = calls.candidates(items)
+        if context is not None:
+            wanted["context"] = dict(context)
+        body = calls.encoded({name: value for name, value in wanted.items() if value is not None})
+        call = Call("POST", "/v1/rank", api.RankResponse, "broken", body)
+        try:
+            return await self._send(call, None if fallback is None else ONCE)
+        except ServiceError as problem:
+            return calls.own_list(problem, fallback, offset, k)
+
+    async def feedback(self, events: Iterable[calls.Event]) -> api.FeedbackResponse:
+        """Report what users did; the response has the outcome of each event."""
+        return await self._send(calls.feedback(events))
+
+    async def click(
+        self, served: calls.Served, item: str, *, event_id: str | None = None
+    ) -> api.FeedbackResponse:
+        """Report a click on an item of a list, given as the list or as its `ranking_id`."""
+        events = [calls.event(served, item, "click", event_id)]
+        return await self._report(served, events)
+
+    async def impression(self, served: calls.Served, items: Iterable[str]) -> api.FeedbackResponse:
+        """Report that a user saw some items of a list."""
+        events = [calls.event(served, item, "impression") for item in items]
+        return await self._report(served, events)
+
+    async def query(
+        self, query: str, *, cursor: int = 0, limit: int | None = None
+    ) -> api.QueryResponse:
+        """Return the state of a query's items, at most 1,000 or `limit`.
+
+        Pass `next_cursor` of the response as `cursor` to get the next ones.
+        """
+        at = path("queries", query, cursor=cursor or None, limit=limit)
+        return await self._send(Call("GET", at, api.QueryResponse))
+
+    async def queries(
+        self,
+        *,
+        prefix: str = "",
+        contains: str = "",
+        cursor: str | None = None,
+        limit: int | None = None,
+    ) -> api.QueriesResponse:
+        """Return a page of queries by name; the next one begins at the `next` of this one.
+
+        Args:
+            prefix: only names that begin with it.
+            contains: only names that contain it.
+            cursor: the `next` of the page before.
+            limit: the most to return.
+        """
+        at = path("queries", prefix=prefix, contains=contains, cursor=cursor, limit=limit)
+        return await self._send(Call("GET", at, api.QueriesResponse))
+
+    async def delete(self, kind: api.DeletedKind, name: str) -> api.DeletionOut:
+        """Permanently delete an `item` in all queries, a `query`, or a `user`; return the proof."""
+        body, at = calls.encoded(api.DeletionRequest(kind, name)), "/v1/deletions"
+        return await self._send(Call("POST", at, api.DeletionOut, "unsent", body, lasts=True))
+
+    async def deletions(self) -> api.DeletionsResponse:
+        """Return the proofs of the latest deletions."""
+        return await self._send(Call("GET", "/v1/deletions", api.DeletionsResponse))
+
+    async def train(self) -> api.TrainResponse:
+        """Refit the prior now; returns at once, see `models` for the outcome."""
+        return await self._send(Call("POST", "/v1/train", api.TrainResponse, "unsent"))
+
+    async def models(self) -> api.ModelsResponse:
+        """Return all versions of the prior."""
+        return await self._send(Call("GET", "/v1/models", api.ModelsResponse))
+
+    async def activate(self, version: int) -> api.ModelsResponse:
+        """Activate a version of the prior."""
+        return await self._send(Call("POST", f"/v1/models/{version}/activate", api.ModelsResponse))
+
+    async def insights(self, hours: int = 1) -> api.Insights:
+        """Return what the dashboard shows."""
+        return await self._send(Call("GET", path("insights", hours=hours), api.Insights))

@@ -1,0 +1,203 @@
+"""The published datasets: what is in them, what to leave out, where to get them.
+
+A `PublishedDataset` has a `FeatureSet`, which it may share with others. Counts are those of the
+unchanged downloads.
+
+>>> features = recognize(136)
+>>> features.name, features.baseline_feature, features.behavior_features
+('MSLR-WEB', 110, (134, 135, 136))
+>>> find("mslr-10k").size
+Size(queries=10000, rows=1200192)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+LETOR_PAGE = (
+    "https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/"
+)
+MSLR_PAGE = "https://www.microsoft.com/en-us/research/project/mslr/"
+
+
+class DatasetWarning(UserWarning):
+    """A dataset is readable, but differs from the catalog."""
+
+
+class DatasetNote(UserWarning):
+    """Something was assumed about a dataset; the caller can change it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureSet:
+    """Features that several datasets share, with their labels and production ranker.
+
+    Attributes:
+        name: what its publisher calls it.
+        n_features: features in the files.
+        max_label: the largest relevance label of the scale.
+        baseline_feature: number of the feature with the BM25 score of the whole document.
+        behavior_features: numbers of the features derived from clicks, which preparation removes.
+    """
+
+    name: str
+    n_features: int
+    max_label: int
+    baseline_feature: int
+    behavior_features: tuple[int, ...] = ()
+
+
+class Size(NamedTuple):
+    """Queries and rows of a file or of a whole fold."""
+
+    queries: int
+    rows: int
+
+    @classmethod
+    def total(cls, sizes: Iterable[Size]) -> Size:
+        """Return the size of all of these together."""
+        return cls(*map(sum, zip(*sizes, strict=True)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedDataset:
+    """One dataset of the catalog.
+
+    Attributes:
+        name: the publisher's name, which is also the name of its folder.
+        aliases: other spellings people use.
+        feature_set: its features.
+        first_fold: sizes of the files of fold 1, by split; every fold holds all queries.
+        paper_queries: queries the paper reports after filtering, or None if it does not use it.
+        page: where its publisher offers it.
+        terms: its publisher's terms of use.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    feature_set: FeatureSet
+    first_fold: Mapping[str, Size]
+    paper_queries: int | None
+    page: str
+    terms: str = (
+        "Microsoft's own terms, for research; you accept them when you download it. "
+        "ebrank neither ships nor fetches it."
+    )
+
+    @property
+    def size(self) -> Size:
+        """Queries and rows of one complete fold."""
+        return Size.total(self.first_fold.values())
+
+
+LETOR = FeatureSet(name="LETOR 4.0", n_features=46, max_label=2, baseline_feature=25)
+MSLR = FeatureSet(
+    name="MSLR-WEB",
+    n_features=136,
+    max_label=4,
+    baseline_feature=110,
+    behavior_features=(134, 135, 136),
+)
+FEATURE_SETS = (LETOR, MSLR)
+
+
+def _first_fold(*sizes: Size) -> dict[str, Size]:
+    return dict(zip(("train", "vali", "test"), sizes, strict=True))
+
+
+PUBLISHED = (
+    PublishedDataset(
+        name="MQ2007",
+        aliases=("mq-2007",),
+        feature_set=LETOR,
+        first_fold=_first_fold(Size(1_017, 42_158), Size(339, 13_813), Size(336, 13_652)),
+        paper_queries=1_643,
+        page=LETOR_PAGE,
+    ),
+    PublishedDataset(
+        name="MQ2008",
+        aliases=("mq-2008",),
+        feature_set=LETOR,
+        first_fold=_first_fold(Size(471, 9_630), Size(157, 2_707), Size(156, 2_874)),
+        paper_queries=None,
+        page=LETOR_PAGE,
+    ),
+    PublishedDataset(
+        name="MSLR-WEB10K",
+        aliases=("mslr-10k", "mslr10k", "web10k"),
+        feature_set=MSLR,
+        first_fold=_first_fold(Size(6_000, 723_412), Size(2_000, 235_259), Size(2_000, 241_521)),
+        paper_queries=9_835,
+        page=MSLR_PAGE,
+    ),
+    PublishedDataset(
+        name="MSLR-WEB30K",
+        aliases=("mslr-30k", "mslr30k", "web30k"),
+        feature_set=MSLR,
+        first_fold=_first_fold(Size(18_919, 2_270_296), Size(6_306, 747_218), Size(6_306, 753_611)),
+        paper_queries=30_995,
+        page=MSLR_PAGE,
+    ),
+)
+
+
+def recognize(n_features: int) -> FeatureSet | None:
+    """Return the feature set with this many features, or None."""
+    return next((features for features in FEATURE_SETS if features.n_features == n_features), None)
+
+
+def find(name: str) -> PublishedDataset | None:
+    """Return the dataset with this name or alias, in any letter case, or None."""
+    wanted = name.casefold()
+    return next((p for p in PUBLISHED if wanted in (p.name.casefold(), *p.aliases)), None)
+
+
+def named_by(path: Path) -> PublishedDataset | None:
+    """Return the dataset named by a component of `path`, the innermost first, or None.
+
+    >>> named_by(Path("/data/MQ2008/Fold1")).name
+    'MQ2008'
+    """
+    return next((named for part in reversed(path.parts) if (named := find(part))), None)
+
+
+def fold_number(name: str) -> int | None:
+    """Return the number in a folder's name such as `Fold3`, or None.
+
+    >>> fold_number("Fold3"), fold_number("folder")
+    (3, None)
+    """
+    match = re.fullmatch(r"fold(\d+)", name, re.IGNORECASE)
+    return None if match is None else int(match[1])
+
+
+def fold_of(path: Path) -> int | None:
+    """Return the number of the fold that `path` names, or None.
+
+    >>> fold_of(Path("/data/MQ2008/Fold1"))
+    1
+    """
+    numbers = map(fold_number, reversed(path.parts))
+    return next((number for number in numbers if number is not None), None)
+
+
+def differences(published: PublishedDataset, sizes: Mapping[str, Size]) -> list[str]:
+    """Return one sentence for each size that differs from the catalog.
+
+    A size is that of a file of fold 1 ("train", "vali", "test") or of any whole fold ("all").
+
+    >>> differences(find("mq2008"), {"all": Size(queries=784, rows=15_000)})
+    ['MQ2008 (all): 15,000 rows, expected 15,211']
+    """
+    expected = {**published.first_fold, "all": published.size}
+    return [
+        f"{published.name} ({what}): {count:,} {unit}, expected {wanted:,}"
+        for what, size in sizes.items()
+        if what in expected
+        for unit, count, wanted in zip(Size._fields, size, expected[what], strict=True)
+        if count != wanted
+    ]

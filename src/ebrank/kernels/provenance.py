@@ -1,0 +1,295 @@
+"""What makes cached work stale: sources, versions, plug-in files and data.
+
+Machine code on disk and stored trials are reused only while everything behind them is unchanged:
+
+- compiled code: the files of ebrank's modules that its module imports, directly or not, and the
+  versions of Python and of the libraries (`module_stamp`). So an edit to one ranker does not
+  recompile the others. For a formula with parts from elsewhere, their files and all of ebrank that
+  can affect a trial;
+- a trial: all of ebrank that can affect one, the same versions (`package_stamp`), and for rankers
+  and users from elsewhere their state and the files they come from (`stamp`).
+
+Files tell whether code is the same. Constants that somebody changes while the code runs do not
+count, nor do files read as data, nor modules whose names are computed at run time.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import io
+import os
+import pickle
+import platform
+import re
+import site
+import sys
+import sysconfig
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec, resolve_name
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import xxhash
+
+import ebrank
+
+PACKAGE = "ebrank"
+ROOT = Path(ebrank.__file__).parent
+UNRELATED = ("cli", "client", "data", "experiments", "report", "service", "testing")
+"""Parts of ebrank that do not affect a trial, given its dataset and config."""
+
+_IMPORT = re.compile(rf"^\s*from ({PACKAGE}[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+_BY_NAME = re.compile(rb"[\"']([\w.]+):\w+[\"']")
+"""A function that a formula names by its module, as in "module:function"."""
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results depend on."""
+    return {
+        "ebrank": ebrank.__version__,
+        "python": platform.python_version(),
+        **libraries(),
+        "source": package_stamp(),
+    }
+
+
+def libraries() -> dict[str, str]:
+    """Return the versions of the libraries that compute; SciPy and Numba load slowly."""
+    installed = {}
+    for name in ("scipy", "numba", "lightgbm"):  # the last one only if it is there
+        try:
+            installed[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return {"numpy": np.__version__, **installed}
+
+
+# --- ebrank itself -------------------------------------------------------------------------------
+
+
+@cache
+def package_stamp() -> str:
+    """Return a hash of what decides a trial: parts of ebrank, libraries, and Python's version."""
+    files = (path.relative_to(ROOT) for path in sorted(ROOT.rglob("*.py")))
+    decisive = [place for place in files if place.parts[0] not in UNRELATED]
+    return _hash(_runtime() + [f"{place} {_digest(ROOT / place)}" for place in decisive])[:16]
+
+
+def module_stamp(*modules: str) -> str | None:
+    """Return a hash of some modules, of those they import, and of the libraries.
+
+    None if one of them is in no file.
+    """
+    own = [name for name in modules if name.partition(".")[0] == PACKAGE]
+    plugins = sorted(set(modules).difference(own))
+    if not plugins:
+        return _own_stamp(*own)
+    parts = _plugin_digests(plugins)
+    return None if parts is None else _hash([package_stamp(), *parts])
+
+
+@cache
+def _own_stamp(*modules: str) -> str:
+    digests: dict[str, str] = {}
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        path = _own_file(name)
+        if name not in digests and name != PACKAGE and path is not None:
+            digests[name] = _digest(path)
+            waiting += _own_imports(path)
+    return _hash(_runtime() + [f"{name} {digests[name]}" for name in sorted(digests)])
+
+
+@cache
+def _own_imports(path: Path) -> list[str]:
+    """Return what a module of ebrank imports of ebrank; some of the names are not modules."""
+    names = []
+    for origin, imported in _IMPORT.findall(path.read_text(encoding="utf8")):
+        names += [origin, *(f"{origin}.{word}" for word in re.findall(r"\w+", imported))]
+    return names
+
+
+@cache
+def _own_file(name: str) -> Path | None:
+    """Return the file of a module of ebrank; None if there is no such module."""
+    place = ROOT.joinpath(*name.split(".")[1:])
+    candidates = (place.with_suffix(".py"), place / "__init__.py")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _runtime() -> list[str]:
+    return [".".join(platform.python_version_tuple()[:2]), *libraries().values()]
+
+
+# --- plug-ins ------------------------------------------------------------------------------------
+
+
+def stamp(*things: object) -> str:
+    """Return a hash of rankers or users, of the files of their code, and of ebrank itself.
+
+    If it could not be the same in another process, it never recurs, so that nothing is mistaken
+    for something else.
+    """
+    return lasting_stamp(*things) or os.urandom(8).hex()
+
+
+def lasting_stamp(*things: object) -> str | None:
+    """Return the same stamp; None for code that is in no file, or state that cannot be pickled."""
+    content = io.BytesIO()
+    pickler = _Pickler(content)
+    try:
+        pickler.dump(things)
+    except Exception:  # a lock, an open file, a function made at run time
+        return None
+    parts = _plugin_digests(pickler.modules)
+    if parts is None:
+        return None
+    return _hash([package_stamp(), _hash_bytes(content.getvalue()), *parts])[:16]
+
+
+def _plugin_digests(modules: Iterable[str]) -> list[str] | None:
+    """Return the files behind modules from elsewhere, each with a hash; None if one has none."""
+    files: dict[str, Path] = {}
+    for name in modules:
+        behind = _plugin_files(name)
+        if behind is None:
+            return None
+        files |= behind
+    return [f"{name} {_digest(files[name])}" for name in sorted(files)]
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles state, the same in every process, and records the modules of all code it meets."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=4)
+        self.fast = True  # equal values give equal bytes, whether or not they are one object
+        self.modules: set[str] = set()
+
+    def reducer_override(self, thing: Any) -> Any:  # noqa: ANN401 (anything at all)
+        """Note where something is defined; pickle it as usual."""
+        if isinstance(thing, FunctionType):
+            self.modules.add(thing.__module__)
+        else:
+            kind = thing if isinstance(thing, type) else type(thing)
+            self.modules |= {base.__module__ for base in kind.__mro__}
+        return NotImplemented
+
+
+def _plugin_files(name: str) -> dict[str, Path] | None:
+    """Return the files behind a module from elsewhere, by module; None if it is in no file.
+
+    These are its own file and those it imports, installed packages left out. Of an installed
+    package all files count. ebrank and the standard library have none here.
+    """
+    top = name.partition(".")[0]
+    if top in (PACKAGE, "numpy", "numba") or top in sys.stdlib_module_names:
+        return {}  # of these, the versions count
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if not isinstance(file, str) or not Path(file).is_file():
+        return None
+    if not _is_installed(Path(file)):
+        return _imported_files(name, Path(file))
+    folders = list(getattr(sys.modules.get(top), "__path__", ()))
+    paths = Path(folders[0]).rglob("*.py") if folders else [Path(file)]
+    root = Path(folders[0]).parent if folders else Path(file).parent
+    return {str(path.relative_to(root)): path for path in paths}
+
+
+def _imported_files(name: str, file: Path) -> dict[str, Path]:
+    """Return the file of a user's module and of all modules of theirs that it imports."""
+    files: dict[str, Path] = {}
+    waiting = {name: file}
+    while waiting:
+        name, file = waiting.popitem()
+        files[name] = file
+        for imported in _imports(name, file).difference(files):
+            path = _file_of(imported)
+            if path is not None:
+                waiting[imported] = path
+    return files
+
+
+def _imports(name: str, file: Path) -> set[str]:
+    """Return what a file imports, or names in a formula; some of the names are not modules."""
+    source = file.read_bytes()
+    names = {module.decode() for module in _BY_NAME.findall(source)}
+    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+    with suppress(SyntaxError):
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                origin = "." * node.level + (node.module or "")
+                with suppress(ImportError):  # beyond the top of its package
+                    origin = resolve_name(origin, package)
+                    names |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
+    parts = [name.split(".") for name in names]
+    return {".".join(part[:size]) for part in parts for size in range(1, len(part) + 1)}
+
+
+def _file_of(name: str) -> Path | None:
+    """Return the file of a user's module; None for other names, and for what is installed."""
+    top = name.partition(".")[0]
+    if top == PACKAGE or top in sys.stdlib_module_names:
+        return None
+    for part in (top, name):  # looking for a part of a package imports the package
+        try:
+            spec = find_spec(part)
+        except (ImportError, ValueError, AttributeError):
+            return None
+        places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
+        if not places or any(place and _is_installed(Path(place)) for place in places):
+            return None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _is_installed(path: Path) -> bool:
+    """Return whether a file or folder is one of Python's own or of an installed package."""
+    return any(path.is_relative_to(folder) for folder in _installed())
+
+
+@cache
+def _installed() -> list[str]:
+    kinds = ("stdlib", "platstdlib", "purelib", "platlib")
+    folders = [sysconfig.get_path(kind) for kind in kinds]
+    return [*folders, *site.getsitepackages(), site.getusersitepackages()]
+
+
+# --- data ----------------------------------------------------------------------------------------
+
+
+def fingerprint(dataset: Any) -> str:  # noqa: ANN401 (a dataset, of which we know only this)
+    """Return a hash of a dataset's content; its name does not matter.
+
+    >>> fingerprint(ebrank.load("mq2007-like", scale=0.01)) == fingerprint(
+    ...     ebrank.load("mq2007-like", scale=0.01))
+    True
+    """
+    state = xxhash.xxh3_128()
+    for field in dataclasses.fields(dataset):
+        value = getattr(dataset, field.name)
+        if isinstance(value, np.ndarray):
+            state.update(f"{field.name} {value.dtype.str} {value.shape};".encode())
+            state.update(np.ascontiguousarray(value).data.cast("B"))
+    state.update(f"max_label {dataset.max_label}".encode())
+    return state.hexdigest()
+
+
+def _digest(path: Path) -> str:
+    return _hash_bytes(path.read_bytes())
+
+
+def _hash(parts: Iterable[str]) -> str:
+    return _hash_bytes("\0".join(parts).encode())
+
+
+def _hash_bytes(content: bytes) -> str:
+    return xxhash.xxh3_128_hexdigest(content)

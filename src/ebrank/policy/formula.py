@@ -1,0 +1,408 @@
+"""A score of one item, from plain functions that name what they need.
+
+Between two updates of a model an item's score depends on two numbers that the model gave it and on
+what users did with it. A formula says how, and compiled code calls the same function:
+
+>>> cautious = Formula(lambda a, clicks, shown, t: (clicks + t * a) / (shown + t), "t")
+>>> cautious(a=0.5, clicks=2, shown=4, t=4.0)
+0.5
+
+A function may also name quantities that other functions compute. This is how a policy combines a
+family, an estimator and a bonus:
+
+>>> score = Formula(
+...     lambda relevance, certainty, epsilon: relevance + epsilon * certainty, "epsilon",
+...     given={"relevance": lambda clicks, trials, alpha, beta: (clicks + alpha) / (trials + 6.0),
+...            "certainty": lambda relevance, trials, alpha: relevance / (trials + alpha + 5.0)**2,
+...            "alpha": "a", "beta": 5.0, "trials": "exposure"})
+>>> print(f"{score(a=1.0, clicks=3.0, exposure=10.0, epsilon=20.0):.4f}")
+0.2695
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+import numpy as np
+
+from ebrank.errors import ParameterError
+from ebrank.evidence import sums
+from ebrank.typing import Floats
+
+if TYPE_CHECKING:
+    from ebrank.kernels.compiled import FirstClass
+
+Function: TypeAlias = Callable[..., Any]
+Source: TypeAlias = Function | str | float
+"""Where a quantity comes from: a function, another quantity, or a constant."""
+
+NOTHING = np.zeros(1)
+"""What a model without shared numbers has learned."""
+MODEL = ("a", "b")
+"""The model's two numbers for the item."""
+RAW = ("counts", "slots", "behaviors", "table")
+"""The item's counts, what they are worth, and how many slots and behaviors there are."""
+LEARNED = {"learned": "shifted(parameters, {})"}
+"""The model's numbers that all items share; they follow the parameters in memory."""
+BATCH = 16
+"""The most items that a compiled formula scores at once."""
+
+
+@dataclass(frozen=True)
+class CallFrame:
+    """How compiled code calls a formula: its arguments, and what follows from them.
+
+    Attributes:
+        arguments: names of all arguments.
+        signature: their types.
+        quantities: what a function may name, each with the expression that gives it.
+        derived: further quantities, which take some work to compute.
+        result: what to do with the value of the formula.
+        batch: whether it is called for a batch of items; i is the number of each.
+    """
+
+    arguments: tuple[str, ...]
+    signature: str
+    quantities: Mapping[str, str]
+    derived: Mapping[str, str]
+    result: str
+    batch: bool = False
+
+
+SCORE = CallFrame(
+    arguments=(
+        "items",
+        "rows",
+        "a",
+        "b",
+        "b_step",
+        "weighted_clicks_units",
+        "exposure_units",
+        "units_step",
+        "counts",
+        "counts_step",
+        "slots",
+        "behaviors",
+        "table",
+        "parameters",
+        "keys",
+        "out",
+    ),
+    signature="void(i8, CPointer(i4), CPointer(f8), CPointer(f8), i8, CPointer(i8), CPointer(i8), "
+    "i8, CPointer(i4), i8, i8, i8, CPointer(i8), CPointer(f8), CPointer(u8), CPointer(f8))",
+    quantities={
+        "a": "a[rows[i]]",
+        "b": "b[rows[i] * b_step]",
+        "counts": "shifted(counts, rows[i] * counts_step)",
+        "slots": "slots",
+        "behaviors": "behaviors",
+        "table": "table",
+        "key": "keys[i]",
+        **LEARNED,
+    },
+    derived={
+        "shown": "float(shown_sum(shifted(counts, rows[i] * counts_step), slots, table))",
+        "clicks": "number(clicks_sum(shifted(counts, rows[i] * counts_step), slots, behaviors, "
+        "table))",
+        "weighted_clicks": "number(weighted_clicks_units[rows[i] * units_step])",
+        "exposure": "number(exposure_units[rows[i] * units_step])",
+    },
+    result="out[i] = {}",
+    batch=True,
+)
+"""The scores of a batch of items, given the rows where their state is.
+
+C and E, which cost more to compute than n and c, are stored with an item. Steps are how many
+numbers lie between a row and the next.
+"""
+
+PAIR = replace(
+    SCORE,
+    arguments=(*SCORE.arguments, "beside"),
+    signature=f"{SCORE.signature[:-1]}, CPointer(f8))",
+    result="out[i], beside[i] = {}",
+)
+"""Two scores of each item at once, which share the costly parts."""
+
+COUNTS_LOSS = CallFrame(
+    arguments=("score", *RAW, "parameters", "out"),
+    signature="void(f8, CPointer(f8), i8, i8, CPointer(i8), CPointer(f8), CPointer(f8))",
+    quantities={**{name: name for name in ("score", *RAW)}, **LEARNED},
+    derived={"clicks": "number(clicks_sum(counts, slots, behaviors, table))"},
+    result="out[0], out[1] = {}",
+)
+"""The loss of a learner's score and its slope, given the counts of a row."""
+
+SUMS_LOSS = replace(
+    COUNTS_LOSS,
+    quantities={"score": "score"},
+    derived={"hits": "counts[0]", "trials": "counts[1]"},
+)
+"""The same, for rows with two sums instead of counts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """A score of one item, from a plain function that names what it needs.
+
+    - `a` and `b`: the model's two numbers for the item;
+    - `shown`, `clicks`, `weighted_clicks`, `exposure`: n, c, C and E;
+    - `counts`, `slots`, `behaviors`, `table`: the counts themselves (see `ebrank.evidence.sums`);
+    - `learned`: numbers of the model that all items share;
+    - `key`: addresses the random draws of this item in this session (see `ebrank.kernels.streams`);
+    - parameters, whose names are given beside the function;
+    - quantities that `given` explains: by a function of the same kind, by the name of another
+      quantity, or by a constant.
+
+    A function that draws needs compiled code, which is slow to import: give it as
+    "module:function", and it is imported when first called.
+
+    Quantities in `before` are computed for a whole batch of items before anything that needs them:
+    where each step of a formula waits for the one before, the processor then works on several
+    items at once. They must be numbers.
+    """
+
+    function: Function | str
+    parameters: tuple[str, ...]
+    given: Mapping[str, Source]
+    frame: CallFrame
+    before: tuple[str, ...]
+
+    def __init__(
+        self,
+        function: Function | str,
+        *parameters: str,
+        given: Mapping[str, Source] | None = None,
+        frame: CallFrame = SCORE,
+        before: tuple[str, ...] = (),
+    ) -> None:
+        explained = {name: source for name, source in (given or {}).items() if name != source}
+        object.__setattr__(self, "function", function)
+        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "given", explained)
+        object.__setattr__(self, "frame", frame)
+        object.__setattr__(self, "before", before)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out the compiled function; a function given by name counts by its code."""
+        given = {
+            name: loaded(source) if isinstance(source, str) and ":" in source else source
+            for name, source in self.given.items()
+        }
+        return _made, (loaded(self.function), self.parameters, given, self.frame, self.before)
+
+    def __call__(self, **values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
+        """Return the score from quantities by name, in plain Python or NumPy."""
+        computed = {name: value for name, value in values.items() if name not in self.given}
+        pending: list[str] = []
+
+        def value(name: str) -> Any:  # noqa: ANN401
+            if name not in computed:
+                if name not in self.given:
+                    raise ParameterError(f"the formula needs {name!r}")
+                _begin(name, pending)
+                source = self.given[name]
+                computed[name] = value(source) if _is_name(source) else result(source)
+                pending.pop()
+            return computed[name]
+
+        def result(source: Source) -> Any:  # noqa: ANN401
+            if isinstance(source, int | float):
+                return source
+            function = loaded(source)
+            return function(*(value(name) for name in arguments_of(function)))
+
+        return result(self.function)
+
+    def text(self) -> str:
+        """Return the source of the function that compiled code calls."""
+        return _Composer(self).composed()[0]
+
+    def check(self) -> None:
+        """Raise if a function names an unknown quantity; functions not imported yet are trusted."""
+        _Composer(self, trusting=True).composed()
+
+    def bind(self, learned: Floats | None = None, **values: float) -> Score:
+        """Return the formula with values for its parameters, and what the model learned."""
+        if set(values) != set(self.parameters):
+            raise ParameterError(
+                f"the formula has the parameters {', '.join(self.parameters) or 'none'}, "
+                f"not {', '.join(values) or 'none'}"
+            )
+        ordered = [float(values[name]) for name in self.parameters]
+        own = NOTHING if learned is None else learned
+        return Score(self, np.concatenate([ordered, own]))  # never empty: kernels point at it
+
+    @property
+    def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
+        """The formula as kernels call it; compiled on first use."""
+        return self._first_class.compiled
+
+    @cached_property
+    def _first_class(self) -> FirstClass:
+        from ebrank.kernels import pointers
+        from ebrank.kernels.compiled import FirstClass  # Numba takes a while to import
+
+        text, functions = _Composer(self).composed()
+        home = loaded(self.function)
+        names: dict[str, Any] = {**vars(sums), **functions, "__name__": home.__module__}
+        for name in ("room", "shifted"):
+            names[name] = getattr(pointers, name)
+        exec(compile(text, home.__code__.co_filename, "exec"), names)
+        made_of = (text, *functions.values())
+        return FirstClass(names["formula"], self.frame.signature, made_of)
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A formula with values for its parameters, ready to rank; `Formula.bind` makes one."""
+
+    formula: Formula
+    parameters: Floats
+
+    def __post_init__(self) -> None:
+        """Raise if kernels, which point at the parameters, would read beyond their end."""
+        given = self.parameters
+        floats = isinstance(given, np.ndarray) and given.dtype == np.float64 and given.ndim == 1
+        if not floats or len(given) <= len(self.formula.parameters):
+            raise ParameterError("a score needs an array of parameters: make it by Formula.bind")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out the compiled function."""
+        return Score, (self.formula, self.parameters)
+
+    @cached_property
+    def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
+        """The function that kernels call."""
+        return self.formula.compiled
+
+
+class _Composer:
+    """Writes a function that computes just what a formula needs, each quantity once."""
+
+    def __init__(self, formula: Formula, *, trusting: bool = False) -> None:
+        self._formula = formula
+        self._frame = formula.frame
+        self._trusting = trusting
+        self._functions: dict[str, Function] = {}
+        self._lines: list[str] = []
+        self._done: set[str] = set()
+        self._pending: list[str] = []
+        self._before = formula.before
+        self._needed: list[str] = []
+
+    def composed(self) -> tuple[str, dict[str, Function]]:
+        taken = {*self._frame.arguments, *self._frame.derived, *self._formula.given}
+        for name in self._formula.parameters:
+            if name in taken:
+                raise ParameterError(f"a quantity is called {name!r}; rename the parameter")
+        result = self._call(self._formula.function)
+        body = self._for_each_item(self._frame.result.format(result))
+        if self._needed:
+            self._before, user = (), loaded(self._formula.function)
+            kept = [f"{name}_of[i] = {self._named(name, user)}" for name in self._needed]
+            rooms = [f"{name}_of = room()" for name in self._needed]
+            body = [*rooms, *self._for_each_item(*kept), *body]
+        head = f"def formula({', '.join(self._frame.arguments)}):"
+        numbers = [f"{name} = parameters[{at}]" for at, name in enumerate(self._formula.parameters)]
+        return "\n    ".join([head, *numbers, *body]) + "\n", self._functions
+
+    def _for_each_item(self, *last: str) -> list[str]:
+        """Return the lines so far and the last ones, in a loop if there is a batch of items."""
+        lines = [*self._lines, *last]
+        self._lines, self._done = [], set()
+        if not self._frame.batch:
+            return lines
+        return ["for i in range(items):", *(f"    {line}" for line in lines)]
+
+    def _call(self, source: Function | str) -> str:
+        if self._trusting and isinstance(source, str):
+            return ""
+        function = loaded(source)
+        names = [self._named(name, function) for name in arguments_of(function)]
+        own = f"function_{len(self._functions)}"
+        self._functions[own] = function
+        return f"{own}({', '.join(names)})"
+
+    def _named(self, name: str, user: Function) -> str:
+        """Return the expression for a quantity, after the lines that compute it."""
+        formula = self._formula
+        if name in self._before:
+            if name not in self._needed:
+                self._needed.append(name)
+            return f"{name}_of[i]"
+        if name in formula.given:
+            return self._given(name, user)
+        if name in formula.parameters:
+            return name
+        if name in self._frame.derived:
+            self._assign(name, self._frame.derived[name])
+            return name
+        if name in self._frame.quantities:
+            return self._frame.quantities[name].format(len(formula.parameters))
+        quantities = (*self._frame.quantities, *self._frame.derived, *formula.given)
+        raise ParameterError(
+            f"{user.__name__} takes {name!r}, which is neither a quantity "
+            f"({', '.join(quantities)}) nor declared as a parameter"
+        )
+
+    def _given(self, name: str, user: Function) -> str:
+        """Return the expression for a quantity that `given` explains."""
+        source = self._formula.given[name]
+        if isinstance(source, int | float):
+            return repr(float(source))
+        expression = f"{name}_"
+        if expression not in self._done:
+            _begin(name, self._pending)
+            if _is_name(source):
+                expression = self._named(source, user)
+            else:
+                self._assign(expression, self._call(source))
+            self._pending.pop()
+        return expression
+
+    def _assign(self, name: str, expression: str) -> None:
+        if name not in self._done:
+            self._lines.append(f"{name} = {expression}")
+            self._done.add(name)
+
+
+def arguments_of(function: Function) -> tuple[str, ...]:
+    """Return the names of a plain function's arguments."""
+    code = getattr(function, "py_func", function).__code__
+    return tuple(code.co_varnames[: code.co_argcount])
+
+
+def _made(
+    function: Function,
+    parameters: tuple[str, ...],
+    given: Mapping[str, Source],
+    frame: CallFrame,
+    before: tuple[str, ...],
+) -> Formula:
+    return Formula(function, *parameters, given=given, frame=frame, before=before)
+
+
+def loaded(function: Function | str) -> Function:
+    """Return a function that may be given as "module:function"."""
+    if not isinstance(function, str):
+        return function
+    module, _, name = function.partition(":")
+    imported: Function = getattr(importlib.import_module(module), name)
+    return imported
+
+
+def _is_name(source: Source) -> TypeGuard[str]:
+    """Return whether a quantity is another one, not a function, its path, or a constant."""
+    return isinstance(source, str) and ":" not in source
+
+
+def _begin(name: str, pending: list[str]) -> None:
+    """Record that a quantity is being computed; raise if that needs the quantity itself."""
+    if name in pending:
+        raise ParameterError(f"{name} depends on itself: {' → '.join([*pending, name])}")
+    pending.append(name)

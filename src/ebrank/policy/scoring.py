@@ -1,0 +1,192 @@
+"""Scores of many items by a formula, compiled, and their order; `EBRanker` ranks by them.
+
+The simulator calls the same formula in its sessions, so all three agree to the last bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebrank.evidence import BehaviorStats, Examination, Valuation
+from ebrank.evidence.kernels import write_units
+from ebrank.evidence.stats import packed
+from ebrank.kernels.compiled import inner, kernel
+from ebrank.kernels.pointers import call_at, pointer_to
+from ebrank.parameters import require
+from ebrank.policy.formula import BATCH, PAIR, Score
+from ebrank.priors.base import ItemPrior
+from ebrank.typing import Floats, Ints, Keys, SmallInts
+
+MANY = 128
+"""From this many candidates on, it pays to look for equal scores before sorting by two keys."""
+
+
+def best_first(scores: Floats, keys: npt.NDArray[np.unsignedinteger]) -> Ints:
+    """Return the order by score, the highest first; the lower key decides between equals.
+
+    >>> best_first(np.array([0.5, 0.7, 0.5]), np.array([9, 1, 3], np.uint64)).tolist()
+    [1, 2, 0]
+    """
+    if len(scores) < MANY:
+        return np.lexsort((keys, -scores))
+    order = np.argsort(-scores)
+    ordered = scores[order]
+    equal = ordered[1:] == ordered[:-1]
+    if equal.any():
+        tied = np.zeros(len(order), np.bool_)
+        tied[1:] = equal
+        tied[:-1] |= equal
+        places = order[tied]
+        order[tied] = places[np.lexsort((keys[places], -scores[places]))]
+    return order
+
+
+def scores(
+    score: Score,
+    prior: ItemPrior,
+    behavior: BehaviorStats,
+    examination: Examination,
+    keys: Keys | None = None,
+) -> Floats:
+    """Return the score of each item; `keys` address the draws of a score that draws."""
+    require(score.formula.frame is not PAIR, "a pair of scores is not one score")
+    own_keys = _checked(prior, behavior, keys)
+    out = np.empty(len(behavior))
+    write_scores(
+        score.compiled.address,
+        prior.a,
+        prior.b,
+        packed(behavior.counts),
+        behavior.valuation(examination).table,
+        score.parameters,
+        own_keys,
+        out,
+    )
+    return out
+
+
+def score_pairs(
+    pair: Score,
+    prior: ItemPrior,
+    behavior: BehaviorStats,
+    valuation: Valuation,
+    keys: Keys | None = None,
+) -> Floats:
+    """Return two scores of each item, shape (2, items), by a formula in the frame PAIR."""
+    require(pair.formula.frame is PAIR, "one score is not a pair of scores")
+    own_keys = _checked(prior, behavior, keys)
+    return unchecked_pairs(pair, pair.parameters, prior, behavior.counts, valuation, own_keys)
+
+
+def unchecked_pairs(
+    pair: Score,
+    parameters: Floats,
+    prior: ItemPrior,
+    counts: SmallInts,
+    valuation: Valuation,
+    keys: Keys | None = None,
+) -> Floats:
+    """Return what `score_pairs` returns, with other parameters, for arrays that fit together."""
+    own_keys = np.zeros(len(counts), np.uint64) if keys is None else keys
+    out, counts = np.empty((2, len(counts))), np.ascontiguousarray(counts)
+    table = valuation.table
+    write_pairs(pair.compiled.address, prior.a, prior.b, counts, table, parameters, own_keys, out)
+    return out
+
+
+def compile_kernels(prior: ItemPrior, valuation: Valuation) -> None:
+    """Compile what scores items, given what to call it with; not the formula, which takes longer.
+
+    The kernels get the formula's address, and call nothing there if there are no items.
+    """
+    given = prior.a[:0], prior.b[:0], packed(BehaviorStats.zeros(0).counts), valuation.table
+    for kernel_of, out in ((write_pairs, np.empty((2, 0))), (write_scores, np.empty(0))):
+        kernel_of(0, *given, np.empty(0), np.empty(0, np.uint64), out)
+
+
+def _checked(prior: ItemPrior, behavior: BehaviorStats, keys: Keys | None) -> Keys:
+    """Return the keys; raise if the arrays do not fit together."""
+    n = len(behavior)
+    own = np.zeros(n, np.uint64) if keys is None else keys
+    require(len(prior.a) == n and len(prior.b) in (1, n), f"the prior is not one of {n} items")
+    require(len(own) == n, f"{len(own)} keys for {n} items")
+    return own
+
+
+@inner
+def item_state(
+    a: Floats,
+    b: Floats,
+    weighted_clicks: Ints,
+    exposure: Ints,
+    counts: SmallInts,
+    table: Ints,
+    parameters: Floats,
+) -> Any:  # noqa: ANN401 (a tuple of numbers and pointers)
+    """Return a formula's arguments from `a` to `parameters`; b may hold one number for all items.
+
+    C and E, in units of 2⁻³⁰, are equally far apart. Pointers keep no array alive: the caller
+    uses the arrays again later.
+    """
+    return (
+        pointer_to(a, 0),
+        pointer_to(b, 0),
+        min(len(b) - 1, 1),
+        pointer_to(weighted_clicks, 0),
+        pointer_to(exposure, 0),
+        exposure.strides[0] // exposure.itemsize,
+        pointer_to(counts, 0),
+        counts.strides[0] // counts.itemsize,
+        counts.shape[2],
+        counts.shape[1] - 1,
+        pointer_to(table, 0),
+        pointer_to(parameters, 0),
+    )
+
+
+@kernel
+def write_scores(
+    address: int,
+    a: Floats,
+    b: Floats,
+    counts: SmallInts,
+    table: Ints,
+    parameters: Floats,
+    keys: Keys,
+    out: Floats,
+) -> None:
+    """Write the score of each item, given the address of its formula."""
+    n = len(out)
+    rows = np.arange(n).astype(np.int32)
+    weighted_clicks, exposure = np.empty(n, np.int64), np.empty(n, np.int64)
+    write_units(counts, table, weighted_clicks, exposure)
+    for first in range(0, n, BATCH):
+        state = item_state(a, b, weighted_clicks, exposure, counts, table, parameters)
+        items = min(BATCH, n - first), pointer_to(rows, first)
+        call_at(address, (*items, *state, pointer_to(keys, first), pointer_to(out, first)))
+
+
+@kernel
+def write_pairs(
+    address: int,
+    a: Floats,
+    b: Floats,
+    counts: SmallInts,
+    table: Ints,
+    parameters: Floats,
+    keys: Keys,
+    out: Floats,
+) -> None:
+    """Write both scores of each item."""
+    n = out.shape[1]
+    rows = np.arange(n).astype(np.int32)
+    weighted_clicks, exposure = np.empty(n, np.int64), np.empty(n, np.int64)
+    write_units(counts, table, weighted_clicks, exposure)
+    for first in range(0, n, BATCH):
+        state = item_state(a, b, weighted_clicks, exposure, counts, table, parameters)
+        items = min(BATCH, n - first), pointer_to(rows, first)
+        results = pointer_to(out[0], first), pointer_to(out[1], first)
+        call_at(address, (*items, *state, pointer_to(keys, first), *results))

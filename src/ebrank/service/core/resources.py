@@ -1,0 +1,116 @@
+"""What lists, feedback and items all use: the store, what memory holds of it, and the clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ebrank.evidence import Behaviors
+from ebrank.evidence.forgetting import HalfLife
+from ebrank.service.core import fixed_settings
+from ebrank.service.core.background import LogClock
+from ebrank.service.core.bots import Bots
+from ebrank.service.core.catalog import Catalog
+from ebrank.service.core.fleet import check_rules
+from ebrank.service.core.lists import Listing
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.memory import PackedCache
+from ebrank.service.core.models import ActiveModel
+from ebrank.service.core.queries import Pace, Queries
+from ebrank.service.core.windows import Windows
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import Store
+from ebrank.service.store.records import EventEntry, RankingEntry, Written
+
+
+class Watcher(Protocol):
+    """Told what is served and counted; nothing depends on it."""
+
+    def items(self, *, items: int, queries: int) -> None:
+        """Take note of new items and queries."""
+        ...
+
+    def ranking(
+        self, live: LiveQuery, served: Listing, would: Listing | None, entry: RankingEntry
+    ) -> None:
+        """Take note of a logged list, and of the one EBRank would have served in shadow mode.
+
+        Called before the list is added to the counters of its query.
+        """
+        ...
+
+    def event(self, live: LiveQuery, row: int, entry: EventEntry, written: Written) -> None:
+        """Take note of an event that was accepted."""
+        ...
+
+    def not_counted(self, time: float, status: str, reason: str) -> None:
+        """Take note of an event that was a duplicate, or rejected for a reason."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Resources:
+    """What an engine opens once.
+
+    The clock dates the log; the timer is for what must continue even if the clock is set back.
+
+    Attributes:
+        meta: the store's settings when it was opened.
+        recent: packed lists that feedback may cite, by their ids.
+        windows: what users have seen recently.
+    """
+
+    store: Store
+    settings: Settings
+    clock: LogClock
+    timer: Callable[[], float]
+    meta: Mapping[str, str]
+    behaviors: Behaviors
+    half_life: HalfLife | None
+    catalog: Catalog
+    active: ActiveModel
+    queries: Queries
+    pace: Pace
+    bots: Bots
+    recent: PackedCache[str]
+    windows: Windows
+
+    @classmethod
+    async def open(
+        cls,
+        store: Store,
+        settings: Settings,
+        clock: Callable[[], float],
+        timer: Callable[[], float],
+    ) -> Resources:
+        """Read what a store holds; raise `SettingsError` if the settings do not fit it."""
+        now = LogClock(clock, timer, await store.log.last_time())
+        await check_rules(store, settings)
+        await fixed_settings.fix(store, settings, now())
+        meta = await store.meta.all()
+        half_life, behaviors = fixed_settings.half_life(meta), settings.events.declared()
+        catalog = await Catalog.open(store, settings.features)
+        queries = Queries(
+            store,
+            seed=settings.ranking.seed,
+            behaviors=behaviors,
+            catalog=catalog,
+            half_life=half_life,
+        )
+        return cls(
+            store,
+            settings,
+            now,
+            timer,
+            meta,
+            behaviors,
+            half_life,
+            catalog,
+            await ActiveModel.open(store, settings, now),
+            queries,
+            Pace(queries, settings.ranking.plan_seconds, half_life),
+            Bots(settings.bots),
+            PackedCache(),
+            Windows(settings.ranking.window),
+        )

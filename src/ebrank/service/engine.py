@@ -1,0 +1,540 @@
+"""The service without the web: it ranks, counts what users do, and remembers both.
+
+Everything is decided on one event loop. A list or an event is first written to the store, then
+added to the counters in memory, then answered; requests that must be on disk wait for a flush that
+they share.
+
+>>> from ebrank.service.settings import Settings
+>>> from ebrank.service.store.memory import MemoryStore
+>>> async def session() -> None:
+...     engine = await Engine.open(MemoryStore(), Settings())
+...     await engine.put_items("tea", [api.ItemIn("green", [1.0]), api.ItemIn("black", [0.0])])
+...     answer = await engine.rank(api.RankRequest("tea"))
+...     click = api.EventIn("e1", answer.ranking_id, answer.items[1].id, "click")
+...     print(await engine.feedback([click, click]))
+...     await engine.close()
+>>> asyncio.run(session())
+FeedbackResponse(accepted=1, duplicate=1, rejected=0, results=[...])
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+from ebrank.service import api
+from ebrank.service.core import catalog
+from ebrank.service.core.background import (
+    GRACE_SECONDS,
+    TICK_SECONDS,
+    Flusher,
+    Housekeeping,
+    Turns,
+)
+from ebrank.service.core.deletions import delete, proof_out
+from ebrank.service.core.feature_changes import change_features, features_view
+from ebrank.service.core.feedback import Feedback, RecentLists
+from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, Fleet, ServerStatus, rules
+from ebrank.service.core.items import Items, check_distinct
+from ebrank.service.core.memory import Memory
+from ebrank.service.core.models import UNKNOWN, warm_up
+from ebrank.service.core.problems import Problem
+from ebrank.service.core.queries import Lookups, naming, normalized
+from ebrank.service.core.resources import Resources
+from ebrank.service.core.serving import Serving
+from ebrank.service.core.windows import hashed
+from ebrank.service.insight.activity import Activity
+from ebrank.service.insight.arrivals import Arrivals
+from ebrank.service.insight.overview import Overview
+from ebrank.service.insight.query_report import query_view
+from ebrank.service.learning.fitting import TrainingResult
+from ebrank.service.learning.training import ModelVersions, Training
+from ebrank.service.logs import about
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import (
+    ANOTHER_EPOCH,
+    SALT,
+    Conflict,
+    Store,
+    StoreError,
+    UnknownQuery,
+)
+from ebrank.service.store.records import StoreSize
+
+SAVE_SECONDS = 5.0
+LOOK_SECONDS = 15.0
+"""As often as Prometheus usually looks; the size of a large database takes a while."""
+CHECKED = "checked"
+LONG_QUERY = 200
+"""Items that take a few milliseconds to examine."""
+MEMORY_SHARES = (0.75, 0.125, 0.125)
+"""Of queries, of lists that feedback may cite, and of lists that users have seen."""
+CHECKED_BYTES = 32 * 1024
+DAY = 86400.0
+WEEK = 7 * DAY
+MOST_EXPIRED = 1000
+"""Idle queries that are deleted after a roll-up, so that the next one is not late."""
+EXPIRED = "expired"
+"""The setting that holds how many queries have expired: proofs of each would grow without end."""
+EXPIRING = "expiring"
+"""The setting that says since when queries could expire without a pause, and when they last could.
+"""
+MOST_PROOFS = 1000
+"""Deletions that are listed."""
+MOST_SHOWN = 20
+"""Versions of the prior that the dashboard requests again and again."""
+
+log = logging.getLogger("ebrank.service")
+T = TypeVar("T")
+
+
+class Engine:
+    """Everything the service can do.
+
+    Every method may raise a `problems.Problem`, which the caller can fix, or a `StoreError`: then
+    the store cannot be used now, or another write came first (`Conflict`), and the request may be
+    sent again.
+
+    One event loop owns an engine. Methods that wait for the store are coroutines.
+
+    Attributes:
+        resources: what it was opened with.
+        flusher: puts writes on disk; metrics watch it.
+        turns: schedules long calls.
+        bots: recognizes bots by their rate; metrics watch it.
+        fleet: this server among those of its store; metrics watch it.
+        prior_state: whether lists use what was learned last, None before the start; metrics watch
+            it.
+        store_size: of the store, None if it has no disk; metrics watch it.
+        on_failure: called with what is wrong with the store when a list is made without it.
+    """
+
+    def __init__(self, resources: Resources, versions: ModelVersions) -> None:
+        """Take what `open` has read."""
+        self.resources = resources
+        store, settings, timer = resources.store, resources.settings, resources.timer
+        self._store, self._settings, self._timer = store, settings, timer
+        self._now, self._catalog, self._queries = (
+            resources.clock,
+            resources.catalog,
+            resources.queries,
+        )
+        self._named = naming(normalize=settings.store.normalize_queries)
+        self._epoch = store.epoch
+        self.bots = resources.bots
+        self._activity = Activity(resources)
+        recent = RecentLists(resources)
+        self._items = Items(resources, self._activity)
+        self._feedback = Feedback(resources, recent, self._activity)
+        self._serving = Serving(resources, self._items, recent, self._activity)
+        caches = (self._queries, resources.recent, resources.windows.cache)
+        self._memory = Memory(
+            settings.limits.memory_bytes(), list(zip(caches, MEMORY_SHARES, strict=True))
+        )
+        self._memory.start()
+        self._versions = versions
+        self._training = Training(
+            settings, versions.fitted, self._adopt, lambda: self._activity.events, self._now, timer
+        )
+        self.fleet = Fleet(store, self._about)
+        self._arrivals = Arrivals(resources)
+        self._overview = Overview(resources, self._activity, self._arrivals)
+        self.flusher = Flusher(store)
+        self.turns = Turns()
+        self._chores = Housekeeping(timer)
+        self._rolled_up = timer()
+        self.on_failure: Callable[[StoreError], None] = lambda problem: None
+        self.prior_state: api.PriorState | None = None
+        self.store_size: StoreSize | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        store: Store,
+        settings: Settings,
+        *,
+        clock: Callable[[], float] = time.time,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> Engine:
+        """Return an engine on a store.
+
+        The clock dates the log; the timer is for what must continue even if the clock is set back,
+        and tells when it jumps.
+        """
+        resources = await Resources.open(store, settings, clock, timer)
+        return cls(resources, await ModelVersions.open(resources))
+
+    async def start(self) -> None:
+        """Compile what lists need and start the chores, before the first request."""
+        self._activity.started(self._now())  # which warns if the clock is behind the log
+        await self._store.flush()  # other servers rely on these settings
+        model = self.resources.active.model
+        await asyncio.to_thread(warm_up, model, self.resources.behaviors, whole=False)
+        self._memory.start()  # again: compiled code takes some
+        await self._beat()
+        await self._look_at_store()
+        for seconds, chore in (
+            (BEAT_SECONDS, self._beat),
+            (TICK_SECONDS, self._adjust_memory),
+            (LOOK_SECONDS, self._look_at_store),
+            (SAVE_SECONDS, self._activity.save),
+            (self._settings.store.roll_up_seconds, self._roll_up),
+            (TICK_SECONDS, self._train_if_due),
+            (self._arrivals.period, self._arrivals.look),
+        ):
+            self._chores.add(seconds, chore)
+
+    async def warm_up(self) -> None:
+        """Compile, or load from the cache, what lists did not need but other requests will."""
+        await asyncio.to_thread(warm_up, self.resources.active.model, self.resources.behaviors)
+
+    async def close(self) -> None:
+        """Finish requests under way, stop the trainer, flush; the store stays open."""
+        await self._chores.close()
+        await self._training.close()
+        await self.flusher.close()
+        try:
+            await self._activity.save()
+            await self.fleet.leave()
+        except StoreError as problem:  # only sums for the dashboard
+            log.warning("%s", problem)
+
+    def watch_training(self, on_end: Callable[[float, str], None]) -> None:
+        """Report how long each training run took, and its outcome."""
+        self._training.on_end = on_end
+
+    @property
+    def version(self) -> int:
+        """The version of the prior in use."""
+        return self.resources.active.model.version
+
+    @property
+    def trainings(self) -> Mapping[str, float]:
+        """When the last training run of this server that succeeded, or failed, ended."""
+        return self._training.ended
+
+    @property
+    def roll_up_lag(self) -> float:
+        """How many seconds ago the log was rolled up, or another server was responsible for it."""
+        return self._timer() - self._rolled_up
+
+    @property
+    def lookups(self) -> Lookups:
+        """How often queries were found in memory."""
+        return self._queries.lookups
+
+    @property
+    def shadow_different(self) -> int:
+        """How many lists of this server EBRank would have ordered differently."""
+        return self._activity.different
+
+    @property
+    def clock_lag(self) -> float:
+        """How many seconds the machine's clock is behind the log; 0 if it is right."""
+        return self._now.lag
+
+    async def check(self) -> None:
+        """Write to the store and flush it; raise `StoreError` if it cannot.
+
+        It writes as much as a long list: a disk with space for a row may have none for a list.
+        """
+        for value in ("-" * CHECKED_BYTES, str(self._now())):  # the store keeps the short one
+            await self._store.meta.set({CHECKED: value})
+        await self.flusher.flushed()
+
+    def _begin(self) -> int:
+        """Return the epoch of the store; discard what was remembered of an earlier one."""
+        if self._store.epoch != self._epoch:
+            self._epoch = self._store.epoch
+            for cache in (self._queries, self.resources.recent, self.resources.windows.cache):
+                cache.clear()
+            self._catalog.stored = self.resources.active.stored = UNKNOWN
+        return self._epoch
+
+    async def _flushed(self, epoch: int) -> None:
+        """Return when everything written in an epoch is on disk."""
+        await self.flusher.flushed()
+        if self._store.epoch != epoch:
+            raise StoreError(ANOTHER_EPOCH)
+
+    async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
+        """Add candidates of a query or change their features; if one is wrong, none is stored."""
+        epoch = self._begin()
+        name = self._named(query)
+        answer = await self._current(
+            lambda: self._items.put_many(name, items, self._now, self.turns)
+        )
+        await self._flushed(epoch)
+        return answer
+
+    async def _current(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Return what a call returns; call again if its items fit features that others changed.
+
+        Otherwise a server whose callers all send a new feature would never learn of it.
+        """
+        try:
+            return await call()
+        except Problem as problem:
+            before = self._catalog.schema
+            if problem.field == "items":
+                await self._catalog.follow()
+            if self._catalog.schema is before:
+                raise
+            return await call()
+
+    async def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
+        """Withdraw a candidate; its history stays."""
+        epoch = self._begin()
+        answer = await self._items.withdraw(self._named(query), item, self._now())
+        await self._flushed(epoch)
+        return answer
+
+    async def put_catalog(self, items: Sequence[api.ItemIn]) -> api.PutCatalogResponse:
+        """Add items that queries share, or change them; if one is wrong, none is stored."""
+        check_distinct(items)
+        changed = await self._current(lambda: self._catalog.put_many(items, self._now, self.turns))
+        await self.flusher.flushed()
+        return api.PutCatalogResponse(len(items), changed)
+
+    async def load_catalog(self, pieces: AsyncIterator[bytes]) -> api.BulkResponse:
+        """Add or change many items that queries share, each line separately."""
+        await self._catalog.follow()  # lines that do not fit its features are not read twice
+        answer = await catalog.load(self._catalog, pieces, self._now)
+        await self.flusher.flushed()
+        return answer
+
+    async def catalog_item(self, item: str) -> api.CatalogItem:
+        """Return an item that queries share."""
+        return await self._catalog.item(item)
+
+    async def catalog_items(self, request: api.CatalogRequest) -> api.CatalogResponse:
+        """Return a page of the items that queries share."""
+        return await self._catalog.page(request)
+
+    async def withdraw_from_all(self, item: str) -> api.WithdrawFromAllResponse:
+        """Withdraw an item that queries share from all of them; its history stays."""
+        withdrawn = await self._catalog.withdraw(item, self._now())
+        await self.flusher.flushed()
+        return api.WithdrawFromAllResponse(item, withdrawn)
+
+    async def features(self) -> api.FeaturesResponse:
+        """Return the features that items have."""
+        return await features_view(self._store, self._catalog.schema)
+
+    async def change_features(self, request: api.ChangeFeaturesRequest) -> api.FeaturesResponse:
+        """Add, remove and rename features, or say what that would change."""
+        epoch = self._begin()
+        answer = await change_features(self._store, self._catalog, request, self._now())
+        await self._flushed(epoch)
+        return answer
+
+    async def rank(
+        self, request: api.RankRequest, admit: Callable[[], None] = lambda: None
+    ) -> api.RankResponse:
+        """Return a list; it is logged when this returns, or `degraded`.
+
+        `admit` is called before the request creates a query, and raises if it must not.
+        """
+        try:
+            return await self._current(lambda: _twice(lambda: self._logged_list(request, admit)))
+        except Conflict:
+            raise
+        except StoreError as problem:
+            answer = self._serving.list_from_memory(self._named(request.query), request)
+            if answer is None:
+                raise
+            self.on_failure(problem)
+            return answer
+
+    async def _logged_list(
+        self, request: api.RankRequest, admit: Callable[[], None]
+    ) -> api.RankResponse:
+        began, now, epoch = time.perf_counter(), self._now(), self._begin()
+        name = self._named(request.query)
+        answer = await self._serving.logged_list(name, request, now, epoch, admit)
+        if self._settings.store.durability == "disk":
+            await self._flushed(epoch)
+        self._activity.latency(now, time.perf_counter() - began)
+        return answer
+
+    async def feedback(self, events: Sequence[api.EventIn | api.Malformed]) -> api.FeedbackResponse:
+        """Count events; those accepted are on disk when this returns."""
+        epoch = self._begin()
+        results = await _twice(lambda: self._feedback.take(events, epoch))
+        counts = Counter(result.status for result in results)
+        if counts["accepted"] or counts["duplicate"]:
+            await self._flushed(epoch)  # a duplicate too: its first copy may be on its way
+        return api.FeedbackResponse(
+            counts["accepted"], counts["duplicate"], counts["rejected"], results
+        )
+
+    async def query(self, query: str, wanted: api.QueryOptions | None = None) -> api.QueryResponse:
+        """Return the state of a query's items, or of some if there are many."""
+        wanted = wanted or api.QueryOptions()
+        live = await self._items.query(self._named(query), self._now())
+        turns = self.turns if len(live) > LONG_QUERY else Turns()  # a short one need not wait
+        async with turns:
+            return await query_view(self.resources, live, wanted, turns)
+
+    async def queries(self, request: api.QueriesRequest) -> api.QueriesResponse:
+        """Return a page of the queries whose names match."""
+        fold = normalized if self._settings.store.normalize_queries else str
+        rows = await self._store.items.find(
+            fold(request.prefix), fold(request.contains), request.cursor or None, request.limit + 1
+        )
+        listed = [api.ListedQuery(*row) for row in rows[: request.limit]]
+        more = len(rows) > request.limit
+        return api.QueriesResponse(listed, listed[-1].query if more else None)
+
+    async def delete(self, request: api.DeletionRequest) -> api.DeletionOut:
+        """Delete an item everywhere, a query, or a user's name; it is on disk when this returns."""
+        epoch = self._begin()
+        if request.kind == "query":  # its log is removed while others are served
+            await self._queries.dropped(self._named(request.name))
+        salt = self.resources.meta[SALT]
+        deleted = await delete(self._store, request, salt, self._named, self._now())
+        for query in deleted.queries:
+            await self._queries.dropped(query)
+        # Lists name queries and users; what feedback cites is read again.
+        self.resources.recent.clear()
+        if request.kind == "user":  # what others have seen stays, or a refresh would count again
+            await self.resources.windows.forget(hashed(request.name, salt))
+        await self._flushed(epoch)
+        return proof_out(deleted.proof)
+
+    async def deletions(self) -> api.DeletionsResponse:
+        """Return the latest deletions."""
+        proofs = await self._store.deletions.all()
+        latest = [proof_out(proof) for proof in proofs[-MOST_PROOFS:]]
+        return api.DeletionsResponse(len(proofs), latest)
+
+    async def train(self) -> api.TrainResponse:
+        """Start training unless it is running; its result may replace a pinned version."""
+        epoch = self._begin()
+        await self._versions.unpin()
+        await self._flushed(epoch)
+        started = self._training.start(self.version)
+        return api.TrainResponse(started, self._training.out())
+
+    async def models(self) -> api.ModelsResponse:
+        """Return the versions of the prior."""
+        state, pinned = await self._learning(), self.resources.active.pinned
+        return api.ModelsResponse(self.version, pinned, *state)
+
+    async def _learning(
+        self, most: int | None = None
+    ) -> tuple[list[api.ModelOut], api.TrainingOut, api.PriorOut]:
+        """Return the versions of the prior, or the newest ones, and the state of training."""
+        training = self._training.out()
+        prior = await self._versions.prior(training, self._training.failing_since)
+        return await self._versions.out(most), training, prior
+
+    async def activate(self, version: int) -> api.ModelsResponse:
+        """Activate a version; unless it is the newest, it is pinned."""
+        epoch = self._begin()
+        await self._versions.activate(version)
+        await self._flushed(epoch)
+        return await self.models()
+
+    def answered(self, route: str, status: int) -> None:
+        """Count a response of a route."""
+        self._activity.answered(self._now(), route, status)
+
+    async def insights(self, hours: int = 1) -> api.Insights:
+        """Return what the dashboard shows, with sums of some hours."""
+        servers = await self.fleet.servers()
+        return await self._overview.insights(hours, servers, *await self._learning(MOST_SHOWN))
+
+    async def _beat(self) -> None:
+        await self.fleet.beat()
+        self._items.shared = self._activity.shared = self.fleet.size > 1
+
+    def _about(self) -> ServerStatus:
+        own, lookups = self._activity.own, self.lookups
+        return ServerStatus(
+            model=self.version,
+            lists=own["rankings"],
+            events=own["events"],
+            from_memory=lookups.memory,
+            from_store=lookups.store,
+            stale=lookups.stale,
+            clock_lag=self.clock_lag,
+            rules=rules(self._settings),
+        )
+
+    async def _adjust_memory(self) -> None:
+        self._memory.adjust()
+
+    async def _look_at_store(self) -> None:
+        """Read what metrics show, so that they need not wait for a store that does not respond."""
+        prior = await self._versions.prior(self._training.out(), self._training.failing_since)
+        self.prior_state, self.store_size = prior.state, await self._store.size()
+
+    async def _train_if_due(self) -> None:
+        if self._training.due() and await self._store.elected(TRAINER):
+            self._training.start(self.version)
+
+    async def _adopt(self, fitted: TrainingResult, against: int) -> str:
+        epoch = self._begin()
+        outcome = await self._versions.adopt(fitted, against)
+        await self._flushed(epoch)
+        return outcome
+
+    async def _roll_up(self) -> None:
+        if not await self._store.elected(ROLLER):
+            self._rolled_up = self._timer()
+            return
+        kept = self._settings.store.retention_seconds
+        oldest = self._now.ago(max(kept, WEEK))  # minute, since the dashboard shows a week
+        before = self._now.ago(kept + min(kept, GRACE_SECONDS))
+        rolled = await self._store.log.roll_up(before, minutes_before=oldest)
+        self._rolled_up = self._timer()
+        log.info(
+            "rolled up %d rankings and %d events",
+            rolled.rankings,
+            rolled.events,
+            extra=about("chore", rankings=rolled.rankings, events=rolled.events),
+        )
+        await self._expire()
+
+    async def _expire(self) -> None:
+        """Delete some queries that nobody has used for long; the next time, others.
+
+        A pause of more than a day makes none of them idle: no server ran, a clock was wrong, or an
+        old backup was restored.
+        """
+        days, expired = self._settings.store.expire_idle_days, 0
+        if days is None:
+            return
+        now = self._now()
+        since, last = json.loads(await self._store.meta.get(EXPIRING) or f"[0, {now}]")
+        if not 0.0 <= now - last <= DAY + self._settings.store.roll_up_seconds:
+            since = now
+        await self._store.meta.set({EXPIRING: json.dumps([since, now])})
+        before = now - days * DAY
+        if since > before:
+            return
+        try:
+            async for query in self._store.deletions.expire(before, MOST_EXPIRED):
+                expired += 1
+                await self._queries.dropped(query)
+        finally:
+            if expired:
+                await self._store.meta.add(EXPIRED, {"queries": expired})
+                log.info("%d idle queries expired", expired, extra=about("chore", queries=expired))
+
+
+async def _twice(call: Callable[[], Awaitable[T]]) -> T:
+    """Return what a call returns; call again if another server has deleted a query meanwhile.
+
+    Memory has then dropped the query; if it was added again, it is read as it is now.
+    """
+    try:
+        return await call()
+    except UnknownQuery:
+        return await call()

@@ -1,0 +1,226 @@
+"""What a database must do for a store: lend connections, log a batch, flush, elect.
+
+A store is one class, `ebrank.service.store.base.Store`, on top of a `Driver`. It decides what to
+write and says so in SQL that SQLite and PostgreSQL both read; parameters are `?1`, `?2` and so on.
+A driver knows files or sockets, transactions, and what its database does in its own way.
+
+Every transaction happens as a whole or raises `StoreError`. It survives the end of the process when
+it ends, and a power cut when the next `flush` returns. One that changes the table `state` does so
+before it changes queries: two transactions never wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from ebrank.errors import EBRankError
+from ebrank.service.store.announcements import Announced
+from ebrank.service.store.records import Commit, Fault, Operation, QueryState, StoreSize
+from ebrank.service.store.rows import Count, ItemRow
+from ebrank.service.store.tables import Row, Table
+
+T = TypeVar("T")
+
+Mode: TypeAlias = Literal["serve", "read", "browse", "new", "copy"]
+"""How a store is opened.
+
+`serve`: to read and write; created if it does not exist. `read`: as it is at this moment; it must
+exist and is not changed. `browse`: the same, but each call sees the current state: nothing is held
+for long that a server would have to work around. `new`: to write; it must not exist, and does not
+appear before it is closed. `copy`: the same, but if it is discarded, what was written is kept,
+unseen, and the next `copy` to the same place continues with it.
+"""
+
+Remembered: TypeAlias = Callable[[str], int | None]
+"""Returns the version of a query that a server has in memory now, None if it has none."""
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with how much is done, and the total."""
+
+ANOTHER_EPOCH = (
+    "the connection to the store was lost, perhaps with what was not on disk yet; send the request "
+    "again."
+)
+
+
+class StoreError(EBRankError):
+    """The store cannot do what was asked: names the file and the remedy. Nothing was changed.
+
+    Only if the connection to another server is lost, or a call is cancelled, a write may have
+    happened all the same.
+    """
+
+
+class Damaged(StoreError):
+    """The files of a store cannot be read, or not all of them."""
+
+
+class Conflict(StoreError):
+    """Another write came first, and nothing of this one was stored. The store works."""
+
+
+class UnknownQuery(Conflict):
+    """A write to a query that does not exist; another server may have deleted it."""
+
+
+class CatalogChanged(Conflict):
+    """Settings are based on a catalog that another write has changed meanwhile."""
+
+
+class Connection(Protocol):
+    """A connection to a database, lent for one transaction, or to read."""
+
+    async def fetch(self, sql: str, *given: object) -> list[Row]:
+        """Return the rows of a statement."""
+        ...
+
+    async def execute(self, sql: str, *given: object) -> int:
+        """Run a statement, and return how many rows it changed."""
+        ...
+
+    async def many(self, sql: str, rows: Iterable[Row]) -> None:
+        """Run a statement with the values of each row."""
+        ...
+
+    async def insert(
+        self, table: Table, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+    ) -> None:
+        """Insert rows, in order; `conflict` says what to do, in SQL, if there is one already."""
+        ...
+
+    async def matching(
+        self, table: Table, columns: str, keys: Sequence[str], rows: Iterable[Row]
+    ) -> list[Row]:
+        """Return columns, as SQL, of those rows of a table, called t, that have these keys."""
+        ...
+
+    async def lock(self, queries: Iterable[int], *, wait: bool = True) -> bool:
+        """Keep others from writing to queries, by their numbers, until the transaction ends.
+
+        Return whether that is so: without waiting, not if another writes to one of them now.
+        """
+        ...
+
+
+class Loaded(NamedTuple):
+    """A query as the tables have it: its items, their features, and counts now and rolled up."""
+
+    version: int
+    items: Sequence[ItemRow]
+    features: Sequence[bytes]
+    evidence: Iterable[Count]
+    snapshot: Iterable[Count]
+
+
+class Rebuilding(NamedTuple):
+    """Where to build a store that is to replace another.
+
+    Attributes:
+        url: of the new one.
+        swapped: puts it in the place of the old one, in one step, once it is closed; returns where
+            the old one is kept.
+    """
+
+    url: str
+    swapped: Callable[[], Awaitable[str]]
+
+
+class Driver(Protocol):
+    """A database.
+
+    Attributes:
+        url: where another process finds it (see `open`), None if none can.
+        touched: when it was last changed before it was opened, by the clock of its disk or its
+            server; None if unknown.
+        shared: whether other servers may write to it.
+        texts: SQL that it has in its own words: `length` of the log, `floor` of a number.
+        portion: numbers of the log that are searched in one transaction.
+    """
+
+    url: str | None
+    touched: float | None
+    shared: bool
+    texts: Mapping[str, str]
+    portion: int
+
+    @property
+    def epoch(self) -> int:
+        """How often it became unknown which writes have happened, since it was opened."""
+        ...
+
+    def read(self) -> AbstractAsyncContextManager[Connection]:
+        """Lend a connection for something quick; each statement sees one moment."""
+        ...
+
+    async def read_long(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Return what work reads, which may take long, without blocking others."""
+        ...
+
+    def write(self) -> AbstractAsyncContextManager[Connection]:
+        """Lend the connection that writes, in a transaction."""
+        ...
+
+    def chore(self, *, erases: bool = False) -> AbstractAsyncContextManager[Connection]:
+        """Lend a connection in a transaction that should not hold up requests.
+
+        What it erases is overwritten; it may search whole tables.
+        """
+        ...
+
+    async def load(
+        self, query: str, decoded: Callable[[Loaded], QueryState], *, rolled_up: bool
+    ) -> QueryState | None:
+        """Return a query as it is at one moment, decoded; its snapshot only if asked for."""
+        ...
+
+    async def log(
+        self,
+        operations: Sequence[Operation],
+        *,
+        epoch: int | None = None,
+        known: Remembered | None = None,
+    ) -> Commit:
+        """Log operations, and add them to the counts, in one transaction; see `StoredLog.write`.
+
+        `ebrank.service.store.counting` decides what to write.
+        """
+        ...
+
+    async def flush(self) -> None:
+        """Return when all earlier writes are on disk; others may write meanwhile."""
+        ...
+
+    async def size(self) -> StoreSize | None:
+        """Return how much space it takes; None if there is no disk."""
+        ...
+
+    async def elected(self, job: str) -> bool:
+        """Return whether this server is the one that does a job for all."""
+        ...
+
+    async def announce(self, server: str, about: str | None) -> None:
+        """Record that a server is running, and what it reports; None when it leaves."""
+        ...
+
+    async def servers(self) -> list[Announced]:
+        """Return the servers that have announced themselves recently, by name."""
+        ...
+
+    async def faults(self) -> list[Fault]:
+        """Return what is wrong with its files, and with values in its tables."""
+        ...
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> Path:
+        """Copy all of it to a new file or into a folder; return the file."""
+        ...
+
+    async def purge(self) -> None:
+        """Rewrite all files, so that no trace of deleted data remains."""
+        ...
+
+    async def close(self, *, discard: bool = False) -> None:
+        """Flush and release everything; with `discard`, a store opened as new never appears."""
+        ...

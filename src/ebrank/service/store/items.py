@@ -1,0 +1,343 @@
+"""Queries with their items, and the catalog of features that queries share."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+
+from ebrank.service.store.driver import (
+    CatalogChanged,
+    Connection,
+    Driver,
+    Loaded,
+    StoreError,
+)
+from ebrank.service.store.meta import set_meta, touch
+from ebrank.service.store.records import (
+    LIFE,
+    CatalogCommit,
+    NewItem,
+    QueryRow,
+    QueryState,
+    Tally,
+)
+from ebrank.service.store.rows import (
+    count_rows,
+    item_rows,
+    snapshot_of,
+    state_of,
+    summed,
+    tally_of,
+)
+from ebrank.service.store.tables import (
+    CATALOG,
+    EVIDENCE,
+    FEATURES,
+    ITEMS,
+    QUERIES,
+    SNAPSHOT,
+    Row,
+    features_of,
+    packed,
+    unpacked,
+)
+from ebrank.typing import Features
+
+PAGE = 1000
+"""Rows read at a time where there may be many."""
+LAST = "\U0010ffff"
+"""Follows every other character."""
+
+_ITEM = ("query", "place", "id", "entered", "active", "first_shown")
+_COUNT = ("query", "place", "outcome", "slot", "count", "epoch")
+_ADDED = "INSERT INTO queries (name, version, size, used) SELECT ?1, lives * ?2 + 1, 0, ?3"
+
+
+class StoredItems:
+    """Queries and their items."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    async def queries(self) -> list[str]:
+        """Return the names of all queries, in the order in which they were added."""
+        sql = "SELECT name FROM queries ORDER BY number"
+        rows = await self._driver.read_long(lambda connection: connection.fetch(sql))
+        return [name for (name,) in rows]
+
+    async def find(
+        self, prefix: str = "", contains: str = "", after: str | None = None, limit: int = 100
+    ) -> list[QueryRow]:
+        """Return queries whose names begin with a text and contain another, after a name.
+
+        They are ordered by their names as UTF-8.
+        """
+        sql = "SELECT name, size FROM queries WHERE name >= ?1 AND name < ?2"
+        given: list[object] = [prefix, prefix + LAST]
+        for value, condition in (
+            (after, "name > ?{}"),
+            (contains, "name != replace(name, ?{}, '')"),
+        ):
+            if value or (value == "" and condition.startswith("name >")):
+                given.append(value)
+                sql += f" AND {condition.format(len(given))}"
+        given.append(limit)
+        sql += f" ORDER BY name LIMIT ?{len(given)}"
+        rows = await self._driver.read_long(lambda connection: connection.fetch(sql, *given))
+        return [QueryRow(*row) for row in rows]
+
+    async def load(self, query: str) -> QueryState | None:
+        """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
+        return await self._load(query, rolled_up=False)
+
+    async def snapshot(self, query: str) -> QueryState | None:
+        """Return a query's state as if only what was rolled up had happened."""
+        return await self._load(query, rolled_up=True)
+
+    async def _load(self, query: str, *, rolled_up: bool) -> QueryState | None:
+        def decoded(loaded: Loaded) -> QueryState:
+            features = features_of(loaded.features)
+            state = state_of(query, loaded.items, features, loaded.evidence, loaded.version)
+            return snapshot_of(state, loaded.snapshot) if rolled_up else state
+
+        return await self._driver.load(query, decoded, rolled_up=rolled_up)
+
+    async def put(
+        self,
+        query: str,
+        items: Sequence[NewItem],
+        time: float,
+        *,
+        meta: Mapping[str, str] | None = None,
+        known: int | None = None,
+    ) -> int:
+        """Add candidates or change their features; return the query's version.
+
+        Withdrawn ones come back, and existing items keep their counters. Settings in `meta` are
+        kept in the same transaction, and make a new version of the catalog: they are rejected with
+        `CatalogChanged` if its version is not the one `known`. Without items, nothing changes.
+        """
+        if not items:
+            async with self._driver.read() as connection:
+                rows = await connection.fetch("SELECT version FROM queries WHERE name = ?1", query)
+            return int(rows[0][0]) if rows else 0
+        async with self._driver.write() as connection:
+            if meta:
+                await _check_catalog(connection, known)
+                await set_meta(connection, meta)
+                await connection.execute("UPDATE state SET catalog = catalog + 1")
+            await touch(connection, time)
+            return await _put(connection, query, items, time)
+
+    async def withdraw(self, query: str, item: str, time: float) -> int | None:
+        """Withdraw a candidate; return the query's version, or None if it was not a candidate.
+
+        Its history stays.
+        """
+        sql = (
+            "SELECT number FROM queries JOIN items ON query = number "
+            "WHERE name = ?1 AND id = ?2 AND active"
+        )
+        async with self._driver.write() as connection:
+            for (number,) in await connection.fetch(sql, query, item):
+                await touch(connection, time)
+                await connection.lock([number])
+                gone = "UPDATE items SET active = false WHERE query = ?1 AND id = ?2"
+                await connection.execute(gone, number, item)
+                advance = "UPDATE queries SET version = version + 1 WHERE number = ?1 "
+                [(version,)] = await connection.fetch(f"{advance} RETURNING version", number)
+                return int(version)
+        return None
+
+    async def restore(self, states: Sequence[QueryState], time: float) -> None:
+        """Add queries with the history that their counters hold, as if it had been rolled up.
+
+        The store must not have them yet; `time` is that of the latest entry of this history.
+        """
+        names = [(state.query,) for state in states]
+        async with self._driver.write() as connection:
+            await touch(connection, time)
+            for (name,) in await connection.matching(QUERIES, "t.name", ["name"], names):
+                raise StoreError(f"query {name!r} is there already")
+            [(lives,)] = await connection.fetch("SELECT lives FROM state")
+            new = [(state.query, lives * LIFE + 1, len(state.ids), time) for state in states]
+            await connection.insert(QUERIES, ("name", "version", "size", "used"), new)
+            found = await connection.matching(QUERIES, "t.name, t.number", ["name"], names)
+            numbers: dict[str, int] = dict(found)
+            items, features, counts = list[Row](), list[Row](), list[Row]()
+            for state in states:
+                number = numbers[state.query]
+                items += ((number, place, *row) for place, row in enumerate(item_rows(state)))
+                features += (
+                    (number, place, packed(row)) for place, row in enumerate(state.features)
+                )
+                counts += ((number, *row) for row in count_rows(state))
+            await connection.insert(ITEMS, _ITEM, items)
+            await connection.insert(FEATURES, ("query", "place", "numbers"), features)
+            for table in (EVIDENCE, SNAPSHOT):
+                await connection.insert(table, _COUNT, counts)
+
+    async def tally(self) -> Tally:
+        """Return how many items all queries have, and how many have a number in each column."""
+        sql = (
+            "SELECT numbers, query, place FROM features WHERE (query, place) > (?1, ?2) "
+            "ORDER BY query, place LIMIT ?3"
+        )
+        total, last = Tally(0, []), (0, 0)
+        while True:
+            page = await self._driver.read_long(
+                lambda connection, last=last: connection.fetch(sql, *last, PAGE)  # type: ignore[misc]
+            )
+            total = summed(total, tally_of([features_of([blob for blob, *_ in page])]))
+            if len(page) < PAGE:
+                return total
+            last = page[-1][1], page[-1][2]
+
+
+async def _put(connection: Connection, query: str, items: Sequence[NewItem], time: float) -> int:
+    # Others that add this query wait for the row of `state`, which this transaction has changed.
+    advance = "UPDATE queries SET version = version + 1 WHERE name = ?1"
+    returned = "RETURNING number, version, size"
+    [(number, version, size)] = await connection.fetch(
+        f"{advance} {returned}", query
+    ) or await connection.fetch(f"{_ADDED} FROM state {returned}", query, LIFE, time)
+    features = {item.id: packed(item.features) for item in items}
+    places: dict[str, int] = {}
+    withdrawn: list[Row] = []
+    if size:
+        keys = [(number, name) for name in features]
+        columns = "t.id, t.place, t.active"
+        for name, place, active in await connection.matching(ITEMS, columns, ["query", "id"], keys):
+            places[name] = place
+            if not active:
+                withdrawn.append((number, place))
+    new = [name for name in features if name not in places]
+    rows = [(number, place, name, time, True, None) for place, name in enumerate(new, size)]
+    places |= {name: place for place, name in enumerate(new, size)}
+    await connection.insert(ITEMS, _ITEM, rows)
+    back = "UPDATE items SET active = true WHERE query = ?1 AND place = ?2"
+    await connection.many(back, withdrawn)
+    await connection.insert(
+        FEATURES,
+        ("query", "place", "numbers"),
+        [(number, places[name], numbers) for name, numbers in features.items()],
+        "(query, place) DO UPDATE SET numbers = excluded.numbers",
+    )
+    grown = "UPDATE queries SET size = size + ?2 WHERE number = ?1"
+    await connection.execute(grown, number, len(new))
+    return int(version)
+
+
+async def _check_catalog(connection: Connection, known: int | None) -> int:
+    """Return the catalog's version, which nobody else changes now; raise if it is not the known."""
+    [(version,)] = await connection.fetch("UPDATE state SET catalog = catalog RETURNING catalog")
+    if known not in (None, version):
+        raise CatalogChanged(
+            "another server changed the catalog or the features meanwhile. Nothing of this was "
+            "stored; send the request again."
+        )
+    return int(version)
+
+
+class StoredCatalog:
+    """Features of items that all queries share, by the items' names."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    async def version(self) -> int:
+        """Return how many writes have changed the catalog, or a setting stored with it."""
+        async with self._driver.read() as connection:
+            [(version,)] = await connection.fetch("SELECT catalog FROM state")
+        return int(version)
+
+    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
+        """Return the rows of the items that were put after a version.
+
+        Names that are not in the catalog are left out. The caller owns the arrays.
+        """
+        if len(names) <= PAGE:
+            async with self._driver.read() as connection:
+                return await _changed(connection, names, since)
+        return await self._driver.read_long(partial(_changed, names=names, since=since))
+
+    async def entries(self) -> AsyncIterator[tuple[str, Features]]:
+        """Yield all items with their rows, in the order of their names as UTF-8."""
+        last: str | None = None
+        while True:
+            page = await self.find(last, PAGE)
+            for entry in page:
+                yield entry
+            if len(page) < PAGE:
+                return
+            last = page[-1][0]
+
+    async def find(self, after: str | None = None, limit: int = 100) -> list[tuple[str, Features]]:
+        """Return items after a name with their rows, in the order of `entries`."""
+        where, given = ("", [limit]) if after is None else ("WHERE id > ?2", [limit, after])
+        sql = f"SELECT id, numbers FROM catalog {where} ORDER BY id LIMIT ?1"
+
+        async def page(connection: Connection) -> list[tuple[str, Features]]:
+            return [(name, unpacked(blob)) for name, blob in await connection.fetch(sql, *given)]
+
+        return await self._driver.read_long(page)
+
+    async def put(
+        self,
+        items: Sequence[NewItem],
+        time: float,
+        *,
+        meta: Mapping[str, str] | None = None,
+        known: int | None = None,
+    ) -> CatalogCommit:
+        """Add items or change their rows, and keep settings in the same transaction.
+
+        The version grows by one if a row is new or changed, or if settings are given, which are
+        rejected with `CatalogChanged` if the version is not the one `known`.
+        """
+        rows = {item.id: packed(item.features) for item in items}
+        names = [(name,) for name in rows]
+        async with self._driver.write() as connection:
+            version = await _check_catalog(connection, known if meta else None)
+            rows_there = await connection.matching(CATALOG, "t.id, t.numbers", ["id"], names)
+            there: dict[str, bytes] = dict(rows_there)
+            changed = [
+                (name, version + 1, numbers)
+                for name, numbers in rows.items()
+                if there.get(name) != numbers
+            ]
+            if not (changed or meta):
+                return CatalogCommit(version, 0)
+            await connection.insert(
+                CATALOG,
+                ("id", "version", "numbers"),
+                changed,
+                "(id) DO UPDATE SET version = excluded.version, numbers = excluded.numbers",
+            )
+            await set_meta(connection, meta or {})
+            await connection.execute("UPDATE state SET catalog = ?1", version + 1)
+            await touch(connection, time)
+            return CatalogCommit(version + 1, len(changed))
+
+    async def tally(self) -> Tally:
+        """Return how many items there are, and how many have a number in each column."""
+        total, last = Tally(0, []), None
+        while True:
+            page = await self.find(last, PAGE)
+            total = summed(total, tally_of(row[None] for _, row in page))
+            if len(page) < PAGE:
+                return total
+            last = page[-1][0]
+
+
+async def _changed(connection: Connection, names: Sequence[str], since: int) -> dict[str, Features]:
+    """Return what changed after a version, through the smaller set: the names or the changes."""
+    if since:
+        sql = "SELECT id, numbers FROM catalog WHERE version > ?1 LIMIT ?2"
+        changes = await connection.fetch(sql, since, len(names) + 1)
+        if len(changes) <= len(names):
+            wanted = set(names)
+            return {name: unpacked(blob) for name, blob in changes if name in wanted}
+    columns, keys = "t.id, t.numbers, t.version", [(name,) for name in names]
+    found = await connection.matching(CATALOG, columns, ["id"], keys)
+    return {name: unpacked(blob) for name, blob, version in found if version > since}

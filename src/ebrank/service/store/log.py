@@ -1,0 +1,291 @@
+"""The log: rankings and events in the order in which they were written, and its roll-up.
+
+Entries of a query are in the order in which they were counted: a writer holds its row. Entries of
+different queries that several servers wrote at the same time are in any order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time as clock
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ebrank.service.store.counting import (
+    EVENT,
+    RANKING,
+    Codec,
+    Placed,
+    changed_counts,
+    entry_of,
+    places_of,
+    sums,
+)
+from ebrank.service.store.driver import Connection, Driver, Remembered
+from ebrank.service.store.meta import touch
+from ebrank.service.store.records import (
+    Commit,
+    Operation,
+    RankingEntry,
+    RolledUp,
+)
+from ebrank.service.store.tables import ITEMS, QUERIES, SNAPSHOT, Row, Table
+
+PAGE = 1000
+"""Entries of a kind read at a time: a long read would keep SQLite's WAL from shrinking."""
+FIRST_PORTION, MOST_PORTION = 20, 200
+"""Entries that are rolled up in one transaction."""
+WANTED_SECONDS = 2e-3
+"""How long such a transaction should take, of which 0.5 ms are the same for any portion."""
+PAUSE = 9.0
+"""How many times as long as a portion the pause after it is."""
+MINUTES_AT_ONCE = 600.0
+"""Sums of so many seconds are dropped in one transaction."""
+HEAD, SLACK_SECONDS = 1000, 3600.0
+"""The log begins at the earliest time of this many entries of a kind, or at most so much earlier:
+its times are out of order by as much as servers' clocks differ."""
+
+LAST_TIME = """SELECT CASE WHEN used > last_time THEN used ELSE last_time END
+    FROM state, (SELECT coalesce(max(used), 0.0) AS used FROM queries) AS latest"""
+_END = """SELECT coalesce(max(seq), 0) FROM (
+    SELECT max(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM events) AS ends"""
+_HEAD = """SELECT seq, query, time FROM (
+    SELECT * FROM (SELECT seq, query, time FROM rankings WHERE seq > ?1
+        ORDER BY seq LIMIT {limit}) AS lists
+    UNION ALL SELECT * FROM (SELECT seq, query, received FROM events WHERE seq > ?1
+        ORDER BY seq LIMIT {limit}) AS events
+    ) AS head"""
+BEGINNING = f"SELECT min(time) FROM ({_HEAD.format(limit=HEAD)}) AS beginning"
+"""The time at which the log begins, None if it is empty; takes a number below its first."""
+COUNTS = ("query", "place", "outcome", "slot", "count", "epoch")
+SET_COUNTS = (
+    "(query, place, outcome, slot) DO UPDATE SET count = excluded.count, epoch = excluded.epoch"
+)
+ADD_COUNTS = "(query, place, outcome, slot) DO UPDATE SET count = {}.count + excluded.count"
+
+
+class StoredLog:
+    """Rankings and events, in the order in which they were written.
+
+    Their times are in this order too if one server wrote them. Each server has its own clock, and
+    takes the time before it waits for its turn.
+    """
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self.write = driver.log  # type: ignore[method-assign]  # each list and click saves a call
+
+    async def write(
+        self,
+        operations: Sequence[Operation],
+        *,
+        epoch: int | None = None,
+        known: Remembered | None = None,
+    ) -> Commit:
+        """Log operations and add them to the counters, in order, in one transaction.
+
+        `ebrank.service.store.counting.decide` says which events are duplicates, and what the others
+        replace. An event that already says what it replaces was logged before, and is logged as it
+        is: what it replaces may have been rolled up. The version of each query named advances by
+        one.
+
+        Operations may rely on what was read in an `epoch` of the store: in another one they are
+        rejected. Their hints belong to one life of their query: in another one they are rejected
+        with `UnknownQuery`.
+
+        `known` is called when it is this write's turn. If others have written to a query since that
+        version, a store may return their changes, but need not.
+        """
+        return await self._driver.log(operations, epoch=epoch, known=known)
+
+    async def ranking(self, ranking_id: str) -> RankingEntry | None:
+        """Return a list that is still in the log."""
+        async with self._driver.read() as connection:
+            rows = await connection.fetch(f"{RANKING.selected} WHERE id = ?1", ranking_id)
+            for _, (_, _, entry) in await _named(connection, {RANKING: rows}):
+                assert isinstance(entry, RankingEntry)
+                return entry
+        return None
+
+    async def entries(self) -> AsyncIterator[Operation]:
+        """Yield the log in order, up to its current end."""
+        async with self._driver.read() as connection:
+            [(end,)] = await connection.fetch(_END)
+        async for entry in self._between(-1, end):
+            yield entry
+
+    async def latest(self, lists: int) -> AsyncIterator[Operation]:
+        """Yield the end of the log in order, starting this many lists back."""
+        nth_last = "SELECT seq FROM rankings ORDER BY seq DESC LIMIT 1 OFFSET ?1"
+        async with self._driver.read() as connection:
+            [(end,)] = await connection.fetch(_END)
+            first = await connection.fetch(nth_last, lists - 1)
+        async for entry in self._between(first[0][0] - 1 if first else -1, end):
+            yield entry
+
+    async def _between(self, after: int, end: int) -> AsyncIterator[Operation]:
+        """Yield the entries with numbers after one and up to another."""
+        while after < end:
+            page, after = await self._driver.read_long(partial(_page, after=after, end=end))
+            for entry in page:
+                yield entry
+
+    async def length(self) -> int:
+        """Return how many entries the log holds, or slightly more, for progress bars."""
+        async with self._driver.read() as connection:
+            [(length,)] = await connection.fetch(self._driver.texts["length"])
+        return int(length)
+
+    async def last_time(self) -> float:
+        """Return the time of the latest write, 0 if there is none: clocks may jump back."""
+        async with self._driver.read() as connection:
+            [(time,)] = await connection.fetch(LAST_TIME)
+        return float(time)
+
+    async def roll_up(self, before: float, *, minutes_before: float | None = None) -> RolledUp:
+        """Add the log's entries older than a time to the snapshot, and remove them.
+
+        Of each query, only those up to the first that is younger. Sums of minutes that began before
+        `minutes_before`, or else `before`, are dropped.
+
+        A portion of the log is added and removed in one transaction, so that a roll-up can be
+        interrupted at any point. Other writes wait for a portion. So it is small, smaller if it
+        takes long, and after each comes a pause of many times its length: a long backlog takes
+        longer, but requests hardly notice.
+
+        From then on the store cannot know that such an event was counted: the caller must reject
+        events of rankings slightly younger than `before`, or one in flight may count twice.
+        """
+        total, portion, after, young = RolledUp(), FIRST_PORTION, -1, set[int]()
+        async with self._driver.read() as connection:
+            [(end,)] = await connection.fetch(_END)
+        head = f"{_HEAD.format(limit='?2')} ORDER BY seq LIMIT ?2"
+        while after < end:
+            began = clock.perf_counter()
+            async with self._driver.chore() as connection:
+                rows = await connection.fetch(head, after, portion)
+                old = list[Row]()
+                for row in rows:
+                    if row[2] >= before:
+                        young.add(row[1])
+                    elif row[1] not in young:
+                        old.append(row)
+                moved = await _moved(connection, old) if old else RolledUp()
+            if not old:
+                break
+            total = RolledUp(total.rankings + moved.rankings, total.events + moved.events)
+            after = rows[-1][0]
+            portion = await _paused(began, portion)
+        while not await self._minutes_dropped(before if minutes_before is None else minutes_before):
+            pass
+        return total
+
+    async def _minutes_dropped(self, before: float) -> bool:
+        """Drop sums of some old minutes; return whether none are left."""
+        began = clock.perf_counter()
+        async with self._driver.chore() as connection:
+            [(oldest,)] = await connection.fetch("SELECT min(start) FROM minutes")
+            if oldest is None or oldest >= before:
+                return True
+            border = min(before, oldest + MINUTES_AT_ONCE)
+            await connection.execute("DELETE FROM minutes WHERE start < ?1", border)
+        await _paused(began, 1)
+        return False
+
+
+async def _paused(began: float, portion: int) -> int:
+    """Let others write after a portion of this size; return the size of the next."""
+    took = clock.perf_counter() - began
+    await asyncio.sleep(PAUSE * took)
+    return next_portion(portion, took)
+
+
+def next_portion(portion: int, took: float) -> int:
+    """Return how many entries to take after so many that took so long.
+
+    >>> next_portion(100, took=0.1e-3), next_portion(100, took=2e-3), next_portion(100, took=1.0)
+    (200, 100, 50)
+    """
+    fitting = portion * WANTED_SECONDS / max(took, 1e-6)
+    return int(max(min(max(fitting, portion / 2), portion * 2, MOST_PORTION), 1))
+
+
+async def _page(connection: Connection, after: int, end: int) -> tuple[list[Operation], int]:
+    """Return some entries after a number and up to another, in order, and the last number."""
+    where = "WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3"
+    parts = {
+        codec: await connection.fetch(f"{codec.selected} {where}", after, end, PAGE)
+        for codec in (RANKING, EVENT)
+    }
+    # What follows a full page is not read yet: the other kind must not run ahead of it.
+    last = min([end, *(part[-1][0] for part in parts.values() if len(part) == PAGE)])
+    rows = {codec: [row for row in part if row[0] <= last] for codec, part in parts.items()}
+    return [entry for _, (_, _, entry) in await _named(connection, rows)], last
+
+
+async def _named(
+    connection: Connection, parts: Mapping[Codec, Sequence[Row]]
+) -> list[tuple[int, Placed]]:
+    """Return the entries of rows, by their numbers in the log, in order."""
+    rows = [(codec, row, places_of(codec, row)) for codec, part in parts.items() for row in part]
+    keys = {(row[1], place) for _, row, places in rows for place in places}
+    names: dict[int, dict[int, str]] = {row[1]: {} for _, row, _ in rows}
+    columns = "t.query, t.place, t.id"
+    for query, place, name in await connection.matching(ITEMS, columns, ["query", "place"], keys):
+        names[query][place] = name
+    entries = [
+        (row[0], (row[1], places, entry_of(codec, row, names[row[1]])))
+        for codec, row, places in rows
+    ]
+    return sorted(entries, key=lambda numbered: numbered[0])
+
+
+class _ByPlace(dict[int, str]):
+    """Names of items that nobody will see, only to tell them apart."""
+
+    def __missing__(self, place: int) -> str:
+        return str(place)
+
+
+async def _moved(connection: Connection, old: Sequence[Row]) -> RolledUp:
+    """Add entries, given by their numbers and queries, to the snapshot, unless another server has.
+
+    Those of a query that is being deleted are removed.
+    """
+    numbers = sorted({query for _, query, _ in old})
+    await connection.execute(
+        "UPDATE state SET rolled_up = CASE WHEN rolled_up < ?1 THEN ?1 ELSE rolled_up END",
+        old[-1][0],
+    )
+    await touch(connection, max(time for *_, time in old))
+    await connection.lock(numbers)
+    keys = [(number,) for number in numbers]
+    names: dict[int, str] = dict(
+        await connection.matching(QUERIES, "t.number, t.name", ["number"], keys)
+    )
+    entries, counts = list[tuple[int, Placed]](), list[int]()
+    seqs = [(seq,) for seq, *_ in old]
+    for codec in (RANKING, EVENT):
+        columns = ", ".join(f't."{name}"' for name in codec.columns)
+        rows = await connection.matching(codec.table, columns, ["seq"], seqs)
+        for row in rows:
+            if row[1] in names:
+                entry = entry_of(codec, (*row, names[row[1]]), _ByPlace())
+                entries.append((row[0], (row[1], places_of(codec, row), entry)))
+        await connection.many(f"DELETE FROM {codec.table.name} WHERE seq = ?1", seqs)
+        counts.append(len(rows))
+    entries.sort(key=lambda numbered: numbered[0])
+    await add_counts(connection, SNAPSHOT, [entry for _, entry in entries])
+    return RolledUp(*counts)
+
+
+async def add_counts(connection: Connection, table: Table, entries: Sequence[Placed]) -> None:
+    """Add entries to the counts of a table, within a transaction that holds their queries."""
+    if any(entry.epoch for _, _, entry in entries):
+        keys = {(number, place) for number, places, _ in entries for place in places}
+        columns = ", ".join(f"t.{name}" for name in COUNTS)
+        before: Any = await connection.matching(table, columns, ["query", "place"], keys)
+        await connection.insert(table, COUNTS, changed_counts(entries, before), SET_COUNTS)
+    else:
+        await connection.insert(table, COUNTS, sums(entries), ADD_COUNTS.format(table.name))

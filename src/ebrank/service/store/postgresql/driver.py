@@ -1,0 +1,548 @@
+"""What a store needs of PostgreSQL: statements, a query in one, and the log in one or two.
+
+A write to the log is one statement. It decides on events as if none came before them, looks for
+those that did, and writes only if there are none: else it returns them, and a second statement
+writes. If another server writes to a query meanwhile, or counts fade, a transaction locks the
+queries first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import asyncpg
+import msgspec
+
+from ebrank.service.store.announcements import LATELY_SECONDS, Announced
+from ebrank.service.store.counting import (
+    EVENT,
+    RANKING,
+    Earlier,
+    Placed,
+    changed_counts,
+    decide,
+    first_shown,
+    items_of,
+    last_times,
+    logged,
+    named_items,
+    rows_of,
+    sums,
+)
+from ebrank.service.store.driver import (
+    ANOTHER_EPOCH,
+    Connection,
+    Loaded,
+    Progress,
+    Remembered,
+    StoreError,
+    UnknownQuery,
+)
+from ebrank.service.store.log import ADD_COUNTS, COUNTS, SET_COUNTS
+from ebrank.service.store.postgresql.database import Database, Session
+from ebrank.service.store.postgresql.schema import MOST_SECONDS
+from ebrank.service.store.records import (
+    LIFE,
+    Commit,
+    EventEntry,
+    Fault,
+    News,
+    Operation,
+    QueryState,
+    StoreSize,
+    Written,
+)
+from ebrank.service.store.rows import ItemRow
+from ebrank.service.store.tables import EVENTS, EVIDENCE, RANKINGS, Row, Table
+
+T = TypeVar("T")
+
+ORDINALS = 2**20
+"""How many entries one write may hold: an entry's number is that of its write times this, and its
+place there."""
+TURNS = 16
+"""How many recent writes to a query the store can repeat to a server that missed them."""
+MOST_COUNTED = 10_000
+"""Entries of a kind that are counted: to count more takes too long."""
+
+# If there are more, as the database last estimated them; it has not yet if they are new.
+_ENTRIES = """SELECT sum(CASE WHEN counted < $1 THEN counted ELSE greatest(counted, reltuples) END)
+    FROM (SELECT 'rankings'::regclass, count(*) FROM (SELECT FROM rankings LIMIT $1) AS few
+        UNION ALL SELECT 'events'::regclass, count(*) FROM (SELECT FROM events LIMIT $1) AS few
+    ) AS kinds (kind, counted) JOIN pg_class ON oid = kind"""
+_ANNOUNCE = """INSERT INTO servers VALUES ($1, clock_timestamp(), $2)
+    ON CONFLICT (name) DO UPDATE SET seen = excluded.seen, about = excluded.about"""
+_LEAVE = "DELETE FROM servers WHERE name = $1 AND $2::text IS NULL"
+_SILENT = "extract(epoch FROM clock_timestamp() - seen)::float8"
+_FORGET = f"DELETE FROM servers WHERE {_SILENT} > $1"
+_SERVERS = (
+    f'SELECT name, {_SILENT}, about FROM servers WHERE {_SILENT} <= $1 ORDER BY name COLLATE "C"'
+)
+_TABLES = """SELECT quote_ident(relname), pg_has_role(relowner, 'USAGE') FROM pg_class
+    WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind = 'r'"""
+_LOCK = "SELECT 1 FROM queries WHERE {} = ANY ($1) ORDER BY number FOR UPDATE"
+
+# One statement: what it returns is of one moment.
+_COUNTED = """SELECT array_agg(place), array_agg(outcome), array_agg(slot), array_agg(count),
+    array_agg(epoch) FROM {table} WHERE query = q.number"""
+_LOAD = f"""SELECT q.version, i.*, f.*, e.*, s.* FROM queries AS q
+    CROSS JOIN LATERAL (SELECT array_agg(id ORDER BY place), array_agg(entered ORDER BY place),
+        array_agg(active ORDER BY place), array_agg(first_shown ORDER BY place)
+        FROM items WHERE query = q.number) AS i
+    CROSS JOIN LATERAL (SELECT array_agg(numbers ORDER BY place)
+        FROM features WHERE query = q.number) AS f
+    CROSS JOIN LATERAL ({_COUNTED.format(table="evidence")}) AS e
+    CROSS JOIN LATERAL (SELECT a.* FROM ({_COUNTED.format(table="snapshot")} AND $2) AS a) AS s
+    WHERE q.name = $1"""
+
+
+@cache
+def _numbered(sql: str) -> str:
+    """Return a statement with parameters as PostgreSQL writes them."""
+    return re.sub(r"\?(\d+)", r"$\1", sql)
+
+
+@cache
+def _unnested(table: Table, columns: tuple[str, ...], name: str, first: int = 1) -> str:
+    """Return arrays, one for each of some columns, as a table in SQL."""
+    arrays = ", ".join(
+        f"${at}::{kind}[]" for at, kind in enumerate(table.types(columns), start=first)
+    )
+    names = ", ".join(f'"{column}"' for column in columns)
+    return f"unnest({arrays}) AS {name} ({names})"
+
+
+def _columns(rows: Iterable[Row]) -> list[list[Any]]:
+    """Return rows as arrays, one for each column; none if there are no rows."""
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+class PostgresConnection:
+    """A connection; see `Connection`."""
+
+    def __init__(self, raw: asyncpg.Connection, timeout: float | None = None) -> None:
+        self._raw = raw
+        self._timeout = timeout
+
+    async def fetch(self, sql: str, *given: object) -> list[Row]:
+        """Return the rows of a statement."""
+        rows: list[Row] = await self._raw.fetch(_numbered(sql), *given, timeout=self._timeout)
+        return rows
+
+    async def execute(self, sql: str, *given: object) -> int:
+        """Run a statement, and return how many rows it changed."""
+        status = await self._raw.execute(_numbered(sql), *given, timeout=self._timeout)
+        return int(status.rpartition(" ")[2])
+
+    async def many(self, sql: str, rows: Iterable[Row]) -> None:
+        """Run a statement with the values of each row."""
+        await self._raw.executemany(_numbered(sql), rows)
+
+    async def insert(
+        self, table: Table, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+    ) -> None:
+        """Insert rows."""
+        if rows:
+            await self._raw.execute(_inserting(table, tuple(columns), conflict), *_columns(rows))
+
+    async def matching(
+        self, table: Table, columns: str, keys: Sequence[str], rows: Iterable[Row]
+    ) -> list[Row]:
+        """Return columns of the rows that have these keys."""
+        arrays = _columns(rows)
+        if not arrays:
+            return []
+        found: list[Row] = await self._raw.fetch(_matching(table, columns, tuple(keys)), *arrays)
+        return found
+
+    async def lock(self, queries: Iterable[int], *, wait: bool = True) -> bool:
+        """Lock the rows of queries, in one order: two transactions never wait for each other."""
+        numbers = list(queries)
+        sql = _LOCK.format("number") + ("" if wait else " SKIP LOCKED")
+        return len(await self._raw.fetch(sql, numbers)) == len(numbers)
+
+
+@cache
+def _inserting(table: Table, columns: tuple[str, ...], conflict: str) -> str:
+    names = ", ".join(f'"{name}"' for name in columns)
+    otherwise = f" ON CONFLICT {conflict}" if conflict else ""
+    source = _unnested(table, columns, "g")
+    return f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {source}{otherwise}"
+
+
+@cache
+def _matching(table: Table, columns: str, keys: tuple[str, ...]) -> str:
+    equal = " AND ".join(f"t.{key} = w.{key}" for key in keys)
+    return f"SELECT {columns} FROM {_unnested(table, keys, 'w')} JOIN {table.name} AS t ON {equal}"
+
+
+class PostgresDriver:
+    """A schema of a database, which many servers share; see `Driver` for what methods promise."""
+
+    touched: float | None = None
+    shared = True
+    portion = 2**62  # of the log, in one transaction: others can write meanwhile
+    texts: Mapping[str, str] = {
+        "floor": "floor({})",
+        "length": "SELECT (SELECT count(*) FROM rankings) + (SELECT count(*) FROM events)",
+    }
+
+    def __init__(self, database: Database | Session) -> None:
+        self.database = database
+        self.url: str | None = database.address.url
+        self.flush = database.flush
+        self.elected = database.elected
+        self.close = database.close
+
+    @property
+    def epoch(self) -> int:
+        """How often the connection that writes was lost."""
+        return self.database.epoch
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[Connection]:
+        """Lend one of a few connections."""
+        async with self.database.reader() as raw:
+            yield PostgresConnection(raw)
+
+    async def read_long(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Return what work reads."""
+        async with self.database.reader() as raw:
+            return await work(PostgresConnection(raw))
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[Connection]:
+        """Lend the connection that writes, in a transaction."""
+        async with self.database.writer() as raw, raw.transaction():
+            yield PostgresConnection(raw)
+
+    @asynccontextmanager
+    async def chore(self, *, erases: bool = False) -> AsyncIterator[Connection]:
+        """Lend another connection than the one that writes, in a transaction."""
+        async with self.database.reader() as raw, raw.transaction():
+            if erases:
+                await raw.execute("SET LOCAL enable_seqscan = on")
+            yield PostgresConnection(raw, MOST_SECONDS if erases else None)
+
+    async def load(
+        self, query: str, decoded: Callable[[Loaded], QueryState], *, rolled_up: bool
+    ) -> QueryState | None:
+        """Return a query as it is at one moment, decoded."""
+        async with self.database.reader() as raw:
+            row = await raw.fetchrow(_LOAD, query, rolled_up)
+        if row is None:
+            return None
+        version, names, entered, active, first, blobs, *counts = row
+        items = [ItemRow(*item) for item in zip(names, entered, active, first, strict=True)]
+        now, rolled = (
+            zip(*some, strict=True) if some[0] else () for some in (counts[:5], counts[5:])
+        )
+        return decoded(Loaded(version, items, blobs, now, rolled))
+
+    async def log(
+        self,
+        operations: Sequence[Operation],
+        *,
+        epoch: int | None = None,
+        known: Remembered | None = None,
+    ) -> Commit:
+        """Log operations in one transaction."""
+        if len(operations) > ORDINALS:
+            raise StoreError(f"{len(operations)} entries at once; {ORDINALS} are the most")
+        async with self.database.writer() as raw:
+            if epoch not in (None, self.database.epoch):
+                raise StoreError(ANOTHER_EPOCH)
+            try:
+                return await _Write(raw, operations, known).commit()
+            except asyncpg.UniqueViolationError as problem:
+                raise StoreError(f"a ranking's id is there already ({problem.detail})") from problem
+
+    async def size(self) -> StoreSize:
+        """Return the bytes of the database; its server's disk is not visible from here."""
+        async with self.database.reader() as raw:
+            used = await raw.fetchval("SELECT pg_database_size(current_database())")
+            entries = await raw.fetchval(_ENTRIES, MOST_COUNTED)
+        return StoreSize(int(used), None, int(entries))
+
+    async def announce(self, server: str, about: str | None) -> None:
+        """Record that a server is running, and what it reports; None when it leaves."""
+        async with self.database.reader() as raw:
+            await raw.execute(_LEAVE if about is None else _ANNOUNCE, server, about)
+            await raw.execute(_FORGET, LATELY_SECONDS)
+
+    async def servers(self) -> list[Announced]:
+        """Return the servers that have announced themselves recently."""
+        async with self.database.reader() as raw:
+            return [Announced(*row) for row in await raw.fetch(_SERVERS, LATELY_SECONDS)]
+
+    async def faults(self) -> list[Fault]:
+        """Return nothing: PostgreSQL looks after its files."""
+        return []
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> Path:
+        """Refuse: PostgreSQL has its own tools."""
+        raise StoreError(
+            f"{self.database.address.name}: has no files to copy. Use pg_dump, or what backs up "
+            "the database, or `ebrank store copy`."
+        )
+
+    async def purge(self) -> None:
+        """Rewrite all tables; the write-ahead log and backups are the database's own."""
+        name = self.database.address.name
+        async with self.database.reader() as raw:
+            if raw.is_in_transaction():
+                raise StoreError(f"{name}: purged only where it is served, not read or copied")
+            tables = await raw.fetch(_TABLES)
+            if not all(ours for _, ours in tables):
+                raise StoreError(
+                    f"{name}: only the owner of the tables can rewrite them. Give the URL of that "
+                    "user."
+                )
+            for table, _ in tables:
+                await raw.execute(f"VACUUM (FULL) {table}", timeout=MOST_SECONDS)
+
+
+# --- writing to the log --------------------------------------------------------------------------
+
+_GIVEN = """unnest($1::text[], $2::bigint[], $3::bigint[], $4::float8[], $5::text[])
+    WITH ORDINALITY AS g (name, version, life, used, news, at)"""
+_EVENTS = "unnest($6::bigint[], $7::text[], $8::text[], $9::integer[])"
+_EARLIER = ", ".join(f"e.{name}" for name in Earlier._fields)
+_PLACES = """SELECT q.name, i.id, i.place FROM unnest($1::text[], $2::text[]) AS g (query, id)
+    JOIN queries AS q ON q.name = g.query JOIN items AS i ON i.query = q.number AND i.id = g.id"""
+_CHANGES = """SELECT query, news FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
+    AS g (number, since, until) JOIN changes ON query = number AND version > since
+    AND version < until ORDER BY query, version"""
+_COUNTS_OF = """SELECT g.at, e.place, e.outcome, e.slot, e.count, e.epoch
+    FROM unnest($1::bigint[], $2::text[], $3::integer[]) AS g (at, name, place)
+    JOIN queries AS q USING (name) JOIN evidence AS e ON e.query = q.number AND e.place = g.place"""
+
+
+@cache
+def _writing(
+    several: bool, looks: bool, rankings: bool, events: bool, counts: str, firsts: bool
+) -> str:
+    """Return the statement that advances queries, and inserts what there is for each of them.
+
+    Rows give the place of their query among those named, from 1. Nothing is written if a query is
+    not there, has another version than expected, or another life; nor, if it `looks`, if there are
+    earlier events that have the id, or are about the impression, of one of those given, or another
+    server writes to a query meanwhile. It returns the queries with these events.
+    """
+    # A row for which it had to wait is checked again, unlike everything that is only read.
+    same = "q.version = g.version" if looks else "coalesce(q.version = g.expected, true)"
+    whole = "AND (SELECT count(*) FROM locked) = cardinality($1)" if several else ""
+    new = "AND NOT EXISTS (SELECT FROM earlier)" if looks else ""
+    parts = [
+        f"""named AS MATERIALIZED (SELECT g.at, g.used, g.news, g.version AS expected, q.number,
+            q.version FROM {_GIVEN} JOIN queries AS q USING (name)
+            WHERE coalesce(q.version = g.version, true)
+            AND coalesce(q.version / {LIFE} = g.life, true))""",
+        # In one order: two transactions never wait for each other.
+        f"""locked AS MATERIALIZED (SELECT g.* FROM named AS g JOIN queries AS q USING (number)
+            WHERE {same} ORDER BY number FOR UPDATE OF q)""",
+        f"""advanced AS (UPDATE queries AS q SET version = q.version + 1,
+            used = greatest(q.used, g.used) FROM {"locked" if several else "named"} AS g
+            WHERE q.number = g.number AND {same} {whole} {new}
+            RETURNING g.at, g.news, q.number, q.version)""",
+        # After the query is locked: its entries are in the order in which they are counted.
+        f"""begun AS MATERIALIZED (
+            SELECT nextval('writes') * {ORDINALS} AS seq FROM advanced LIMIT 1)""",
+        f"""noted AS (INSERT INTO changes
+            SELECT number, version % {TURNS}, version, news FROM advanced WHERE news IS NOT NULL
+            ON CONFLICT (query, turn) DO UPDATE SET version = excluded.version,
+            news = excluded.news)""",
+    ]
+    at = 6
+    if looks:
+        wanted = f"""wanted AS MATERIALIZED (SELECT q.number, g.* FROM
+            {_EVENTS} AS g (at, event_id, ranking_id, place) JOIN named AS q USING (at))"""
+        earlier = f"""earlier AS MATERIALIZED (
+            SELECT {_EARLIER} FROM wanted AS w JOIN events AS e
+                ON e.query = w.number AND e.event_id = w.event_id
+            UNION SELECT {_EARLIER} FROM wanted AS w JOIN events AS e
+                ON e.query = w.number AND e.ranking_id = w.ranking_id AND e.place = w.place)"""
+        parts[1:1] = [wanted, earlier]
+        at += 4
+    for there, codec, table in ((rankings, RANKING, RANKINGS), (events, EVENT, EVENTS)):
+        if there:
+            names = ", ".join(f'"{name}"' for name in codec.columns)
+            rest = ", ".join(f'g."{name}"' for name in codec.columns[2:])
+            parts.append(
+                f"""{table.name}_logged AS (INSERT INTO {table.name} ({names})
+                SELECT b.seq + g.seq, a.number, {rest} FROM begun AS b,
+                {_unnested(table, codec.columns, "g", at)} JOIN advanced AS a ON a.at = g.query)"""
+            )
+            at += len(codec.columns)
+    if counts:
+        parts.append(
+            f"""counted AS (INSERT INTO evidence
+            SELECT a.number, g.place, g.outcome, g.slot, g.count, g.epoch FROM
+            {_unnested(EVIDENCE, COUNTS, "g", at)} JOIN advanced AS a ON a.at = g.query
+            ON CONFLICT {counts})"""
+        )
+        at += len(COUNTS)
+    if firsts:
+        arrays = f"unnest(${at}::bigint[], ${at + 1}::integer[], ${at + 2}::float8[])"
+        parts.append(
+            f"""shown AS (UPDATE items AS i SET first_shown = g.time FROM
+            {arrays} AS g (query, place, time) JOIN advanced AS a ON a.at = g.query
+            WHERE i.query = a.number AND i.place = g.place AND i.first_shown IS NULL)"""
+        )
+    return f"""WITH {", ".join(parts)}
+        SELECT q.at, q.number, q.version, a.version, s.active_model, s.catalog
+        {", e.*" if looks else ""} FROM named AS q CROSS JOIN state AS s
+        LEFT JOIN advanced AS a USING (at)
+        {"LEFT JOIN earlier AS e ON e.query = q.number" if looks else ""} ORDER BY q.at"""
+
+
+class _Write:
+    """A batch of operations on its way into the log."""
+
+    def __init__(
+        self, raw: asyncpg.Connection, operations: Sequence[Operation], known: Remembered | None
+    ) -> None:
+        self._raw = raw
+        self._operations = operations
+        self._times = last_times(operations)
+        self._at = {query: at for at, query in enumerate(self._times, start=1)}
+        self._remembered = [None if known is None else known(query) for query in self._times]
+        self._forgets = any(entry.epoch for entry in operations)
+        self._events = any(isinstance(entry, EventEntry) for entry in operations)
+
+    async def commit(self) -> Commit:
+        """Write, and return what was found and done."""
+        if not self._operations:
+            sql = "SELECT active_model, catalog FROM state"
+            return Commit([], {}, *await self._raw.fetchrow(sql))
+        placed = await self._placed()
+        done = None if self._forgets else await self._written(placed)
+        if done is None:
+            async with self._raw.transaction():
+                await self._raw.execute(_LOCK.format("name"), list(self._times))
+                done = await self._written(placed)
+                if done is None:
+                    raise UnknownQuery("there is no such query; nothing was stored")
+        return await self._with_news(*done)
+
+    async def _placed(self) -> list[Placed]:
+        """Return operations with where the items stand that they name; looked up without a hint."""
+        names, places = named_items(self._operations), dict[tuple[str, str], int]()
+        if names:
+            rows = await self._raw.fetch(_PLACES, *_columns(names))
+            places = {(query, item): place for query, item, place in rows}
+            if len(places) < len(names):
+                raise StoreError("a query lacks an item of its list; nothing was stored")
+        return [
+            (
+                self._at[entry.query],
+                [places[entry.query, item] for item in items_of(entry)]
+                if entry.hint is None
+                else entry.hint.places,
+                entry,
+            )
+            for entry in self._operations
+        ]
+
+    async def _written(self, placed: Sequence[Placed]) -> tuple[list[Written], list[Row]] | None:
+        """Write if nobody writes to one of the queries meanwhile, which must be there.
+
+        As if no event came before those given: that is so for most, and the write finds out. If one
+        did, the second write knows it.
+        """
+        lives: list[int | None] = [None] * len(self._times)
+        for at, _, entry in placed:
+            if entry.hint is not None:
+                if lives[at - 1] not in (None, entry.hint.life):
+                    raise UnknownQuery(f"query {entry.query!r} was deleted, and given again")
+                lives[at - 1] = entry.hint.life
+        before = await self._counts(placed) if self._forgets else []
+        expected: list[int | None] = [None] * len(self._times)
+        written, found = await self._tried(placed, [], before, expected, lives)
+        earlier: list[Any] = [(row[0], *row[7:]) for row in found if len(row) > 6 and row[6]]
+        if earlier:
+            expected = list({row[0]: row[2] for row in found}.values())
+            if len(expected) == len(self._times):
+                written, found = await self._tried(placed, earlier, before, expected, lives)
+        done = len(found) == len(self._times) and all(row[3] for row in found)
+        return (written, found) if done else None
+
+    async def _tried(
+        self,
+        placed: Sequence[Placed],
+        earlier: Sequence[Earlier],
+        before: Sequence[Any],
+        expected: Sequence[int | None],
+        lives: Sequence[int | None],
+    ) -> tuple[list[Written], list[Row]]:
+        """Write, given earlier events, and counts before where they fade; return what was found."""
+        written = decide(placed, earlier)
+        entries = logged(placed, written)
+        rankings, events = rows_of(entries, 0)
+        firsts, news = first_shown(entries), list[str | None]([None] * len(self._times))
+        if self._forgets:
+            counts, rows = SET_COUNTS, list[Row](changed_counts(entries, before))
+        else:
+            counts, rows = ADD_COUNTS.format("evidence"), list[Row](sums(entries))
+            news = self._news(rows, firsts)
+        given = [list(self._times), expected, lives, list(self._times.values()), news]
+        looks = self._events and not earlier
+        if looks:
+            keys = [
+                (at, entry.event_id, entry.ranking_id, places[0])
+                for at, places, entry in placed
+                if isinstance(entry, EventEntry)
+            ]
+            given += _columns(keys)
+        for some in (rankings, events, rows, firsts):
+            given += _columns(some)
+        several = len(self._times) > 1
+        sql = _writing(
+            several, looks, bool(rankings), bool(events), counts if rows else "", bool(firsts)
+        )
+        return written, await self._raw.fetch(sql, *given)
+
+    async def _counts(self, placed: Sequence[Placed]) -> list[Row]:
+        """Return the counts of the items that entries name; queries are locked."""
+        names = list(self._times)
+        keys = {(at, names[at - 1], place) for at, places, _ in placed for place in places}
+        return await self._raw.fetch(_COUNTS_OF, *_columns(keys)) if keys else []
+
+    def _news(self, steps: Sequence[Row], firsts: Sequence[Row]) -> list[str | None]:
+        """Return what the write adds to the counts of each query, for servers that remember it."""
+        news: list[tuple[list[Row], list[Row]]] = [([], []) for _ in self._times]
+        for at, place, outcome, slot, amount, _ in steps:
+            news[at - 1][0].append((place, outcome, slot, amount))
+        for at, place, time in firsts:
+            news[at - 1][1].append((place, time))
+        return [msgspec.json.encode(added).decode() for added in news]
+
+    async def _with_news(self, written: list[Written], found: Sequence[Row]) -> Commit:
+        """Return the commit, with what others have written since the remembered versions."""
+        versions = {query: row[3] for query, row in zip(self._times, found, strict=True)}
+        model, catalog = found[0][4:6]
+        behind = {
+            row[1]: (query, since, row[3])
+            for query, since, row in zip(self._times, self._remembered, found, strict=True)
+            if since is not None and row[3] - TURNS <= since < row[3] - 1
+        }
+        missed: dict[int, list[Any]] = {number: [] for number in behind}
+        if behind:
+            keys = [(number, since, until) for number, (_, since, until) in behind.items()]
+            for number, news in await self._raw.fetch(_CHANGES, *_columns(keys)):
+                missed[number].append(msgspec.json.decode(news))
+        news_of = {
+            behind[number][0]: News(
+                behind[number][1],
+                [tuple(step) for steps, _ in changes for step in steps],
+                [tuple(first) for _, firsts in changes for first in firsts],
+            )
+            for number, changes in missed.items()
+            if len(changes) == behind[number][2] - behind[number][1] - 1
+        }
+        return Commit(written, versions, model, catalog, news_of)

@@ -1,0 +1,449 @@
+"""What a store needs of SQLite: statements, a query in few of them, and the log in one transaction.
+
+Nothing here waits, so a coroutine that uses only such a connection ends at its first step, in
+whichever thread that is; and between the statements of a transaction nobody else has a turn.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from ebrank.service.store.announcements import Announced, Announcements
+from ebrank.service.store.counting import (
+    EVENT,
+    RANKING,
+    Earlier,
+    Placed,
+    changed_counts,
+    decide,
+    first_shown,
+    items_of,
+    last_times,
+    logged,
+    named_items,
+    rows_of,
+    sums,
+)
+from ebrank.service.store.driver import (
+    ANOTHER_EPOCH,
+    Connection,
+    Loaded,
+    Progress,
+    Remembered,
+    StoreError,
+    UnknownQuery,
+)
+from ebrank.service.store.log import ADD_COUNTS, COUNTS, SET_COUNTS
+from ebrank.service.store.records import (
+    LIFE,
+    Commit,
+    EventEntry,
+    Fault,
+    Operation,
+    QueryState,
+    StoreSize,
+)
+from ebrank.service.store.rows import Count, ItemRow
+from ebrank.service.store.sqlite.database import Connections, error
+from ebrank.service.store.tables import TABLES, Row, Table
+
+T = TypeVar("T")
+
+AT_ONCE = 500
+"""Keys looked up by one statement."""
+QUICK_ITEMS = 500
+"""A query of so many items is read in 2 ms: more are read in a thread."""
+MOST_FAULTS = 10
+
+_LAST = """SELECT max(rolled_up, coalesce((SELECT max(seq) FROM rankings), 0),
+    coalesce((SELECT max(seq) FROM events), 0)) FROM state"""
+_ADVANCE = """UPDATE queries SET version = version + 1, used = max(used, ?1) WHERE name = ?2
+    RETURNING number, version, (SELECT active_model FROM state), (SELECT catalog FROM state)"""
+_SHOWN = """UPDATE items SET first_shown = ?3
+    WHERE query = ?1 AND place = ?2 AND first_shown IS NULL"""
+_EARLIER = ", ".join(f"t.{name}" for name in Earlier._fields)
+_REPEATED = (("query", "event_id"), ("ranking_id", "place"))
+
+
+class SqliteConnection:
+    """A connection, for coroutines; see `Connection`."""
+
+    def __init__(self, raw: sqlite3.Connection, path: Path) -> None:
+        self._raw = raw
+        self._path = path
+
+    async def fetch(self, sql: str, *given: object) -> list[Row]:
+        """Return the rows of a statement."""
+        try:
+            return self._raw.execute(sql, given).fetchall()
+        except sqlite3.Error as problem:
+            raise error(self._path, problem) from problem
+
+    async def execute(self, sql: str, *given: object) -> int:
+        """Run a statement, and return how many rows it changed."""
+        return self._raw.execute(sql, given).rowcount
+
+    async def many(self, sql: str, rows: Iterable[Row]) -> None:
+        """Run a statement with the values of each row."""
+        self._raw.executemany(sql, rows)
+
+    async def insert(
+        self, table: Table, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+    ) -> None:
+        """Insert rows."""
+        if rows:
+            self._raw.executemany(_inserting(table.name, tuple(columns), conflict), rows)
+
+    async def matching(
+        self, table: Table, columns: str, keys: Sequence[str], rows: Iterable[Row]
+    ) -> list[Row]:
+        """Return columns of the rows that have these keys."""
+        return matching(self._raw, table.name, columns, (tuple(keys),), list(rows))
+
+    async def lock(self, queries: Iterable[int], *, wait: bool = True) -> bool:
+        """Do nothing: a transaction that writes is the only one."""
+        return True
+
+
+@cache
+def _inserting(table: str, columns: tuple[str, ...], conflict: str) -> str:
+    names = ", ".join(f'"{name}"' for name in columns)
+    marks = ", ".join("?" * len(columns))
+    otherwise = f" ON CONFLICT {conflict}" if conflict else ""
+    return f"INSERT INTO {table} ({names}) VALUES ({marks}){otherwise}"
+
+
+def matching(
+    connection: sqlite3.Connection,
+    table: str,
+    columns: str,
+    keys: tuple[tuple[str, ...], ...],
+    rows: Sequence[Row],
+) -> list[Row]:
+    """Return columns of those rows of a table, called t, that have one of these keys.
+
+    A row given holds the values of each key, one after another, and each key has its own index. The
+    rows given come first: left to itself, SQLite may read a whole table instead of looking up a
+    few. As JSON, texts would end at a zero character.
+    """
+    found: list[Row] = []
+    for begin in range(0, len(rows), AT_ONCE):
+        some = rows[begin : begin + AT_ONCE]
+        sql = _matching(table, columns, keys, len(some))
+        found += connection.execute(sql, list(chain.from_iterable(some)))
+    return found
+
+
+@cache
+def _matching(table: str, columns: str, keys: tuple[tuple[str, ...], ...], count: int) -> str:
+    width = sum(map(len, keys))
+    # One row needs no other table.
+    names = ["?" if count == 1 else f"k{at}" for at in range(width)]
+    given = iter(names)
+    equal = " OR ".join(
+        f"({' AND '.join(f't.{column} = {next(given)}' for column in key)})" for key in keys
+    )
+    if count == 1:
+        return f"SELECT {columns} FROM {table} AS t WHERE {equal}"
+    row = f"({', '.join('?' * width)})"
+    return (
+        f"WITH wanted ({', '.join(names)}) AS (VALUES {', '.join([row] * count)}) "
+        f"SELECT {columns} FROM wanted CROSS JOIN {table} AS t ON {equal}"
+    )
+
+
+class SqliteDriver:
+    """A database in a file, or in memory; see `Driver` for what the methods promise."""
+
+    touched: float | None = None
+    epoch = 0  # whatever takes the database along takes this process along
+    shared = False
+    portion = 2000
+    texts: Mapping[str, str] = {
+        "floor": "CAST({} AS INTEGER)",
+        "length": """SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM (
+            SELECT min(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM rankings
+            UNION ALL SELECT min(seq) FROM events UNION ALL SELECT max(seq) FROM events)""",
+    }
+
+    def __init__(self, database: Connections, url: str | None = None) -> None:
+        self.database = database
+        self.url = url
+        self._announcements = Announcements()  # of one server: no other can open the store
+        with database.read() as connection:
+            [self._last] = connection.execute(_LAST).fetchone()
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[Connection]:
+        """Lend the connection that reads."""
+        with self.database.read() as raw:
+            yield SqliteConnection(raw, self.database.path)
+
+    async def read_long(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Return what work reads, in a thread if the database is a server's."""
+        path = self.database.path
+        return await self.database.read_long(lambda raw: ended(work(SqliteConnection(raw, path))))
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[Connection]:
+        """Lend the connection that writes, in a transaction."""
+        with self.database.write() as raw:
+            yield SqliteConnection(raw, self.database.path)
+
+    def chore(self, *, erases: bool = False) -> AbstractAsyncContextManager[Connection]:
+        """Lend the connection that writes: there is but one."""
+        return self._erasing() if erases else self.write()
+
+    @asynccontextmanager
+    async def _erasing(self) -> AsyncIterator[Connection]:
+        """Lend the connection that writes; what it deletes is overwritten with zeros."""
+        async with self.write() as connection:
+            await connection.execute("PRAGMA secure_delete = ON")
+            try:
+                yield connection
+            finally:
+                await connection.execute("PRAGMA secure_delete = OFF")
+
+    async def load(
+        self, query: str, decoded: Callable[[Loaded], QueryState], *, rolled_up: bool
+    ) -> QueryState | None:
+        """Return a query as it is at one moment, decoded."""
+
+        def read(connection: sqlite3.Connection) -> QueryState | None:
+            loaded = _load(connection, query, rolled_up)
+            return None if loaded is None else decoded(loaded)
+
+        sql = "SELECT size FROM queries WHERE name = ?1"
+        with self.database.read() as connection:
+            size = connection.execute(sql, (query,)).fetchone()
+            if size is None or size[0] <= QUICK_ITEMS:
+                return read(connection)
+        return await self.database.read_long(read)
+
+    async def log(
+        self,
+        operations: Sequence[Operation],
+        *,
+        epoch: int | None = None,
+        known: Remembered | None = None,
+    ) -> Commit:
+        """Log operations in one transaction; there never are news, for nobody else writes."""
+        if epoch:  # there is but one
+            raise StoreError(ANOTHER_EPOCH)
+        with self.database.write() as connection:
+            commit, count = _write(connection, operations, self._last + 1)
+        self._last += count
+        return commit
+
+    async def flush(self) -> None:
+        """Return when all earlier writes are on disk."""
+        await self.database.flush()
+
+    async def size(self) -> StoreSize | None:
+        """Return the bytes of the database and its write-ahead log, and what is free there."""
+        place = self.database.path
+        files = [file for file in place.parent.glob(f"{place.name}*") if file.is_file()]
+        used = sum(file.stat().st_size for file in files)
+        with self.database.read() as connection:
+            [length] = connection.execute(self.texts["length"]).fetchone()
+        return StoreSize(used, shutil.disk_usage(place.parent).free, length)
+
+    async def elected(self, job: str) -> bool:
+        """Return whether this server does a job: no other can open the store."""
+        return True
+
+    async def announce(self, server: str, about: str | None) -> None:
+        """Record that a server is running, and what it reports; None when it leaves."""
+        self._announcements.announce(server, about)
+
+    async def servers(self) -> list[Announced]:
+        """Return the servers that have announced themselves recently."""
+        return self._announcements.heard()
+
+    async def faults(self) -> list[Fault]:
+        """Return damaged pages, and values of another type than their column: SQLite keeps any."""
+        return await self.database.read_long(lambda connection: list(_faults(connection)))
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> Path:
+        """Refuse: there is no file."""
+        raise StoreError("a store in memory has no files to copy. Export it instead")
+
+    async def purge(self) -> None:
+        """Rewrite the database."""
+        await self.database.rewrite()
+
+    async def close(self, *, discard: bool = False) -> None:
+        """Flush and release everything."""
+        await self.database.close()
+
+
+def ended(work: Awaitable[T]) -> T:
+    """Return the result of a coroutine that never waits."""
+    try:
+        next(work.__await__())
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise RuntimeError("work on a database waits for something else")
+
+
+def _load(connection: sqlite3.Connection, query: str, rolled_up: bool) -> Loaded | None:
+    sql = "SELECT number, version, size FROM queries WHERE name = ?1"
+    found = connection.execute(sql, (query,)).fetchone()
+    if found is None:
+        return None
+    number, version, size = found
+    sql = "SELECT id, entered, active, first_shown FROM items WHERE query = ?1 ORDER BY place"
+    rows = [
+        ItemRow(name, entered, bool(active), first)
+        for name, entered, active, first in connection.execute(sql, (number,))
+    ]
+    sql = "SELECT numbers FROM features WHERE query = ?1 ORDER BY place"
+    blobs = [blob for (blob,) in connection.execute(sql, (number,))]
+    if len(rows) != size:
+        raise ValueError("items, features and counts of a query do not fit together")
+
+    def counts(table: str) -> list[Count]:
+        sql = f"SELECT place, outcome, slot, count, epoch FROM {table} WHERE query = ?1"
+        return connection.execute(sql, (number,)).fetchall()
+
+    return Loaded(version, rows, blobs, counts("evidence"), counts("snapshot") if rolled_up else ())
+
+
+def _faults(connection: sqlite3.Connection) -> Iterator[Fault]:
+    try:
+        for (text,) in connection.execute(f"PRAGMA integrity_check({MOST_FAULTS})").fetchall():
+            if text != "ok":
+                yield Fault("file", text)
+        for table in TABLES:
+            for column in table.columns:
+                kind = column.kind.sqlite.split()[0]
+                fitting = f"'{kind.lower()}'" + ", 'null'" * column.null
+                sql = (
+                    f"SELECT count(*) FROM {table.name} "
+                    f'WHERE typeof("{column.name}") NOT IN ({fitting})'
+                )
+                [count] = connection.execute(sql).fetchone()
+                if count:
+                    what = f"{count} values of {column.name} are not of the type {kind}"
+                    yield Fault("row", f"{table.name}: {what}")
+    except (sqlite3.Error, UnicodeDecodeError) as problem:
+        yield Fault("file", str(problem))
+
+
+# --- writing to the log --------------------------------------------------------------------------
+
+
+class Advanced(NamedTuple):
+    """A query that is written to: its number and new version, the active model, the catalog's."""
+
+    number: int
+    version: int
+    model: int
+    catalog: int
+
+
+def _write(
+    connection: sqlite3.Connection, operations: Sequence[Operation], begin: int
+) -> tuple[Commit, int]:
+    """Log operations, numbered from `begin`, and count them; also return how many were logged."""
+    queries: dict[str, Advanced] = {}
+    for query, used in last_times(operations).items():
+        row = connection.execute(_ADVANCE, (used, query)).fetchall()
+        if not row:
+            raise UnknownQuery(f"there is no query {query!r}; nothing was stored")
+        queries[query] = Advanced(*row[0])
+    placed = _placed(connection, operations, queries)
+    written = decide(placed, _earlier(connection, placed))
+    entries = logged(placed, written)
+    rankings, events = rows_of(entries, begin)
+    if rankings:
+        try:
+            connection.executemany(_inserting("rankings", RANKING.columns, ""), rankings)
+        except sqlite3.IntegrityError as problem:
+            raise StoreError(f"a ranking's id is there already ({problem})") from problem
+    if events:
+        connection.executemany(_inserting("events", EVENT.columns, ""), events)
+    _count(connection, entries)
+    firsts = first_shown(entries)
+    if firsts:
+        connection.executemany(_SHOWN, firsts)
+    if queries:
+        *_, model, catalog = next(iter(queries.values()))
+    else:
+        model, catalog = connection.execute("SELECT active_model, catalog FROM state").fetchone()
+    versions = {query: advanced.version for query, advanced in queries.items()}
+    return Commit(written, versions, model, catalog), len(entries)
+
+
+def _placed(
+    connection: sqlite3.Connection,
+    operations: Sequence[Operation],
+    queries: Mapping[str, Advanced],
+) -> list[Placed]:
+    """Return operations with where the items stand that they name; looked up if no hint says it."""
+    places: dict[tuple[int, str], int] = {}
+    keys = [(queries[query].number, item) for query, item in named_items(operations)]
+    if keys:
+        columns = "t.query, t.id, t.place"
+        for query, item, place in matching(connection, "items", columns, (("query", "id"),), keys):
+            places[query, item] = place
+        if len(places) < len(keys):
+            raise StoreError("a query lacks an item of its list; nothing was stored")
+    placed: list[Placed] = []
+    for entry in operations:
+        number, version, *_ = queries[entry.query]
+        if entry.hint is None:
+            placed.append((number, [places[number, item] for item in items_of(entry)], entry))
+        elif entry.hint.life != version // LIFE:
+            raise UnknownQuery(f"query {entry.query!r} was deleted, and given again")
+        else:
+            placed.append((number, entry.hint.places, entry))
+    return placed
+
+
+def _earlier(connection: sqlite3.Connection, entries: Sequence[Placed]) -> list[Any]:
+    """Return the earlier events that have the id, or are about the impression, of one of these."""
+    keys = [
+        (query, entry.event_id, entry.ranking_id, places[0])
+        for query, places, entry in entries
+        if isinstance(entry, EventEntry)
+    ]
+    return matching(connection, "events", _EARLIER, _REPEATED, keys) if keys else []
+
+
+def _count(connection: sqlite3.Connection, entries: Sequence[Placed]) -> None:
+    """Add entries to the counts."""
+    epoch = entries[-1][2].epoch if entries else 0
+    before: list[Any] = []
+    if epoch:
+        keys = {(number, place) for number, places, _ in entries for place in places}
+        columns = ", ".join(f"t.{name}" for name in COUNTS)
+        before = matching(connection, "evidence", columns, (("query", "place"),), list(keys))
+    if epoch and not _only_adds(entries, before, epoch):
+        sql, rows = SET_COUNTS, list[Row](changed_counts(entries, before))
+    else:
+        sql, rows = ADD_COUNTS.format("evidence"), list[Row](sums(entries, epoch))
+    if rows:
+        connection.executemany(_inserting("evidence", COUNTS, sql), rows)
+
+
+def _only_adds(entries: Sequence[Placed], before: Iterable[Row], epoch: int) -> bool:
+    """Return whether entries are lists of an epoch, and all counts are in it: then none fades."""
+    lists = all(entry.epoch == epoch and not isinstance(entry, EventEntry) for *_, entry in entries)
+    return lists and all(row[-1] == epoch for row in before)

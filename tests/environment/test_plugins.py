@@ -1,0 +1,80 @@
+"""Classes by their path: loaded if they fit, or refused with what is wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ebrank import ParameterError
+from ebrank.bonus import Bonus
+from ebrank.bonus.none import NoBonus
+from ebrank.environment.plugins import load_class, path_of
+
+MINE = """
+from ebrank.bonus import Bonus
+from ebrank.bonus.none import NoBonus
+
+class Mine(Bonus):
+    class Inner(Bonus):
+        pass
+
+NUMBER = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a folder to import from."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "my_parts.py").write_text(MINE)
+    yield tmp_path
+    for name in ("my_parts", "my_broken", "my_quitter", "my_needy"):
+        sys.modules.pop(name, None)
+
+
+def test_a_class_and_its_path() -> None:
+    assert load_class("ebrank.bonus.none:NoBonus", Bonus) is NoBonus
+    assert path_of(NoBonus) == "ebrank.bonus.none:NoBonus"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_class_of_ones_own_also_within_another() -> None:
+    mine = load_class("my_parts:Mine", Bonus)
+    assert issubclass(mine, Bonus)
+    assert path_of(mine) == "my_parts:Mine"
+    assert path_of(load_class("my_parts:Mine.Inner", Bonus)) == "my_parts:Mine.Inner"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("no_such_module:Mine", "no module is called 'no_such_module'"),
+        ("my_parts.py:Mine", "no module is called 'my_parts.py'.*leave out .py"),
+        ("./my_parts:Mine", "not the name of a module"),
+        (":Mine", "not the name of a module"),
+        ("my_parts:Missing", "no 'Missing' in .*my_parts.py; it has NoBonus, Mine"),
+        ("my_parts", "no '' in .*my_parts.py"),
+        ("my_parts:NUMBER", "my_parts:NUMBER is not a class derived from ebrank.bonus:Bonus"),
+        ("pathlib:Path", "pathlib:Path does not derive from ebrank.bonus:Bonus"),
+        ("sys:Missing", "no 'Missing' in sys; it has no bonus at all"),
+    ],
+)
+def test_errors_name_what_is_wrong_with_a_path(path: str, problem: str) -> None:
+    with pytest.raises(ParameterError, match=problem):
+        load_class(path, Bonus)
+
+
+def test_a_module_that_fails_is_blamed(folder: Path) -> None:
+    (folder / "my_broken.py").write_text("1 / 0")
+    (folder / "my_quitter.py").write_text("raise SystemExit(3)")
+    (folder / "my_needy.py").write_text("import my_missing_dependency")
+    with pytest.raises(ParameterError, match="my_broken fails on import: ZeroDivisionError"):
+        load_class("my_broken:X", Bonus)
+    with pytest.raises(ParameterError, match="my_quitter fails on import: SystemExit: 3"):
+        load_class("my_quitter:X", Bonus)
+    with pytest.raises(ParameterError, match="my_needy fails on import: ModuleNotFoundError"):
+        load_class("my_needy:X", Bonus)

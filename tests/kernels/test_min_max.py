@@ -1,0 +1,148 @@
+"""Per-query min–max against a slow computation, its invariances, and its extremes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from ebrank.errors import DataError
+from ebrank.kernels.min_max import query_min_max, varying_features
+
+Float32Array = npt.NDArray[np.float32]
+LARGEST = float(np.finfo(np.float32).max)
+
+values = st.floats(width=32, allow_nan=False, allow_infinity=False)
+small_integers = st.integers(-1000, 1000).map(float)
+
+
+@st.composite
+def ragged(
+    draw: st.DrawFn, elements: st.SearchStrategy[float] = values
+) -> tuple[Float32Array, list[int]]:
+    """Features of a few queries, and their pointers."""
+    sizes = draw(st.lists(st.integers(1, 6), min_size=1, max_size=5))
+    shape = (sum(sizes), draw(st.integers(1, 4)))
+    features = draw(hnp.arrays(np.float32, shape, elements=elements))
+    return features, [0, *np.cumsum(sizes).tolist()]
+
+
+def slow_min_max(features: Float32Array, pointers: list[int]) -> Float32Array:
+    """The definition in exact arithmetic, rounded once to double and once to single."""
+    scaled = np.zeros_like(features)
+    for start, stop in pairwise(pointers):
+        for column in range(features.shape[1]):
+            exact = [Fraction(float(value)) for value in features[start:stop, column]]
+            low, span = min(exact), max(exact) - min(exact)
+            for row, value in enumerate(exact, start):
+                scaled[row, column] = float((value - low) / span) if span else 0.0
+    return scaled
+
+
+@settings(deadline=None)  # the first call compiles
+@given(ragged())
+def test_agrees_with_exact_arithmetic(data: tuple[Float32Array, list[int]]) -> None:
+    features, pointers = data
+    scaled = query_min_max(features, pointers)
+    assert scaled.dtype == np.float32
+    np.testing.assert_allclose(scaled, slow_min_max(features, pointers), rtol=1e-6, atol=1e-44)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(ragged())
+def test_extremes_are_zero_and_one_and_constants_are_zero(
+    data: tuple[Float32Array, list[int]],
+) -> None:
+    features, pointers = data
+    scaled = query_min_max(features, pointers)
+    assert np.all((scaled >= 0) & (scaled <= 1))
+    lows = np.minimum.reduceat(scaled, pointers[:-1])
+    highs = np.maximum.reduceat(scaled, pointers[:-1])
+    constant = np.minimum.reduceat(features, pointers[:-1]) == np.maximum.reduceat(
+        features, pointers[:-1]
+    )
+    assert np.all(lows == 0)
+    np.testing.assert_array_equal(highs, np.where(constant, 0.0, 1.0))
+
+
+@settings(deadline=None)  # the first call compiles
+@given(ragged(small_integers), st.sampled_from([0.5, 1.0, 4.0]), st.integers(-100, 100))
+def test_invariant_under_positive_affine_maps(
+    data: tuple[Float32Array, list[int]], slope: float, shift: int
+) -> None:
+    features, pointers = data
+    mapped = (slope * features + shift).astype(np.float32)  # exact: small integers, powers of two
+    np.testing.assert_array_equal(
+        query_min_max(mapped, pointers), query_min_max(features, pointers)
+    )
+
+
+@settings(deadline=None)  # the first call compiles
+@given(ragged())
+def test_varying_features_are_those_not_constant_once_scaled(
+    data: tuple[Float32Array, list[int]],
+) -> None:
+    features, pointers = data
+    expected = np.any(query_min_max(features, pointers) != 0, axis=0)
+    np.testing.assert_array_equal(varying_features(features, pointers), expected)
+
+
+def test_chosen_queries_and_columns_are_a_part_of_the_whole() -> None:
+    features = np.random.default_rng(5).random((1000, 7), dtype=np.float32)
+    pointers = np.arange(0, 1001, 5)
+    queries, columns = [3, 4, 190, 7], [6, 0, 2]
+    rows = np.concatenate([np.arange(pointers[q], pointers[q + 1]) for q in queries])
+    np.testing.assert_array_equal(
+        query_min_max(features, pointers, queries=queries, columns=columns),
+        query_min_max(features, pointers)[rows][:, columns],
+    )
+
+
+def test_threads_do_not_change_the_result() -> None:
+    features = np.random.default_rng(6).normal(size=(3000, 3)).astype(np.float32)
+    pointers = np.arange(0, 3001, 10)
+    np.testing.assert_array_equal(
+        query_min_max(features, pointers, threads=1), query_min_max(features, pointers, threads=4)
+    )
+
+
+def test_a_range_wider_than_float32_is_no_problem() -> None:
+    features = np.array([[-LARGEST], [0.0], [LARGEST]], dtype=np.float32)
+    np.testing.assert_array_equal(query_min_max(features, [0, 3])[:, 0], [0.0, 0.5, 1.0])
+
+
+def test_a_range_of_denormal_numbers_is_no_problem() -> None:
+    least = float(np.finfo(np.float32).smallest_subnormal)
+    features = np.array([[0.0], [least], [2 * least]], dtype=np.float32)
+    np.testing.assert_array_equal(query_min_max(features, [0, 3])[:, 0], [0.0, 0.5, 1.0])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
+    features = np.ones((4, 2), dtype=np.float32)
+    features[2, 1] = bad
+    with pytest.raises(DataError, match="row 2 has a feature that is not a finite number"):
+        query_min_max(features, [0, 2, 4])
+
+
+def test_a_read_only_memory_map_is_read_in_place(tmp_path: Path) -> None:
+    features = np.random.default_rng(7).random((20, 3), dtype=np.float32)
+    np.save(tmp_path / "features.npy", features)
+    mapped = np.load(tmp_path / "features.npy", mmap_mode="r")
+    np.testing.assert_array_equal(
+        query_min_max(mapped, [0, 8, 20]), query_min_max(features, [0, 8, 20])
+    )
+    assert features.flags.writeable  # the caller's array is not made read-only
+
+
+def test_no_queries_give_no_rows() -> None:
+    features = np.ones((4, 2), dtype=np.float32)
+    assert query_min_max(features, [0, 4], queries=[]).shape == (0, 2)
+    assert not varying_features(features, [0, 4], queries=[]).any()

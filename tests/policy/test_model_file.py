@@ -1,0 +1,612 @@
+"""A model file from a stranger can be wrong in every way; it is refused and never run."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ebrank import BehaviorStats, EBRanker, Examination, ModelFileError
+from ebrank.policy import model_file
+from ebrank.policy.scaling import Scaling
+from ebrank.typing import Features
+
+Document = dict[str, Any]
+
+MINE = """
+from dataclasses import dataclass
+from ebrank.bonus import Bonus
+from ebrank.parameters import param
+
+open("imported", "w").close()
+
+@dataclass(frozen=True)
+class Flat(Bonus):
+    name, help = "flat", "The same for all."
+    height: float = param(1.0, "how much")
+
+    @staticmethod
+    def value(height):
+        return height
+"""
+
+
+def world() -> tuple[Features, BehaviorStats]:
+    features = np.linspace(0, 1, 24, dtype=np.float32).reshape(12, 2) ** 2
+    stats = BehaviorStats.zeros(12)
+    for session in range(12):
+        ranking = [(session + 5 * i) % 12 for i in range(5)]
+        stats.record(ranking, [(session + i) % 3 == 0 for i in range(5)])
+    return features, stats
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "model.json"
+    ranker = EBRanker(
+        "ebrank:epsilon=3,estimator=exposure",
+        examination=Examination(curve=(1.0, 0.5)),
+        scaling=Scaling("global", (0.0, 0.0), (1.0, 2.0)),
+    )
+    ranker.fit(*world()).save(path)
+    return path
+
+
+# --- what is written -----------------------------------------------------------------------------
+
+
+def test_the_file_is_plain_json_and_reads_back(saved: Path) -> None:
+    document = json.loads(saved.read_text())
+    assert document["format"] == "ebrank-model"
+    assert document["version"] == 3
+    assert document["policy"] == "ebrank:epsilon=3,estimator=exposure"
+    assert document["state"]["weights"]["shape"] == [2]
+    assert EBRanker.load(saved).examination == Examination(curve=(1.0, 0.5))
+
+
+def test_an_unfitted_ranker_can_be_saved_too(tmp_path: Path) -> None:
+    EBRanker(epsilon=2.0).save(tmp_path / "new.json")
+    loaded = EBRanker.load(tmp_path / "new.json")
+    assert str(loaded.policy) == "ebrank:epsilon=2"
+    assert loaded.state_ is None
+
+
+numbers = st.floats(-1e30, 1e30)
+
+
+@given(st.lists(numbers, min_size=1, max_size=8), numbers, st.floats(0, 1e3))
+def test_any_numbers_read_back_bit_for_bit(
+    weights: list[float], intercept: float, ridge: float
+) -> None:
+    ranker = EBRanker()
+    ranker.state_ = {
+        "weights": np.array(weights),
+        "intercept": np.array([intercept]),
+        "ridge": np.array([ridge]),
+    }
+    loaded = model_file.from_bytes(model_file.to_bytes(ranker), "here")
+    assert loaded.state_ is not None
+    for name, array in ranker.state_.items():
+        assert loaded.state_[name].tobytes() == array.tobytes()
+
+
+def test_a_loaded_ranker_goes_on_like_the_saved_one(tmp_path: Path) -> None:
+    features, stats = world()
+    for ranker in (
+        EBRanker(ridge=0.5, tolerance=1e-6),
+        EBRanker(ridge=0.5, tolerance=1e-6).fit(features, stats),
+    ):
+        ranker.save(tmp_path / "model.json")
+        loaded = EBRanker.load(tmp_path / "model.json")
+        assert repr(loaded) == repr(ranker)
+        again = ranker.fit(features, stats, warm_start=True).rank(features, stats)
+        np.testing.assert_array_equal(
+            loaded.fit(features, stats, warm_start=True).rank(features, stats).scores,
+            again.scores,
+        )
+
+
+def test_numbers_of_numpy_can_be_saved_and_others_can_read_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    curve = Examination(severity=np.float32(2), cutoff=np.int64(5))  # type: ignore[arg-type]
+    EBRanker(epsilon=np.float32(3), seed=np.int64(4), examination=curve).save(path)  # type: ignore[arg-type]
+    loaded = EBRanker.load(path)
+    assert (loaded.policy.values()["epsilon"], loaded.seed) == (3.0, 4)
+    assert loaded.examination == Examination(severity=2.0, cutoff=5)
+    (tmp_path / "other").touch()
+    assert path.stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.parametrize(
+    "scaling", [None, Scaling("query"), Scaling("global", (0.1, -2.0), (0.3, 7.5))]
+)
+def test_the_scaling_is_a_part_of_the_file(tmp_path: Path, scaling: Scaling | None) -> None:
+    EBRanker(scaling=scaling).save(tmp_path / "model.json")
+    assert EBRanker.load(tmp_path / "model.json").scaling == scaling
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def change(key: str, value: object) -> Callable[[Document], None]:
+    """Return an edit that puts a value under a dotted key."""
+
+    def edit(document: Document) -> None:
+        *parents, last = key.split(".")
+        for parent in parents:
+            document = document[parent]
+        document[last] = value
+
+    return edit
+
+
+def drop(key: str) -> Callable[[Document], None]:
+    """Return an edit that removes a dotted key."""
+
+    def edit(document: Document) -> None:
+        *parents, last = key.split(".")
+        for parent in parents:
+            document = document[parent]
+        del document[last]
+
+    return edit
+
+
+def array(*values: object, shape: object = None) -> Document:
+    return {"shape": [len(values)] if shape is None else shape, "values": list(values)}
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (change("format", "other"), "not an ebrank model"),
+        (change("version", 99), "version 99"),
+        (change("version", True), "version True"),
+        (change("version", "3"), "version '3'"),
+        (change("extra", 1), "extra"),
+        (drop("state"), "state"),
+        (drop("scaling"), "scaling"),
+        (change("policy", None), "the policy must be a text"),
+        (change("policy", "mine"), "unknown policy 'mine'"),
+        (change("policy", "ebrank:epsilon=-1"), "ebrank: epsilon takes a number of 0 or more"),
+        (change("policy", "ebrank:epsilon=much"), "epsilon takes"),
+        (change("policy", "ebrank:max_iterations=" + "9" * 500), "max_iterations takes"),
+        (change("policy", "ebrank:unknown=1"), "no parameter 'unknown'"),
+        (change("policy", "ebrank:bonus=os:system"), "os:system, whose code is not in the file"),
+        (change("seed", -1), "seed"),
+        (change("seed", 1.5), "seed"),
+        (change("examination.cutoff", 0), "cutoff"),
+        (change("examination.nonsense", 0), "nonsense"),
+        (change("examination", 5), "'examination' is missing"),
+        (change("examination.severity", 10**400), "severity"),
+        (change("examination.curve", [1.0, 10**400]), "curve must hold numbers"),
+        (change("examination.curve", [2.0]), "probabilities"),
+        (change("scaling.low", [10**400, 0.0]), "not a finite number"),
+        (change("scaling.kind", ["query"]), "scaling is one of"),
+        (change("scaling", [1]), "'scaling' is missing"),
+        (change("state", [1]), "'state' is missing"),
+        (change("state", {}), "weights, an intercept and a ridge"),
+        (drop("state.ridge"), "weights, an intercept and a ridge"),
+        (change("state.weights", [1.0]), "must have a shape and values"),
+        (change("state.weights", array("a")), "not a number"),
+        (change("state.weights", array([1.0])), "not a number"),
+        (change("state.weights", array(True)), "not a number"),
+        (change("state.weights", array(1e999)), "not a number"),
+        (change("state.weights", array(1e308)), "not a number"),
+        (change("state.weights", array(10**400)), "not a number"),
+        (change("state.weights", array(float("nan"))), "not a number"),
+        (change("state.weights", array(1.0, shape=[2])), "as many numbers as its shape"),
+        (change("state.weights", array(1.0, shape=[1, 1])), "one row of weights"),
+        (change("state.weights", array(1.0, shape=[-1])), "impossible shape"),
+        (change("state.weights", array(1.0, shape=[1] * 99)), "impossible shape"),
+        (change("state.weights", array(shape=[0, 10**30])), "impossible shape"),
+        (change("state.weights", array(1.0, shape="1")), "impossible shape"),
+        (change("state.intercept", array()), "one intercept"),
+        (change("state.ridge", array(-1.0)), "ridge must be 0 or more"),
+    ],
+)
+def test_a_tampered_file_is_refused_with_the_reason(
+    saved: Path, tmp_path: Path, edit: Callable[[Document], None], reason: str
+) -> None:
+    document = json.loads(saved.read_text())
+    edit(document)
+    path = tmp_path / "tampered.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match=reason) as caught:
+        EBRanker.load(path)
+    assert "tampered.json" in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\x80\x04pickle", b"[]", b"null", b"[" * 100_000])
+def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "odd.json"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match="not an ebrank model"):
+        EBRanker.load(path)
+
+
+@given(cut=st.integers(0, 10_000))
+def test_a_truncated_file_is_refused(saved: Path, cut: int) -> None:
+    content = saved.read_bytes()
+    with pytest.raises(ModelFileError):
+        model_file.from_bytes(content[: cut % len(content)], "cut")
+
+
+def test_missing_unwritable_and_huge_places_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        EBRanker.load(tmp_path / "absent.json")
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        EBRanker.load(tmp_path)
+    with pytest.raises(ModelFileError, match="cannot be written"):
+        EBRanker().save(tmp_path / "no-such-folder" / "model.json")
+    monkeypatch.setattr(model_file, "LARGEST", 2**20)
+    (tmp_path / "huge").write_bytes(b" " * (2**20 + 1))
+    with pytest.raises(ModelFileError, match="larger than 1 MiB"):
+        EBRanker.load(tmp_path / "huge")
+
+
+# --- random damage -------------------------------------------------------------------------------
+
+FEATURES = np.linspace(0, 1, 6, dtype=np.float32).reshape(3, 2)
+
+json_values = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(10**400), 10**400),
+        st.floats(),
+        st.text(max_size=20),
+        st.sampled_from(["os:system", "ebrank", "ebrank:bonus=subprocess:Popen", "linear", "ips"]),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=6,
+)
+
+
+def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the path of everything in a document."""
+    yield path
+    children = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, child in children:
+        yield from places(child, (*path, key))
+
+
+def damaged(document: Document, data: st.DataObject) -> bytes:
+    """Return a document in which a few places were replaced, removed or renamed."""
+    document = copy.deepcopy(document)
+    for _ in range(data.draw(st.integers(1, 3))):
+        *parents, last = data.draw(st.sampled_from([p for p in places(document) if p]))
+        target: Any = document
+        for parent in parents:
+            target = target[parent]
+        kind = data.draw(st.sampled_from(["replace", "replace", "remove", "insert"]))
+        if kind == "replace":
+            target[last] = data.draw(json_values)
+        elif kind == "remove":
+            del target[last]
+        elif isinstance(target, dict):
+            target[data.draw(st.text(max_size=8))] = data.draw(json_values)
+        else:
+            target.insert(0, data.draw(json_values))
+    return json.dumps(document).encode()
+
+
+def check_that_it_reads_or_refuses(content: bytes) -> None:
+    """A damaged file gives a ranker that works, or a `ModelFileError`; nothing is imported."""
+    before = set(sys.modules)
+    with contextlib.suppress(ModelFileError):
+        ranker = model_file.from_bytes(content, "damaged")
+        if ranker.state_ is not None:
+            assert np.all(np.isfinite(ranker.state_["weights"]))
+    new = {name for name in set(sys.modules) - before if not name.startswith("ebrank.")}
+    assert not new
+
+
+OLD: Document = json.loads("""{"format": "ebrank-model", "version": 2, "ranker": {"prior": {"kind":
+"linear", "parameters": {"beta": 3.0, "estimator": "exposure", "l2": 0.01, "min_impressions": 0,
+"clamp": false, "early_stopping": true, "patience": 7, "max_iterations": 200, "tolerance": 0.001,
+"warm_start": false, "threads": null}}, "beta": 3.0, "epsilon": 20.0, "estimator": "exposure",
+"examination": {"severity": 1.0, "cutoff": 5, "curve": null}, "seed": 4, "scaling": {"kind":
+"global", "low": [0.0, 0.0], "high": [1.0, 2.0]}}, "learned": {"kind": "linear", "parameters":
+{"beta": 3.0, "estimator": "exposure", "l2": 0.01, "min_impressions": 0, "clamp": false,
+"early_stopping": true, "patience": 7, "max_iterations": 200, "tolerance": 0.001, "warm_start":
+false, "threads": null}, "weights": [-0.17179811213563337, -0.19060683012085744], "intercept":
+1.5753434999988414}}""")
+"""Written by ebrank 0.1, as is the next; the scores beside them are those it gave."""
+OLD_SCORES = """0.7427901985204501 0.742530839875843 0.7408657510610877 0.7394607174780119
+0.7355090187470519 0.7329645636608466 0.7267471638037131 0.7230794876228632 0.6325588458685053
+0.6255169796315856 0.6126971203676281 0.5940826252128856"""
+OLD_ORDER = [0, 1, 3, 4, 6, 7, 9, 10, 2, 5, 8, 11]
+
+OLDEST: Document = json.loads("""{"format": "ebrank-model", "version": 1, "ranker": {"prior": null,
+"beta": 5.0, "epsilon": 5.0, "estimator": "ips", "examination": null, "seed": 0}, "learned":
+{"kind": "linear", "parameters": {"beta": 5.0, "estimator": "ips", "l2": 1e-06, "min_impressions":
+0, "clamp": false, "early_stopping": true, "patience": 5, "max_iterations": 200, "tolerance": 0.001,
+"warm_start": false, "threads": null}, "weights": [1.0120721672635806, -1.2739952341170062],
+"intercept": 2.3211820101110496}}""")
+OLDEST_SCORES = """0.7201138368051656 0.712163588404293 0.6994311953802455 0.6820790542541851
+0.6789931660520783 0.6716107185799437 0.6586231069519928 0.6401482725914127 0.6071925537470946
+0.5936155017417541 0.5732523162463601 0.5463662772198081"""
+OLDEST_ORDER = [1, 4, 7, 10, 0, 3, 6, 9, 2, 5, 8, 11]
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(data=st.data())
+def test_random_damage_never_gives_anything_but_a_refusal(saved: Path, data: st.DataObject) -> None:
+    check_that_it_reads_or_refuses(damaged(json.loads(saved.read_text()), data))
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(data=st.data(), document=st.sampled_from([OLD, OLDEST]))
+def test_random_damage_to_old_files_neither(document: Document, data: st.DataObject) -> None:
+    check_that_it_reads_or_refuses(damaged(document, data))
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(
+    flips=st.lists(st.tuples(st.integers(0, 10**4), st.integers(0, 255)), min_size=1, max_size=5)
+)
+def test_damaged_bytes_neither(saved: Path, flips: list[tuple[int, int]]) -> None:
+    content = bytearray(saved.read_bytes())
+    for place, value in flips:
+        content[place % len(content)] = value
+    check_that_it_reads_or_refuses(bytes(content))
+
+
+# --- parts of one's own --------------------------------------------------------------------------
+
+READ = """
+import sys
+from ebrank import EBRanker, ModelFileError
+try:
+    ranker = EBRanker.load("model.json", allow=sys.argv[1:])
+    print(ranker.policy)
+except ModelFileError as refusal:
+    print(refusal)
+"""
+
+
+def read_elsewhere(folder: Path, policy: str, *allow: str) -> str:
+    """Read a model file with this policy in a new process that could import from its folder."""
+    document = json.loads(model_file.to_bytes(EBRanker()))
+    (folder / "model.json").write_text(json.dumps(document | {"policy": policy}))
+    (folder / "my_bonus.py").write_text(MINE)
+    done = subprocess.run(
+        [sys.executable, "-c", READ, *allow],
+        cwd=folder,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.slow
+def test_a_part_of_ones_own_is_read_only_if_allowed(tmp_path: Path) -> None:
+    policy = "ebrank:bonus=my_bonus:Flat,height=2"
+    said = read_elsewhere(tmp_path, policy)
+    assert "the policy has the part my_bonus:Flat, whose code is not in the file" in said
+    assert "allow=['my_bonus:Flat']" in said
+    assert "whose code is not in the file" in read_elsewhere(tmp_path, policy, "my_bonus:Other")
+    assert not (tmp_path / "imported").exists()
+    assert read_elsewhere(tmp_path, policy, "my_bonus:Flat") == policy
+    assert (tmp_path / "imported").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "ebrank:bonus=my_bonus:system",
+        "ebrank:family=my_bonus:Flat",
+        "ebrank:learner=my_bonus:Flat",
+        "ebrank:estimator=my_bonus:Flat",
+        "ebrank:epsilon=my_bonus:Flat",
+        "ebrank:bonus=my_bonus",
+        "ebrank:bonus=my_bonus:Flat,bonus=none",
+        "ebrank:bonus=..my_bonus:Flat",
+        "my_bonus:Flat",
+        "my_bonus",
+    ],
+)
+def test_a_file_that_names_code_imports_nothing(tmp_path: Path, policy: str) -> None:
+    said = read_elsewhere(tmp_path, policy)
+    assert said.startswith("model.json: ")
+    assert not (tmp_path / "imported").exists()
+
+
+# --- old files -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("document", "scores", "order", "policy"),
+    [
+        (
+            OLD,
+            OLD_SCORES,
+            OLD_ORDER,
+            "ebrank:estimator=exposure,beta=3,ridge=0.01,patience=7",
+        ),
+        (OLDEST, OLDEST_SCORES, OLDEST_ORDER, "ebrank:epsilon=5,ridge=1e-06"),
+    ],
+    ids=["version 2", "version 1"],
+)
+def test_old_files_read_to_the_same_scores(
+    document: Document, scores: str, order: list[int], policy: str
+) -> None:
+    ranker = model_file.from_bytes(json.dumps(document).encode(), "old")
+    assert str(ranker.policy) == policy
+    features, stats = world()
+    ranking = ranker.rank(features, stats)
+    assert ranking.order.tolist() == order
+    np.testing.assert_allclose(ranking.scores, [float(x) for x in scores.split()], rtol=1e-8)
+    again = model_file.from_bytes(model_file.to_bytes(ranker), "new")
+    np.testing.assert_array_equal(again.rank(features, stats).scores, ranking.scores)
+
+
+def test_old_files_of_unfitted_rankers_are_read_too() -> None:
+    for learned in (None, {**OLD["learned"], "weights": None}):
+        document = {**OLD, "learned": learned}
+        ranker = model_file.from_bytes(json.dumps(document).encode(), "old")
+        assert ranker.state_ is None
+        assert ranker.seed == 4
+        assert ranker.policy.values()["ridge"] == 0.01
+    bare = {**OLDEST, "learned": None}
+    ranker = model_file.from_bytes(json.dumps(bare).encode(), "old")
+    assert str(ranker.policy) == "ebrank:epsilon=5"
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (change("ranker", None), "'ranker' is missing"),
+        (change("ranker.epsilon", -1), "epsilon"),
+        (change("ranker.epsilon", "much"), "epsilon takes a number"),
+        (change("ranker.unknown", 1), "unknown"),
+        (change("ranker.prior", {"kind": "os.system"}), "unknown kind of prior: 'os.system'"),
+        (change("learned", [1]), "'learned' is missing"),
+        (change("learned.kind", "pickle"), "unknown kind of prior: 'pickle'"),
+        (change("learned.weights", ["a"]), "weights holds 'a'"),
+        (change("learned.weights", 3), "not a list"),
+        (change("learned.intercept", None), "intercept holds None"),
+        (change("learned.parameters.estimator", "ips"), "another estimator than the ranker"),
+        (change("learned.parameters.beta", 5.0), "another beta than the ranker"),
+        (change("learned.parameters.clamp", 1), "clamp"),
+        (change("learned.parameters", 7), "'parameters' is missing"),
+        (change("learned.extra", 7), "extra"),
+        (drop("ranker.seed"), "seed"),
+        (drop("ranker.scaling"), "scaling"),
+    ],
+)
+def test_tampered_old_files_are_refused_with_the_reason(
+    edit: Callable[[Document], None], reason: str
+) -> None:
+    document = copy.deepcopy(OLD)
+    if reason.startswith("unknown kind of prior: 'os"):
+        document["learned"] = None
+    edit(document)
+    with pytest.raises(ModelFileError, match=reason):
+        model_file.from_bytes(json.dumps(document).encode(), "old")
+
+
+# --- a learned shape and curve -------------------------------------------------------------------
+
+
+def learned_world() -> tuple[Features, BehaviorStats]:
+    """Return a log that tells how far down users look."""
+    rng = np.random.default_rng(2)
+    features = rng.random((1000, 2), dtype=np.float32)
+    shown = rng.multinomial(20, [0.4, 0.3, 0.3], 1000)
+    clicks = rng.binomial(shown, np.array([1.0, 0.8, 0.3]) * (0.1 + 0.5 * features[:, :1]))
+    return features, BehaviorStats.of(shown, clicks)
+
+
+@pytest.fixture(scope="module")
+def learned() -> EBRanker:
+    return EBRanker("auto", examination=Examination(cutoff=4)).fit(*learned_world())
+
+
+def test_a_learned_shape_and_curve_read_back_bit_for_bit(learned: EBRanker, tmp_path: Path) -> None:
+    features, stats = learned_world()
+    learned.save(tmp_path / "auto.json")
+    loaded = EBRanker.load(tmp_path / "auto.json")
+    assert learned.state_ is not None
+    assert loaded.state_ is not None
+    assert set(loaded.state_) == set(learned.state_)
+    for name, array in learned.state_.items():
+        assert loaded.state_[name].tobytes() == array.tobytes()
+    assert loaded.curve == learned.curve != learned.examination
+    first, second = (ranker.rank(features, stats, lists=7.0) for ranker in (learned, loaded))
+    assert first.candidates.scores.tobytes() == second.candidates.scores.tobytes()
+    again, other = (
+        ranker.fit(features, stats, warm_start=True).state_ or {}
+        for ranker in (copy.deepcopy(learned), loaded)
+    )
+    assert {n: a.tobytes() for n, a in again.items()} == {n: a.tobytes() for n, a in other.items()}
+
+
+def test_a_ranker_that_has_seen_nothing_can_be_saved_too(tmp_path: Path) -> None:
+    features, stats = learned_world()
+    empty = BehaviorStats.zeros(len(stats), slots=3)
+    ranker = EBRanker("auto").fit(features, empty)
+    ranker.save(tmp_path / "empty.json")
+    loaded = EBRanker.load(tmp_path / "empty.json")
+    first, second = (r.rank(features, stats).candidates.scores for r in (ranker, loaded))
+    np.testing.assert_array_equal(first, second)
+
+
+def array_of(*numbers: float) -> Document:
+    return {"shape": [len(numbers)], "values": list(numbers)}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("shape", array_of(*[0.0] * 23), "needs a shape of 24 numbers"),
+        ("shape", array_of(*[0.0] * 25), "needs a shape of 24 numbers"),
+        ("shape", {"shape": [4, 6], "values": [0.0] * 24}, "needs a shape of 24 numbers"),
+        ("shape", None, "needs a shape of 24 numbers"),
+        ("grid", array_of(2.0, -3.0), "two ends within ±16, the lower one first"),
+        ("grid", array_of(-3.0, 17.0), "two ends within ±16"),
+        ("grid", array_of(-3.0), "two ends"),
+        ("tilt", array_of(0.0), "the tilt must be a number from 0.05 to 9"),
+        ("variance", array_of(1.0, 2.0), "the variance must be a number"),
+        ("examination", array_of(1.0, 0.5, 1.2), "needs probabilities from 0.0001 to 1"),
+        ("examination", array_of(0.0, 0.0, 0.0), "or 0 but not all"),
+        ("examination", array_of(1.0, -0.5, 0.2), "needs probabilities"),
+        ("examination", array_of(1.0, 0.5, 1e-9), "needs probabilities"),
+        ("examination", array_of(1.0, 0.5), "differ in length"),
+        ("examination", array_of(*[0.5] * 17), "needs a number for each slot"),
+        ("examination", {"shape": [3, 1], "values": [1.0, 0.5, 0.3]}, "a number for each slot"),
+        ("examination", None, "needs a number for each slot"),
+        ("examination_error", array_of(), "needs a number for each slot"),
+        ("examination_support", None, "needs a number for each slot"),
+        ("surprise", array_of(1.0), "a linear prior needs weights, an intercept and a ridge"),
+    ],
+)
+def test_a_damaged_shape_or_curve_is_refused(
+    learned: EBRanker, name: str, value: Document | None, problem: str
+) -> None:
+    document = json.loads(model_file.to_bytes(learned))
+    if value is None:
+        del document["state"][name]
+    else:
+        document["state"][name] = value
+    with pytest.raises(ModelFileError, match=problem):
+        model_file.from_bytes(json.dumps(document).encode(), "damaged")
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(st.data())
+def test_random_damage_to_what_auto_learned(learned: EBRanker, data: st.DataObject) -> None:
+    features, stats = learned_world()
+    content = damaged(json.loads(model_file.to_bytes(learned)), data)
+    check_that_it_reads_or_refuses(content)
+    with contextlib.suppress(ModelFileError):
+        ranker = model_file.from_bytes(content, "damaged")
+        if ranker.state_ is None or len(ranker.state_["weights"]) == 2:
+            assert np.all(np.isfinite(ranker.rank(features[:9], stats[:9]).scores))

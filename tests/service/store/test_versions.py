@@ -1,0 +1,137 @@
+"""Stores of earlier versions: refused until they are migrated, and then as they were."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from ebrank.service.api import RankRequest
+from ebrank.service.engine import Engine
+from ebrank.service.ops.check import check
+from ebrank.service.ops.replay import replay
+from ebrank.service.store import Store, StoreError, open
+from ebrank.service.store.migrations import MIGRATIONS
+from ebrank.service.store.postgresql import schema as postgresql
+from ebrank.service.store.postgresql.database import Address
+from ebrank.service.store.sqlite import schema as sqlite
+from ebrank.service.store.urls import migrated
+from tests.postgres import Postgres
+from tests.service.scenes import Clock, click, ids
+from tests.service.store.versions import make
+
+VERSIONS = ["sqlite-4", "postgresql-1", "postgresql-2"]
+CONTENTS = json.loads((make.HERE / "contents.json").read_text(encoding="utf-8"))
+
+
+async def contents(store: Store) -> dict[str, Any]:
+    """Return how much is in a store, without a setting that the first versions do not have."""
+    found = await make.contents(store)
+    found["settings"] = [name for name in found["settings"] if name != "learned_from"]
+    return found
+
+
+async def unpacked(version: str, database: Postgres, folder: Path) -> str:
+    """Return the URL of a store of an earlier version."""
+    if version.startswith("sqlite"):
+        folder.mkdir()
+        data = gzip.decompress((make.HERE / f"{version}.db.gz").read_bytes())
+        (folder / "log.db").write_bytes(data)
+        return str(folder)
+    name = f"old {folder.parent.name}"
+    url = database.url(name)
+    connection = await asyncpg.connect(Address(url).dsn)
+    await connection.execute("DROP SCHEMA IF EXISTS ebrank CASCADE")
+    await connection.execute((make.HERE / f"{version}.sql").read_text(encoding="utf-8"))
+    await connection.execute(f"ALTER SCHEMA ebrank RENAME TO {postgresql.quoted(name)}")
+    await connection.close()
+    return url
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_store_of_an_earlier_version_is_migrated_and_served(
+    version: str, database: Postgres, tmp_path: Path
+) -> None:
+    async def scene() -> None:
+        url = await unpacked(version, database, tmp_path / "store")
+        for mode in ("serve", "read", "browse"):
+            with pytest.raises(StoreError, match="Run `ebrank store migrate` on it"):
+                async with open(url, mode):
+                    pass
+        done = await migrated(url)
+        assert str(done.before) == version[-1]
+        assert (await migrated(url)).before == done.now, "again does nothing"
+        async with open(url, "read") as store:
+            assert await contents(store) == CONTENTS
+            assert (await replay(store)).equal
+            assert await check(store, make.NOW) == []
+        clock = Clock(make.NOW + 60.0)
+        async with open(url) as store:
+            engine = await Engine.open(store, make.RULES, clock=clock, timer=clock)
+            answer = await engine.rank(RankRequest("tea", k=3))
+            events = [click("new", answer.ranking_id, ids(answer)[0])]
+            assert (await engine.feedback(events)).accepted == 1
+            clock.now += 10 * make.DAY
+            await engine._roll_up()
+            assert [query async for query in store.deletions.expire(make.NOW + 1.0, 9)] == [
+                "coffee",
+                "grüner tee 🍵",
+            ]
+            await engine.close()
+            assert (await replay(store)).equal
+            assert await store.faults() == []
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_migration_that_fails_changes_nothing(
+    version: str, database: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        url = await unpacked(version, database, tmp_path / "store")
+        kind, number = version.split("-")
+        steps = (*MIGRATIONS[kind][int(number)], "INSERT INTO nowhere VALUES (1)")
+        with monkeypatch.context() as patch:
+            patch.setitem(MIGRATIONS[kind], int(number), steps)
+            with pytest.raises(StoreError, match="nowhere"):
+                await migrated(url)
+        assert (await migrated(url)).before == int(number)
+        async with open(url, "read") as store:
+            assert await contents(store) == CONTENTS
+
+    asyncio.run(scene())
+
+
+def test_two_migrations_of_a_database_at_once_are_one(database: Postgres, tmp_path: Path) -> None:
+    async def scene() -> None:
+        url = await unpacked("postgresql-1", database, tmp_path / "store")
+        both = await asyncio.gather(migrated(url), migrated(url))
+        assert sorted(done.before for done in both) == [1, postgresql.VERSION]
+
+    asyncio.run(scene())
+
+
+def test_what_cannot_be_migrated_is_refused(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with open(str(tmp_path / "store")):
+            with pytest.raises(StoreError, match="another server is using this store"):
+                await migrated(str(tmp_path / "store"))
+        for version, told in ((sqlite.VERSION + 1, "Upgrade ebrank"), (1, "too old to migrate")):
+            database = sqlite3.connect(tmp_path / "store/log.db")
+            database.execute(f"PRAGMA user_version = {version}")
+            database.close()
+            with pytest.raises(StoreError, match=told):
+                await migrated(str(tmp_path / "store"))
+        with pytest.raises(StoreError, match="Put it into a new folder"):
+            await migrated(str(tmp_path / "store/log.db"))
+        with pytest.raises(StoreError, match="no versions of such a store"):
+            await migrated("memory:")
+
+    asyncio.run(scene())

@@ -1,0 +1,147 @@
+"""Sessions worked out by hand: users who click all they see, beliefs that are round numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ebrank.data.dataset import Dataset
+from ebrank.evidence import Examination
+from ebrank.rankers.base import Trial
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.engine import run_trial
+from ebrank.simulation.result import TrialResult
+from ebrank.simulation.users import PositionBased, parse
+from tests.simulation.tiny import tiny, watched
+
+SESSIONS = 10
+ALL_LOOK = PositionBased(Examination(severity=0.0))
+
+
+def one_query(n_items: int, labels: list[int] | None = None) -> Dataset:
+    """A single query, of the test split; BM25 lists its items in their order."""
+    return tiny(
+        sizes=[n_items],
+        labels=np.array(labels or [2] * n_items, np.int8),
+        baseline=-np.arange(n_items, dtype=np.float32),
+        query_splits=np.array([2], np.int8),
+    )
+
+
+def bm25_run(data: Dataset, config: SimulationConfig) -> tuple[TrialResult, Trial]:
+    ranker, watch = watched("bm25")
+    result = run_trial(data, ranker, config, seed=1, trial=0)
+    assert watch.trial is not None
+    return result, watch.trial
+
+
+def test_certain_clicks_add_one_over_the_believed_examination() -> None:
+    """All items have R = 1 and are looked at; belief in rank 3 is none: it was not really shown."""
+    config = SimulationConfig(
+        updates=1,
+        sessions=SESSIONS,
+        warmup_sessions=0,
+        list_length=5,
+        initial_candidates=(6, 6),
+        users=ALL_LOOK,
+        believed=Examination(curve=(1.0, 0.5, 0.0, 0.25)),
+    )
+    _, trial = bm25_run(one_query(6), config)
+    sums = trial.sums()
+    assert sums.shown.tolist() == [10, 10, 0, 10, 0, 0]
+    assert sums.clicks.tolist() == [10, 10, 0, 10, 0, 0]
+    assert sums.weighted_clicks.tolist() == [10, 20, 0, 40, 0, 0]
+    assert sums.exposure.tolist() == [10, 5, 0, 2.5, 0, 0]
+    assert trial.stats.shown.tolist() == trial.stats.clicks.tolist() == [10, 10, 10, 10, 10, 0]
+
+
+def test_nobody_clicks_where_nobody_looks() -> None:
+    config = SimulationConfig(
+        updates=1,
+        sessions=SESSIONS,
+        warmup_sessions=0,
+        initial_candidates=(5, 5),
+        users=PositionBased(Examination(severity=0.0, cutoff=2)),
+        believed=Examination(severity=0.0),
+    )
+    result, trial = bm25_run(one_query(5), config)
+    assert trial.stats.clicks.tolist() == [10, 10, 0, 0, 0]
+    assert trial.stats.shown.tolist() == [10] * 5
+    assert result.exposure_by_age[0] == 1.0
+    assert result.clicks_by_age[0] == 1.0
+
+
+def test_warm_up_counts_in_the_statistics_but_not_in_the_measures() -> None:
+    config = SimulationConfig(
+        updates=2, sessions=6, warmup_sessions=4, initial_candidates=(5, 5), users=ALL_LOOK
+    )
+    result, trial = bm25_run(one_query(5), config)
+    assert trial.stats.clicks.tolist() == [10] * 5
+    assert result.sessions.tolist() == [3, 6]
+    assert len(result.test_ndcg) == 6
+
+
+def test_one_item_enters_per_session_and_ages() -> None:
+    """All candidates are shown: one in the warm-up, then 2 to 7 of them in turn."""
+    config = SimulationConfig(
+        updates=1, sessions=6, warmup_sessions=2, list_length=7, initial_candidates=(1, 1),
+        users=ALL_LOOK,
+    )  # fmt: skip
+    result, trial = bm25_run(one_query(7), config)
+    assert sorted(trial.stats.shown.tolist()) == [1, 2, 3, 4, 5, 6, 8]
+    shows = 2 + 3 + 4 + 5 + 6 + 7
+    first, new, one, two_or_three, four_or_five = 6, 6, 5, 4 + 3, 2 + 1
+    by_age = [first, new, one, two_or_three, four_or_five]
+    assert sum(by_age) == shows
+    assert result.exposure_by_age[:5] * shows == pytest.approx(by_age)
+    assert result.exposure_by_age[5:].sum() == 0.0
+    assert result.clicks_by_age == pytest.approx(result.exposure_by_age)
+
+
+def test_ndcg_of_served_lists_by_hand() -> None:
+    """Labels 0, 2, 1 in the order shown: R = 0.1, 1.0, 0.4; the ideal list is 1.0, 0.4, 0.1."""
+    config = SimulationConfig(
+        updates=1, sessions=4, warmup_sessions=0, list_length=3, initial_candidates=(3, 3),
+        cutoffs=(1, 3), discount=0.5,
+    )  # fmt: skip
+    result, _ = bm25_run(one_query(3, labels=[0, 2, 1]), config)
+    second, third = 1 / np.log2(3), 0.5
+    expected = (0.1 + second + 0.4 * third) / (1.0 + 0.4 * second + 0.1 * third)
+    assert result.test_ndcg == pytest.approx([expected] * 4)
+    assert result.cold_ndcg == pytest.approx(np.array([[0.1, expected]]))
+    assert result.cum_ndcg == pytest.approx([expected * (1 + 0.5 + 0.25 + 0.125)])
+    gains = (3 * second + third) / (3 + second)
+    assert result.cold_ndcg_labels == 0.0, "at the first cutoff"
+    assert result.run_ndcg_labels == pytest.approx(gains)
+
+
+def test_noise_changes_clicks_and_the_measure_alike() -> None:
+    """With ε = 0.5, labels 0, 2, 1 have R = 0.5, 1.0, 2/3; labels alone know no noise."""
+    config = SimulationConfig(
+        updates=1, sessions=4, warmup_sessions=2, list_length=3, initial_candidates=(3, 3),
+        cutoffs=(3,), users=parse("pbm:noise=0.5"),
+    )  # fmt: skip
+    data = one_query(3, labels=[0, 2, 1])
+    result, trial = bm25_run(data, config)
+    second, third = 1 / np.log2(3), 0.5
+    expected = (0.5 + second + 2 / 3 * third) / (1.0 + 2 / 3 * second + 0.5 * third)
+    assert trial.relevance == pytest.approx([0.5, 1.0, 2 / 3])
+    assert result.test_ndcg == pytest.approx([expected] * 4)
+    assert result.cold_ndcg == pytest.approx(expected)
+    quiet, _ = bm25_run(data, replace(config, users=parse("pbm")))
+    assert result.run_ndcg_labels == quiet.run_ndcg_labels == result.cold_ndcg_labels
+
+
+def test_labels_above_0_may_be_made_1() -> None:
+    config = SimulationConfig(
+        updates=1, sessions=4, warmup_sessions=0, list_length=3, initial_candidates=(3, 3),
+        labels="binary",
+    )  # fmt: skip
+    result, trial = bm25_run(one_query(3, labels=[0, 2, 1]), config)
+    assert trial.relevance == pytest.approx([0.1, 1.0, 1.0])
+    assert trial.dataset.labels.tolist() == [0, 1, 1]
+    assert trial.dataset.max_label == 1
+    second, third = 1 / np.log2(3), 0.5
+    assert result.run_ndcg_labels == pytest.approx((second + third) / (1 + second))
