@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -257,12 +258,18 @@ def test_a_lost_worker_costs_its_trial_only(
 def test_a_trial_that_kills_its_workers_is_called_off(
     dataset: Dataset, nodes: OwnCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(cluster, "LOOK_SECONDS", 1)
     monkeypatch.setattr(cluster, "MOST_LOSSES", 2)
     monkeypatch.setattr(nodes.scheduler, "allowed_failures", 1)
     deadly = registry.parse("tests.simulation.mortal:Deadly")
-    notes: list[str] = []  # that no worker is left, if the loss of the last one takes a while
+
+    def another(note: str) -> None:
+        """Start a worker for it to kill: a dying worker's report that it began may be lost."""
+        assert "no worker is left" in note
+        nodes.add(uuid.uuid4().hex)
+
     with (
-        connected(str(nodes.file), notes.append) as client,
+        connected(str(nodes.file), another) as client,
         pytest.raises(ClusterError, match=r"trial 0 of .*Deadly has lost 2 workers"),
     ):
         run(dataset, [deadly], SHORT, trials=1, pool=client.workers(dataset, LOCATOR))

@@ -386,8 +386,8 @@ class _Sweep:
         self._tick(number, done)
 
     def _look_for_workers(self) -> None:
-        """Note once that no worker is left."""
+        """Note that no worker is left, once each time that happens."""
         with suppress(*UNREACHABLE):
-            if not self._cluster.slots and not self._workers_are_gone:
-                self._workers_are_gone = True
+            before, self._workers_are_gone = self._workers_are_gone, not self._cluster.slots
+            if self._workers_are_gone and not before:
                 self._cluster.note(f"no worker is left; waiting. {self._cluster.how_to_start()}")
