@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time as clock
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -70,11 +70,15 @@ class StoredLog:
 
     Their times are in this order too if one server wrote them. Each server has its own clock, and
     takes the time before it waits for its turn.
+
+    Attributes:
+        pause: waits for some seconds between two portions of a roll-up.
     """
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self.write = driver.log  # type: ignore[method-assign]  # each list and click saves a call
+        self.pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     async def write(
         self,
@@ -176,7 +180,7 @@ class StoredLog:
                 break
             total = RolledUp(total.rankings + moved.rankings, total.events + moved.events)
             after = rows[-1][0]
-            portion = await _paused(began, portion)
+            portion = await self._paused(began, portion)
         while not await self._minutes_dropped(before if minutes_before is None else minutes_before):
             pass
         return total
@@ -190,15 +194,14 @@ class StoredLog:
                 return True
             border = min(before, oldest + MINUTES_AT_ONCE)
             await connection.execute("DELETE FROM minutes WHERE start < ?1", border)
-        await _paused(began, 1)
+        await self._paused(began, 1)
         return False
 
-
-async def _paused(began: float, portion: int) -> int:
-    """Let others write after a portion of this size; return the size of the next."""
-    took = clock.perf_counter() - began
-    await asyncio.sleep(PAUSE * took)
-    return next_portion(portion, took)
+    async def _paused(self, began: float, portion: int) -> int:
+        """Let others write after a portion of this size; return the size of the next."""
+        took = clock.perf_counter() - began
+        await self.pause(PAUSE * took)
+        return next_portion(portion, took)
 
 
 def next_portion(portion: int, took: float) -> int:

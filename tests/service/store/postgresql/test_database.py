@@ -7,9 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
 import pytest
@@ -17,11 +17,14 @@ import pytest
 from ebrank.service.api import ItemIn
 from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
-from ebrank.service.store import StoreError, open, postgresql
+from ebrank.service.store import Store, StoreError, open, postgresql
 from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import RolledUp
 from ebrank.testing.histories import contents, event, fill, new_items, ranking
 from tests.postgres import Postgres, postgres
+
+PATIENCE_SECONDS = 60.0
+T = TypeVar("T")
 
 
 def run(scene: Coroutine[Any, Any, None]) -> None:
@@ -183,7 +186,7 @@ def test_a_flush_after_a_crash_does_not_claim_what_was_lost(own: Postgres) -> No
             own.start()
             with pytest.raises(StoreError):
                 await store.flush()
-            await asyncio.sleep(0.1)  # connections notice that they are lost
+            await recovered(store)
             survived = await store.log.length()  # if the database had flushed it by itself
             again = "r2" if survived else "r1"  # as a client sends it
             await store.log.write([ranking(again, "ab")])
@@ -191,6 +194,22 @@ def test_a_flush_after_a_crash_does_not_claim_what_was_lost(own: Postgres) -> No
             assert await store.log.length() == survived + 1
 
     run(scene())
+
+
+async def once_noticed(call: Callable[[], Awaitable[T]]) -> T:
+    """Return what a call returns once the store has noticed that its connections are lost."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            try:
+                return await call()
+            except StoreError:
+                await asyncio.sleep(0.01)
+
+
+async def recovered(store: Store) -> None:
+    """Return when all connections of a store lead to a database that was started again."""
+    for call in (store.log.length, lambda: store.meta.set({}), store.flush):
+        await once_noticed(call)
 
 
 @asynccontextmanager
@@ -283,7 +302,7 @@ def test_a_write_that_waited_too_long_does_not_happen_later(
         url = database.url("waited")
         async with open(url) as store:
             await store.items.put("q", new_items("a"), 1.0)
-        monkeypatch.setattr(postgresql.database, "COMMAND_SECONDS", 1.0)
+        monkeypatch.setattr(postgresql.database, "COMMAND_SECONDS", 2.0)
         holder = await asyncpg.connect(Address(url).dsn)
         async with open(url) as store:
             async with holder.transaction():
@@ -306,7 +325,7 @@ def test_a_database_that_stalls_is_told_and_used_again_when_it_responds(
         url = database.url("stalled")
         async with open(url) as store:
             await store.items.put("q", new_items(*"ab"), 1.0)
-        monkeypatch.setattr(postgresql.database, "COMMAND_SECONDS", 1.0)
+        monkeypatch.setattr(postgresql.database, "COMMAND_SECONDS", 2.0)
         async with open(url) as store:
             await asyncio.gather(store.items.queries(), store.flush(), store.elected("train"))
             async with stalled(database):
@@ -368,7 +387,7 @@ def test_flushed_writes_survive_a_crash_whatever_the_database_is_set_to(own: Pos
                 await store.flush()
             own.stop("immediate")
             own.start()
-            await asyncio.sleep(0.1)  # connections notice that they are lost
+            await recovered(store)
         assert await seen_by_others(url) == (20, ["q"])
 
     run(scene())
@@ -392,9 +411,10 @@ def test_one_server_is_elected_and_another_takes_over(database: Postgres) -> Non
                 "WHERE pid != pg_backend_pid() AND backend_type = 'client backend'",
             )
             async with open(url) as next_one:
-                assert await next_one.elected("train")
-                await asyncio.sleep(0)
-                assert not await stays.elected("train")  # it lost its connection
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    while not await next_one.elected("train"):  # connections end one by one
+                        await asyncio.sleep(0.01)
+                assert not await once_noticed(lambda: stays.elected("train"))
 
     run(scene())
 

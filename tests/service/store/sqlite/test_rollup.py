@@ -1,13 +1,13 @@
-"""Roll-ups in portions: interrupted between any two, counters are still snapshot plus log."""
+"""Roll-ups in portions: interrupted between any two, counters are still snapshot plus log.
+
+`log.pause` is called between two portions, where others have their turn.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-import statistics
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,34 +20,29 @@ from ebrank.testing.histories import bits, event, fill, ranking
 from tests.service.store.blocking import Blocking, run
 
 
-@pytest.fixture(autouse=True)
-def pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Roll up as a server does; other tests leave the pauses out."""
-    monkeypatch.setattr(rollup, "PAUSE", 9.0)
+@contextmanager
+def portions_of(size: int) -> Iterator[None]:
+    """Roll up so many entries at a time, however long that takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rollup, "FIRST_PORTION", size)
+        patch.setattr(rollup, "next_portion", lambda portion, took: size)
+        yield
 
 
-@pytest.mark.parametrize("portions", range(5))
-def test_an_interrupted_roll_up_is_continued(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, portions: int
-) -> None:
+@pytest.mark.parametrize("portions", range(1, 5))
+def test_an_interrupted_roll_up_is_continued(tmp_path: Path, portions: int) -> None:
     store = Blocking(SqliteStore(tmp_path))
     log = run(fill(store.wrapped))
     current = bits(store.items.load("q"))
-    portions_of(monkeypatch, 2)
-    move, left = rollup._moved, iter(range(portions))
+    left = iter(range(portions - 1))
 
-    async def die_after_some(*given: Any, **named: Any) -> RolledUp:  # noqa: ANN401
+    async def die_after_some(seconds: float) -> None:
         if next(left, None) is None:
             raise ZeroDivisionError
-        return await move(*given, **named)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(rollup, "_moved", die_after_some)
-        if portions < 4:
-            with pytest.raises(ZeroDivisionError):
-                store.log.roll_up(1000.0)
-        else:
-            assert store.log.roll_up(1000.0) == RolledUp(3, 5)
+    store.wrapped.log.pause = die_after_some
+    with portions_of(2), pytest.raises(ZeroDivisionError):
+        store.log.roll_up(1000.0)
     store.close()
     store = Blocking(SqliteStore(tmp_path))
     assert store.log.entries() == log[2 * portions :]
@@ -58,48 +53,36 @@ def test_an_interrupted_roll_up_is_continued(
     store.close()
 
 
-def portions_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    """Roll up so many entries at a time."""
-    monkeypatch.setattr(rollup, "FIRST_PORTION", size)
-    monkeypatch.setattr(rollup, "next_portion", lambda portion, took: size)
-
-
-def test_others_write_between_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_others_write_between_portions(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     run(fill(store))
-    portions_of(monkeypatch, 1)
+    written: list[RankingEntry] = []
+
+    async def write(seconds: float) -> None:
+        written.append(ranking(f"new-{len(written)}", "abc", time=100.0))
+        clicked = event(f"of-{written[-1].id}", written[-1], "a", time=100.0)
+        await store.log.write([written[-1], clicked])
 
     async def session() -> None:
-        rolling_up = asyncio.create_task(store.log.roll_up(90.0))
-        written = 0
-        while not rolling_up.done():
-            served = ranking(f"new-{written}", "abc", time=100.0)
-            clicked = event(f"of-{served.id}", served, "a", time=100.0)
-            await store.log.write([served, clicked])
-            written += 1
-            await asyncio.sleep(0)
-        assert await rolling_up == RolledUp(3, 5)
-        assert written > 8
-        assert len([entry async for entry in store.log.entries()]) == 2 * written
+        store.log.pause = write
+        with portions_of(1):
+            assert await store.log.roll_up(90.0) == RolledUp(3, 5)
+        assert len(written) == 8
+        assert len([entry async for entry in store.log.entries()]) == 2 * len(written)
         assert (await replay(store)).equal
         await store.close()
 
     run(session())
 
 
-def test_closing_waits_for_a_portion_and_no_longer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closing_waits_for_a_portion_and_no_longer(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     log = run(fill(store))
-    portions_of(monkeypatch, 1)
 
     async def session() -> None:
-        rolling_up = asyncio.create_task(store.log.roll_up(1000.0))
-        await asyncio.sleep(0)
-        await store.close()
-        with pytest.raises(StoreError, match="the store is closed"):
-            await rolling_up
+        store.log.pause = lambda seconds: store.close()
+        with portions_of(1), pytest.raises(StoreError, match="the store is closed"):
+            await store.log.roll_up(1000.0)
 
     run(session())
     again = Blocking(SqliteStore(tmp_path))
@@ -108,48 +91,59 @@ def test_closing_waits_for_a_portion_and_no_longer(
     again.close()
 
 
-@pytest.mark.slow
-def test_a_backlog_is_rolled_up_in_short_portions_with_pauses(tmp_path: Path) -> None:
-    """Whoever writes meanwhile hardly waits: the loop is free nine tenths of the time."""
+def test_a_backlog_is_rolled_up_in_small_portions(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path)
     items = tuple(f"i{at}" for at in range(10))
+    lengths: list[int] = []
 
-    async def session() -> tuple[RolledUp, list[float]]:
-        await store.items.put("q", [NewItem(item, (1.0,)) for item in items], 0.0)
-        for number in range(0, 5000, 500):
-            await store.log.write(
-                [RankingEntry(f"r{number + at}", "q", 1.0, 0, items) for at in range(500)]
-            )
-        turns = [time.thread_time()]
-        rolling_up = asyncio.create_task(store.log.roll_up(1000.0))
-        while not rolling_up.done():
-            await asyncio.sleep(0)
-            turns.append(time.thread_time())
-        await store.close()
-        return await rolling_up, turns
-
-    rolled_up, turns = run(session())
-    assert rolled_up == RolledUp(5000, 0)
-    portions = [later - turn for turn, later in itertools.pairwise(turns) if later - turn > 1e-4]
-    assert len(portions) >= 25
-    assert statistics.median(portions) < 0.02  # the first ones include what a start costs
-
-
-def test_many_old_minutes_are_dropped_a_few_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rollup, "PAUSE", 9.0)  # long enough to look in between
-    store = SqliteStore(tmp_path)
+    async def count(seconds: float) -> None:
+        lengths.append(await store.log.length())
 
     async def session() -> None:
-        minutes = [Minute(60.0 * at, {"rankings": 1.0}) for at in range(35)]
-        await store.meta.set({}, minutes)
-        rolling_up = asyncio.create_task(store.log.roll_up(0.0, minutes_before=60.0 * 30))
-        left = {35}
-        while not rolling_up.done():
-            await asyncio.sleep(0)
-            left.add(len(await store.meta.minutes(0.0)))
-        assert {5, 35} < left <= {35, 25, 15, 5}  # a busy machine may miss a moment
+        await store.items.put("q", [NewItem(item, (1.0,)) for item in items], 0.0)
+        await store.log.write([RankingEntry(f"r{at}", "q", 1.0, 0, items) for at in range(1000)])
+        store.log.pause = count
+        assert await store.log.roll_up(1000.0) == RolledUp(1000, 0)
         await store.close()
 
     run(session())
+    portions = [before - after for before, after in zip([1000, *lengths], lengths, strict=False)]
+    assert portions[0] == rollup.FIRST_PORTION
+    assert max(portions) <= rollup.MOST_PORTION
+
+
+def test_a_pause_is_many_times_as_long_as_a_portion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, times, pauses = SqliteStore(tmp_path), iter((10.0, 10.5)), list[float]()
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async def session() -> None:
+        await store.meta.set({}, [Minute(0.0, {"rankings": 1.0})])
+        store.log.pause = note
+        monkeypatch.setattr(rollup, "PAUSE", 9.0)
+        monkeypatch.setattr("time.perf_counter", lambda: next(times, 11.0))
+        await store.log.roll_up(60.0)
+        monkeypatch.undo()
+        await store.close()
+
+    run(session())
+    assert pauses == [4.5]
+
+
+def test_many_old_minutes_are_dropped_a_few_at_a_time(tmp_path: Path) -> None:
+    store, left = SqliteStore(tmp_path), list[int]()
+
+    async def count(seconds: float) -> None:
+        left.append(len(await store.meta.minutes(0.0)))
+
+    async def session() -> None:
+        await store.meta.set({}, [Minute(60.0 * at, {"rankings": 1.0}) for at in range(35)])
+        store.log.pause = count
+        await store.log.roll_up(0.0, minutes_before=60.0 * 30)
+        await store.close()
+
+    run(session())
+    assert left == [25, 15, 5]
