@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebrank.data import feature_table as table_module
-from ebrank.data.feature_table import FeatureTable
+from ebrank.data import assembly
+from ebrank.data.assembly import FeatureTable
 from ebrank.errors import DataError
 
 row = st.dictionaries(st.integers(1, 9), st.integers(1, 99), min_size=1, max_size=4)
@@ -43,7 +43,7 @@ def test_blocks_of_any_width_become_one_table(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "table"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_module, "BLOCK", block)
+        patch.setattr(assembly, "BLOCK", block)
         table = FeatureTable(path if in_file else None)
         for rows in content:
             append(table, rows)
@@ -57,7 +57,7 @@ def test_blocks_of_any_width_become_one_table(
 
 
 def test_a_table_of_hardly_anything_but_zeros_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_module, "SPARSE_BYTES", 10_000)
+    monkeypatch.setattr(assembly, "SPARSE_BYTES", 10_000)
     append(FeatureTable(None), [dict.fromkeys(range(1, 2001), 1)] * 10)
     with pytest.raises(DataError, match="10 rows of 2,000 features have too few values"):
         append(FeatureTable(None), [{2000: 1}] * 10)
@@ -66,7 +66,7 @@ def test_a_table_of_hardly_anything_but_zeros_is_refused(monkeypatch: pytest.Mon
 def test_a_table_larger_than_memory_needs_a_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(table_module, "_memory", lambda: 100)
+    monkeypatch.setattr(assembly, "_memory", lambda: 100)
     table = FeatureTable(tmp_path / "table")
     append(table, [{30: 1}])
     assert table.finish().shape == (1, 30)

@@ -182,10 +182,10 @@ def test_values_are_rounded_as_python_rounds_them(tokens: list[str]) -> None:
     chunk = parse(text.encode())
     if np.isinf(expected).any():
         assert chunk.bad_line is not None
-        assert "too large for a 32-bit float" in chunk.bad_line.problem
+        assert "has no finite 32-bit value" in chunk.bad_line.problem
     else:
         assert chunk.bad_line is None
-        assert chunk.values.tobytes() == expected.tobytes()
+        assert chunk.columns.values.tobytes() == expected.tobytes()
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
@@ -193,7 +193,7 @@ def test_values_are_rounded_as_python_rounds_them(tokens: list[str]) -> None:
 def test_every_float32_comes_back(value: float) -> None:
     chunk = parse(f"0 qid:1 1:{value!r} 2:{value:.8e}".encode())
     assert chunk.bad_line is None
-    assert chunk.values.tobytes() == np.array([value, value], np.float32).tobytes()
+    assert chunk.columns.values.tobytes() == np.array([value, value], np.float32).tobytes()
 
 
 @given(st.floats(2.0**-40, 2.0**40, width=32), st.integers(-3, 3))
@@ -205,12 +205,12 @@ def test_values_halfway_between_two_floats_are_exact(value: float, nudge: int) -
     whole, _, exponent = tokens[3].partition("e")
     tokens += [f"{int(whole.replace('.', '')) + nudge}e{int(exponent) - 17}", f"{halfway:.15f}"]
     chunk = parse(("0 qid:1 " + " ".join(f"{i}:{t}" for i, t in enumerate(tokens, 1))).encode())
-    assert chunk.values.tolist() == [np.float32(float(token)) for token in tokens]
+    assert chunk.columns.values.tolist() == [np.float32(float(token)) for token in tokens]
 
 
 @pytest.mark.parametrize("count", [1, 7, 1000])
 def test_room_suffices_for_the_shortest_rows(count: int) -> None:
     rows = parse(b"0 qid:1 1:0\n" * count)
-    assert len(rows.labels) == count
+    assert len(rows.columns.labels) == count
     entries = parse(b"0 qid:1 " + b" ".join(b"%d:0" % i for i in range(1, count + 1)))
-    assert entries.ids.tolist() == list(range(1, count + 1))
+    assert entries.columns.ids.tolist() == list(range(1, count + 1))

@@ -8,7 +8,8 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebrank.data.text_reader import TextReader, content_hash
+from ebrank.data.cache import content_hash
+from ebrank.data.text_reader import TextReader
 from ebrank.errors import DataError
 
 texts = st.lists(st.sampled_from([b"a", b"bcd", b"\n", b"\r\n", b"long" * 5])).map(b"".join)

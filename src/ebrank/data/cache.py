@@ -16,6 +16,7 @@ decides. The arrays are always checked, which takes some 0.05 s per GB in the pa
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import tempfile
@@ -29,7 +30,6 @@ import numpy.typing as npt
 import xxhash
 
 from ebrank.data.interpretation import MAX_LABEL
-from ebrank.data.text_reader import content_hash
 from ebrank.environment import paths
 from ebrank.kernels.threads import map_blocks
 from ebrank.typing import Features, Ints, Labels, Texts
@@ -172,6 +172,12 @@ def _unchanged(path: Path, source: ParsedFile) -> bool:
     return status.st_size == source.size and (
         status.st_mtime_ns == source.mtime_ns or content_hash(path) == source.content_hash
     )
+
+
+def content_hash(path: Path) -> str:
+    """Return the hash that a `TextReader` of this file would end with."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
 
 
 def _checksums(content: npt.NDArray[np.uint8], threads: int | None) -> list[str]:

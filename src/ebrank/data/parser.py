@@ -8,16 +8,16 @@ most 22 is one correctly rounded product or quotient of two exact doubles. Pytho
 the few others, so each value equals `np.float32(float(token))`.
 
 >>> chunk = parse(b"2 qid:7 1:0.5 3:1e-3 # a comment\\n0 qid:7 2:4\\n1 qid:8 1:x\\n")
->>> chunk.labels.tolist(), chunk.row_ends.tolist(), chunk.ids.tolist(), chunk.query_ids
+>>> columns = chunk.columns
+>>> columns.labels.tolist(), columns.row_ends.tolist(), columns.ids.tolist(), chunk.query_ids
 ([2, 0], [2, 3], [1, 3, 2], ['7'])
 >>> chunk.bad_line
-BadLine(line=3, problem="value 'x' of feature 1 is not a number", remedy='Write it as in 1:0.5.')
+BadLine(line=3, problem="'1:x' has no finite 32-bit value", remedy='Write it as in 1:0.5.')
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,16 +30,34 @@ from ebrank.typing import Features, Ints, Labels, SmallInts
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 MAX_QUERY_ID = 256  # bytes
-NUMBER = re.compile(rb"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?")
+FEATURE_VALUE = re.compile(rb"[0-9]+:([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)")
 FINE, SLOW, MALFORMED = 0, 1, 2  # kinds of values
 MAX_EXACT = 2**53
 MAX_EXPONENT = 1_000_000  # beyond it every value is zero or infinite
 POWERS = np.array([float(f"1e{k}") for k in range(23)])  # all exact in double precision
 
-# What the scan reports of a bad line; `explain` says it in words.
-LABEL, LABEL_RANGE, QUERY, QUERY_LENGTH, NO_FEATURES, NOT_TEXT = 1, 2, 3, 4, 5, 6
-FEATURE, FEATURE_RANGE, FEATURE_ORDER, VALUE, OVERFLOW = 7, 8, 9, 10, 11
-
+# What the scan reports of a bad line, and how that is said of the token that it stopped at.
+LABEL, QUERY, NO_FEATURES, NOT_TEXT, FEATURE, ORDER, VALUE = 1, 2, 3, 4, 5, 6, 7
+PROBLEMS = {
+    LABEL: (
+        f"{{}} is not a label, a whole number from 0 to {MAX_LABEL}",
+        "Start the row with one, as in 2 qid:10 1:0.5.",
+    ),
+    QUERY: (
+        f"{{}} is not a query id, which is qid: and 1 to {MAX_QUERY_ID} bytes",
+        "Write it after the label, as in 2 qid:10 1:0.5.",
+    ),
+    NO_FEATURES: ("row has no features", "Write at least one, as in 2 qid:10 1:0."),
+    FEATURE: (
+        f"{{}} is not a feature with a number from 1 to {MAX_FEATURE}",
+        "Write features as in 1:0.5.",
+    ),
+    ORDER: (
+        "feature {} does not come after the one before it",
+        "List each feature once, in ascending order.",
+    ),
+    VALUE: ("{} has no finite 32-bit value", "Write it as in 1:0.5."),
+}
 SHOWN = 40  # characters of a bad token that a message repeats
 
 
@@ -51,32 +69,60 @@ class BadLine(NamedTuple):
     remedy: str
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """Consecutive lines, parsed: sparse rows, the runs of rows that share a query, a bad line.
+class Columns(NamedTuple):
+    """Arrays that the scan fills.
 
     Attributes:
-        lines: number of lines in the text.
         labels: label of each row.
         row_ends: for each row, the end of its entries in `ids` and `values`.
         ids: feature number of each entry, ascending within a row.
         values: value of each entry.
-        query_ids: id of each run of rows.
-        query_rows: first row of each run.
-        query_lines: line of that row, counted from 1.
+        runs: for each run of rows that share a query, the first row, its line, counted from 1, and
+            where the query's id starts and stops.
+        slow: for each value that the scan could not compute exactly, its entry, and where that
+            starts.
         label_lines: for each label, the first line that has it, or 0.
-        bad_line: the first one, if any; rows stop before it.
     """
 
-    lines: int
     labels: Labels
     row_ends: Ints
     ids: SmallInts
     values: Features
-    query_ids: list[str]
-    query_rows: Ints
-    query_lines: Ints
+    runs: Ints
+    slow: Ints
     label_lines: Ints
+
+    @classmethod
+    def for_text(cls, size: int) -> Columns:
+        """Return room for a text: the shortest row is `0 qid:1 1:0`, the shortest entry ` 1:0`.
+
+        Memory that is never touched is never allocated, so ample room costs nothing.
+        """
+        rows, entries = size // 12 + 1, size // 4 + 1
+        return cls(
+            labels=np.empty(rows, np.int8),
+            row_ends=np.empty(rows, np.int64),
+            ids=np.empty(entries, np.int32),
+            values=np.empty(entries, np.float32),
+            runs=np.empty((rows, 4), np.int64),
+            slow=np.empty((entries, 2), np.int64),
+            label_lines=np.zeros(MAX_LABEL + 1, np.int64),
+        )
+
+
+class Chunk(NamedTuple):
+    """Consecutive lines, parsed.
+
+    Attributes:
+        lines: number of lines in the text.
+        columns: its sparse rows, and the runs of rows that share a query.
+        query_ids: id of each run.
+        bad_line: the first one, if any; rows stop before it.
+    """
+
+    lines: int
+    columns: Columns
+    query_ids: list[str]
     bad_line: BadLine | None
 
 
@@ -84,100 +130,71 @@ def parse(text: bytes) -> Chunk:
     """Return the rows of whole lines; the last may lack its line end."""
     if not text.endswith(b"\n"):
         text += b"\n"  # every loop of the scan stops at a line end, so there must be one
-    columns = _room_for(len(text))
-    code, position, lines, rows, entries, queries, slow = _scan(
-        np.frombuffer(text, np.uint8), columns
-    )
+    room = Columns.for_text(len(text))
+    code, position, lines, rows, entries, runs, slow = _scan(np.frombuffer(text, np.uint8), room)
     bad_lines = [explain(code, text, position)] if code else []
-    bad_lines += _settle_slow_values(text, columns, slow)
-    query_ids, undecodable = _query_ids(text, columns, queries)
-    queries = len(query_ids)
-    bad_lines += undecodable
-    return Chunk(
-        lines,
-        columns.labels[:rows],
-        columns.row_ends[:rows],
-        columns.ids[:entries],
-        columns.values[:entries],
-        query_ids,
-        columns.query_rows[:queries],
-        columns.query_lines[:queries],
-        columns.label_lines,
-        min(bad_lines, key=lambda bad: bad.line, default=None),
+    bad_lines += _settle_slow_values(text, room.values, room.slow[:slow])
+    query_ids, undecodable = _query_ids(text, room.runs[:runs])
+    columns = Columns(
+        room.labels[:rows],
+        room.row_ends[:rows],
+        room.ids[:entries],
+        room.values[:entries],
+        room.runs[: len(query_ids)],
+        room.slow[:slow],
+        room.label_lines,
     )
+    bad_lines += undecodable
+    return Chunk(lines, columns, query_ids, min(bad_lines, default=None))
 
 
-def _settle_slow_values(text: bytes, columns: Columns, slow: int) -> list[BadLine]:
+def _settle_slow_values(text: bytes, values: Features, slow: Ints) -> list[BadLine]:
     """Fill in the values the scan could not compute exactly; return the first too large one."""
     with np.errstate(over="ignore"):
-        for entry, start in zip(
-            columns.slow_entries[:slow], columns.slow_starts[:slow], strict=True
-        ):
-            token = NUMBER.match(text, int(start))
+        for entry, start in slow.tolist():
+            token = FEATURE_VALUE.match(text, start)
             assert token is not None, "the scan accepted a value the pattern does not know"
-            value = np.float32(float(token[0]))
-            if np.isinf(value):
-                return [explain(OVERFLOW, text, int(start))]
-            columns.values[entry] = value
+            values[entry] = np.float32(float(token[1]))
+            if np.isinf(values[entry]):
+                return [explain(VALUE, text, start)]
     return []
 
 
-def _query_ids(text: bytes, columns: Columns, queries: int) -> tuple[list[str], list[BadLine]]:
+def _query_ids(text: bytes, runs: Ints) -> tuple[list[str], list[BadLine]]:
     """Return the ids of the runs as text, and the first that cannot be decoded."""
     ids = []
-    bounds = zip(columns.query_starts[:queries], columns.query_stops[:queries], strict=True)
-    for start, stop in bounds:
+    for start, stop in runs[:, 2:].tolist():
         try:
             ids.append(text[start:stop].decode())
         except UnicodeDecodeError:
-            return ids, [explain(NOT_TEXT, text, int(start))]
+            return ids, [explain(NOT_TEXT, text, start)]
     return ids, []
 
 
-class Columns(NamedTuple):
-    """Arrays that the scan fills, long enough for any text of the given size."""
-
-    labels: Labels
-    row_ends: Ints
-    ids: SmallInts
-    values: Features
-    query_rows: Ints
-    query_lines: Ints
-    query_starts: Ints
-    query_stops: Ints
-    slow_entries: Ints
-    slow_starts: Ints
-    label_lines: Ints
-
-
-def _room_for(size: int) -> Columns:
-    """Return room for `size` bytes: the shortest row is `0 qid:1 1:0`, the shortest entry ` 1:0`.
-
-    Memory that is never touched is never allocated, so ample room costs nothing.
-    """
-    rows, entries = size // 12 + 1, size // 4 + 1
-    return Columns(
-        labels=np.empty(rows, np.int8),
-        row_ends=np.empty(rows, np.int64),
-        ids=np.empty(entries, np.int32),
-        values=np.empty(entries, np.float32),
-        query_rows=np.empty(rows, np.int64),
-        query_lines=np.empty(rows, np.int64),
-        query_starts=np.empty(rows, np.int64),
-        query_stops=np.empty(rows, np.int64),
-        slow_entries=np.empty(entries, np.int64),
-        slow_starts=np.empty(entries, np.int64),
-        label_lines=np.zeros(MAX_LABEL + 1, np.int64),
-    )
+def explain(code: int, text: bytes, position: int) -> BadLine:
+    """Return what is wrong at this position of the text."""
+    line = text.count(b"\n", 0, position) + 1
+    start = text.rfind(b"\n", 0, position) + 1
+    content = text[start : text.find(b"\n", position)]
+    try:
+        content.replace(b"\0", b"\xff").decode()  # neither byte occurs in text
+    except UnicodeDecodeError as error:
+        problem = f"not text: byte 0x{content[error.start]:02x} in column {error.start + 1}"
+        return BadLine(line, problem, "Give LETOR text, plain or gzip, not a binary file.")
+    tokens = content[position - start :].partition(b"#")[0].decode().split(maxsplit=1)
+    token = tokens[0] if tokens else ""
+    problem, remedy = PROBLEMS[code]
+    shown = token if len(token) <= SHOWN else token[:SHOWN] + "…"
+    return BadLine(line, problem.format(repr(shown)), remedy)
 
 
 @kernel
 def _scan(text: Bytes, columns: Columns) -> tuple[int, int, int, int, int, int, int]:
-    """Fill the columns; return (code, position, lines, rows, entries, queries, slow).
+    """Fill the columns; return (code, position, lines, rows, entries, runs, slow).
 
     The code is 0, or says what is wrong at the position.
     """
-    position, line, row, entry, query, slow, code = 0, 0, 0, 0, 0, 0, 0
+    position, line, row, entry, runs, slow, code = 0, 0, 0, 0, 0, 0, 0
     while position < len(text):
         line += 1
         position = _after_blanks(text, position)
@@ -196,19 +213,16 @@ def _scan(text: Bytes, columns: Columns) -> tuple[int, int, int, int, int, int, 
             columns.row_ends[row] = entry
             if columns.label_lines[label] == 0:
                 columns.label_lines[label] = line
-            if query == 0 or not _same(
-                text, start, stop, columns.query_starts[query - 1], columns.query_stops[query - 1]
-            ):
-                columns.query_rows[query] = row
-                columns.query_lines[query] = line
-                columns.query_starts[query] = start
-                columns.query_stops[query] = stop
-                query += 1
+            last = columns.runs[runs - 1]
+            if runs == 0 or not _same(text, start, stop, last[2], last[3]):
+                run = columns.runs[runs]
+                run[0], run[1], run[2], run[3] = row, line, start, stop
+                runs += 1
             row += 1
         code, position = _after_line(text, position)
         if code:
             break
-    return code, position, line, row, entry, query, slow
+    return code, position, line, row, entry, runs, slow
 
 
 @kernel
@@ -223,6 +237,12 @@ def _ends_content(text: Bytes, position: int) -> bool:
     """Whether the line's content ends here: at `\\n`, `\\r\\n` or `#`."""
     byte = text[position]
     return bool(byte == 10 or byte == 35 or (byte == 13 and text[position + 1] == 10))
+
+
+@kernel
+def _ends_token(text: Bytes, position: int) -> bool:
+    """Whether a token ends here: at a blank, or with the line's content."""
+    return bool(text[position] == 32 or text[position] == 9) or _ends_content(text, position)
 
 
 @kernel
@@ -260,12 +280,8 @@ def _label(text: Bytes, start: int) -> tuple[int, int, np.int64]:
         position += 1
         while text[position] == 48:
             position += 1
-    separated = text[position] == 32 or text[position] == 9 or _ends_content(text, position)
-    if position == start or not separated:
-        return LABEL, start, label
-    if label > MAX_LABEL:
-        return LABEL_RANGE, start, label
-    return 0, position, label
+    good = position > start and label <= MAX_LABEL and _ends_token(text, position)
+    return (0, position, label) if good else (LABEL, start, label)
 
 
 @kernel
@@ -279,12 +295,8 @@ def _query(text: Bytes, position: int) -> tuple[int, int, int]:
     start = stop = token + 4
     while text[stop] > 32 and text[stop] != 35 and text[stop] != 127:
         stop += 1
-    separated = text[stop] == 32 or text[stop] == 9 or _ends_content(text, stop)
-    if stop == start or not separated:
-        return QUERY, token, 0
-    if stop - start > MAX_QUERY_ID:
-        return QUERY_LENGTH, token, 0
-    return 0, start, stop
+    good = 0 < stop - start <= MAX_QUERY_ID and _ends_token(text, stop)
+    return (0, start, stop) if good else (QUERY, token, 0)
 
 
 @kernel
@@ -300,17 +312,15 @@ def _features(
         position, feature = _digits(text, start, MAX_FEATURE)
         if position == start or text[position] != 58:
             return FEATURE, start, entry, slow
-        if feature == 0 or feature > MAX_FEATURE:
-            return FEATURE_RANGE, start, entry, slow
+        if feature == 0 or feature > MAX_FEATURE:  # in one test with the above, it is slower
+            return FEATURE, start, entry, slow
         if feature <= previous:
-            return FEATURE_ORDER, start, entry, slow
-        value_start = position + 1
-        kind, position, value = _value(text, value_start)
+            return ORDER, start, entry, slow
+        kind, position, value = _value(text, position + 1)
         if kind == MALFORMED:
             return VALUE, start, entry, slow
         if kind == SLOW:
-            columns.slow_entries[slow] = entry
-            columns.slow_starts[slow] = value_start
+            columns.slow[slow, 0], columns.slow[slow, 1] = entry, start
             slow += 1
         columns.ids[entry] = feature
         columns.values[entry] = value
@@ -364,72 +374,3 @@ def _same(text: Bytes, start: int, stop: int, other: int, other_stop: int) -> bo
         if text[start + offset] != text[other + offset]:
             return False
     return True
-
-
-# --- bad lines, in words -------------------------------------------------------------------------
-
-
-def explain(code: int, text: bytes, position: int) -> BadLine:
-    """Return what is wrong at this position of the text."""
-    line = text.count(b"\n", 0, position) + 1
-    start = text.rfind(b"\n", 0, position) + 1
-    content = text[start : text.find(b"\n", position)]
-    strange = _byte_that_is_not_text(content)
-    if strange is not None:
-        problem = f"not text: byte 0x{content[strange]:02x} in column {strange + 1}"
-        return BadLine(line, problem, "Give LETOR text, plain or gzip, not a binary file.")
-    token = content[position - start :].partition(b"#")[0].decode().split(maxsplit=1)
-    return BadLine(line, *_words(code, token[0] if token else ""))
-
-
-def _byte_that_is_not_text(content: bytes) -> int | None:
-    """Return the index of the first byte that does not occur in text."""
-    zero = content.find(b"\0")
-    try:
-        content.decode()
-    except UnicodeDecodeError as error:
-        return error.start if zero < 0 else min(zero, error.start)
-    return None if zero < 0 else zero
-
-
-def _words(code: int, token: str) -> tuple[str, str]:
-    """Return the problem and the remedy."""
-    shown = repr(token if len(token) <= SHOWN else token[:SHOWN] + "…")
-    if code == LABEL:
-        if token.startswith("qid:"):
-            return "label is missing", "Start the row with it, as in 2 qid:10 1:0.5."
-        return f"label {shown} is not a whole number from 0 up", "Write it as in 2 qid:10 1:0.5."
-    if code == LABEL_RANGE:
-        return f"label {shown} is over {MAX_LABEL}", "Relevance labels are small whole numbers."
-    if code == QUERY:
-        problem = f"query id {shown} is malformed" if token else "query id is missing"
-        if token and not token.startswith("qid:"):
-            problem = f"query id is missing: found {shown} after the label"
-        return problem, "Write it after the label, as in 2 qid:10 1:0.5."
-    if code == QUERY_LENGTH:
-        return f"query id {shown} is longer than {MAX_QUERY_ID} bytes", "Shorten it."
-    if code == NO_FEATURES:
-        return "row has no features", "Write at least one, as in 2 qid:10 1:0."
-    return _words_on_features(code, token, shown)
-
-
-def _words_on_features(code: int, token: str, shown: str) -> tuple[str, str]:
-    """Return the problem and the remedy for one `id:value`."""
-    feature, _, value = token.partition(":")
-    value = repr(value if len(value) <= SHOWN else value[:SHOWN] + "…")
-    feature = feature[:SHOWN]
-    if code == FEATURE_RANGE:
-        return f"feature id {feature} is not from 1 to {MAX_FEATURE}", "Renumber the features."
-    if code == FEATURE_ORDER:
-        problem = f"feature id {feature} does not come after the one before it"
-        return problem, "List each feature once, in ascending order."
-    if code == VALUE:
-        problem = f"value {value} of feature {feature} is not a number"
-        if value == "''":
-            problem = f"value of feature {feature} is missing"
-        elif value.strip("'+-").lower() in ("nan", "inf", "infinity"):
-            problem = f"value {value} of feature {feature} is not finite"
-        return problem, "Write it as in 1:0.5."
-    if code == OVERFLOW:
-        return f"value {shown} is too large for a 32-bit float", "Scale the feature down."
-    return f"feature {shown} is malformed", "Write it as in 1:0.5."

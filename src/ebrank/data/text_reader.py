@@ -12,8 +12,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import xxhash
 
@@ -27,71 +26,39 @@ GZIP_MAGIC = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
-class _HashedFile(io.RawIOBase):
-    """A file that counts and hashes the bytes that are read from it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.open("rb", buffering=0)
-        self.status = os.fstat(self._file.fileno())
-        self.consumed = 0
-        self.hash = xxhash.xxh3_128()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 (a buffer)
-        try:
-            count = self._file.readinto(buffer)
-        except OSError as error:
-            raise unreadable(self._path, error) from None
-        self.hash.update(memoryview(buffer)[:count])
-        self.consumed += count
-        return count
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class TextReader:
-    """An open file of text.
+class TextReader(io.FileIO):
+    """An open file of text that counts and hashes the bytes read from it.
 
     Attributes:
         path: where it is.
         size, mtime_ns: as they were when it was opened.
+        consumed: bytes read from the disk so far.
         problem: why `chunks` ended before the text did, or "".
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.problem = ""
         try:
-            self._raw = _HashedFile(path)
+            super().__init__(path)
         except OSError as error:
             raise unreadable(path, error) from None
-        self.size, self.mtime_ns = self._raw.status.st_size, self._raw.status.st_mtime_ns
+        status = os.fstat(self.fileno())
+        self.path, self.size, self.mtime_ns = path, status.st_size, status.st_mtime_ns
+        self.problem, self.consumed, self._hash = "", 0, xxhash.xxh3_128()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self._raw.close()
-
-    @property
-    def consumed(self) -> int:
-        """Bytes read from the disk so far."""
-        return self._raw.consumed
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 (a buffer)
+        """Fill a buffer; return how many bytes there were."""
+        try:
+            count = super().readinto(buffer)
+        except OSError as error:
+            raise unreadable(self.path, error) from None
+        self._hash.update(memoryview(buffer)[:count])
+        self.consumed += count
+        return count
 
     @property
     def content_hash(self) -> str:
         """Hash of the bytes on disk, complete once `chunks` is exhausted."""
-        return self._raw.hash.hexdigest()
+        return self._hash.hexdigest()
 
     def chunks(self, size: int = CHUNK, max_line: int = MAX_LINE) -> Iterator[bytes]:
         """Yield runs of whole lines of about `size` bytes; only the last may lack its end.
@@ -114,37 +81,24 @@ class TextReader:
 
     def _texts(self, size: int) -> Iterator[bytes]:
         """Yield the text without its byte-order mark, in pieces of about `size` bytes."""
-        packed = io.BufferedReader(self._raw, BLOCK)
-        zipped = packed.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
-        opened = gzip.GzipFile(fileobj=packed) if zipped else packed
         pieces: list[bytes] = []
         wanted = size
-        try:
-            pieces.append(opened.read(len(UTF8_BOM)).removeprefix(UTF8_BOM))
-            while piece := opened.read1(wanted):  # `read` would lose what comes before damage
-                pieces.append(piece)
-                wanted -= len(piece)
-                if wanted == 0:
-                    yield b"".join(pieces)
-                    pieces, wanted = [], size
-        except EOFError:
-            self.problem = "gzip data is truncated"
-        except (gzip.BadGzipFile, zlib.error) as error:
-            self.problem = f"gzip data is damaged ({error})"
+        with io.BufferedReader(self, BLOCK) as packed:
+            zipped = packed.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
+            opened = gzip.GzipFile(fileobj=packed) if zipped else packed
+            try:
+                pieces.append(opened.read(len(UTF8_BOM)).removeprefix(UTF8_BOM))
+                while piece := opened.read1(wanted):  # `read` would lose what comes before damage
+                    pieces.append(piece)
+                    wanted -= len(piece)
+                    if wanted == 0:
+                        yield b"".join(pieces)
+                        pieces, wanted = [], size
+            except EOFError:
+                self.problem = "gzip data is truncated"
+            except (gzip.BadGzipFile, zlib.error) as error:
+                self.problem = f"gzip data is damaged ({error})"
         yield b"".join(pieces)
-
-
-def content_hash(path: Path) -> str:
-    """Return the hash that a `TextReader` of this file would end with.
-
-    Raises:
-        OSError: if the file cannot be read.
-    """
-    digest = xxhash.xxh3_128()
-    with path.open("rb", buffering=0) as file:
-        while piece := file.read(4 * BLOCK):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def unreadable(path: Path, error: OSError) -> DataError:
