@@ -32,23 +32,20 @@ def columns(found: Interpretation) -> tuple[object, ...]:
     return found.baseline_feature, found.drop_features, found.max_label
 
 
+MSLR_NOTE = (
+    "mine has 136 features, like MSLR-WEB. So feature 110 is the baseline (BM25), features "
+    "134-136, derived from clicks, are dropped, and the largest label is 4. "
+    "To change this, set --baseline-feature, --drop-features, or --max-label."
+)
+LETOR_NOTE = (
+    "mine has 46 features, like LETOR 4.0. So feature 25 is the baseline (BM25) and the "
+    "largest label is 2. To change this, set --baseline-feature or --max-label."
+)
+
+
 @pytest.mark.parametrize(
     ("n_features", "expected", "note"),
-    [
-        (
-            136,
-            (110, (134, 135, 136), 4),
-            "mine has 136 features, like MSLR-WEB. So feature 110 is the baseline (BM25), features "
-            "134-136, derived from clicks, are dropped, and the largest label is 4. "
-            "To change this, set --baseline-feature, --drop-features, or --max-label.",
-        ),
-        (
-            46,
-            (25, (), 2),
-            "mine has 46 features, like LETOR 4.0. So feature 25 is the baseline (BM25) and the "
-            "largest label is 2. To change this, set --baseline-feature or --max-label.",
-        ),
-    ],
+    [(136, (110, (134, 135, 136), 4), MSLR_NOTE), (46, (25, (), 2), LETOR_NOTE)],
 )
 def test_recognition_by_count_is_said(
     n_features: int, expected: tuple[object, ...], note: str
@@ -93,15 +90,12 @@ def test_a_note_is_on_what_is_left_open_only() -> None:
 def test_other_features_have_no_baseline_and_the_labels_that_are_there() -> None:
     found = interpreted(9, largest_label=3)
     assert columns(found) == (None, (), 3)
+    assert interpreted(9, largest_label=0).max_label == 1, "a scale has two labels at least"
     assert (found.feature_set, found.recognized_by, found.notes) == (None, None, ())
     (note,) = found.experiment_notes
     assert note.startswith("mine has no known baseline, so each trial ranks the initial log in a ")
     assert "--baseline-feature" in note
     assert interpreted(9, baseline_feature=None).experiment_notes == []
-
-
-def test_a_scale_has_two_labels_at_least() -> None:
-    assert interpreted(9, largest_label=0).max_label == 1
 
 
 def test_the_baseline_must_be_a_feature() -> None:
@@ -116,12 +110,14 @@ def test_the_baseline_must_be_a_feature() -> None:
         ({"baseline_feature": None}, (("baseline_feature", "none"),)),
         ({"drop_features": None}, (("drop_features", "none"),)),
         ({"drop_features": np.array([2, 1])}, (("drop_features", "1,2"),)),
-        ({"drop_features": range(1, 4), "max_label": 3}, None),
+        (
+            {"drop_features": range(1, 4), "max_label": 3},
+            (("drop_features", "1-3"), ("max_label", "3")),
+        ),
     ],
 )
 def test_choices_can_be_typed_again(choices: dict[str, Any], given: object) -> None:
-    expected = given if given is not None else (("drop_features", "1-3"), ("max_label", "3"))
-    assert ColumnChoices(**choices).given == expected
+    assert ColumnChoices(**choices).given == given
 
 
 @pytest.mark.parametrize(
@@ -140,14 +136,12 @@ def test_wrong_choices_are_named(option: str, wrong: object) -> None:
 
 def test_facts_are_for_json_and_the_text_for_people() -> None:
     found = interpreted(136, max_label=2)
-    assert found.facts == {
-        "feature_set": "MSLR-WEB",
-        "recognized_by": "number of features",
-        "baseline_feature": 110,
-        "drop_features": [134, 135, 136],
-        "max_label": 2,
-        "assumed": ["baseline_feature", "drop_features"],
-    }
+    facts = (
+        *(("feature_set", "MSLR-WEB"), ("recognized_by", "number of features")),
+        *(("baseline_feature", 110), ("drop_features", (134, 135, 136)), ("max_label", 2)),
+        ("assumed", ("baseline_feature", "drop_features")),
+    )
+    assert found.facts == dict(facts)
     assert str(found) == (
         "MSLR-WEB (by its number of features): baseline feature 110, features 134-136 dropped, "
         "labels 0–2"

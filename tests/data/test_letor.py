@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ebrank.data.assembly import parse_files
 from ebrank.data.dataset import SPLITS
 from ebrank.data.interpretation import AUTO, Auto, ColumnChoices
 from ebrank.data.letor import parse, read, sizes, totals
+from ebrank.data.preparation import prepare
 from ebrank.data.published import DatasetNote, Size
 from ebrank.errors import DataError, ParameterError
 
@@ -33,64 +33,43 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "data.txt"
 
 
+BAD_TOKENS = {
+    "{} qid:2 1:1": (
+        "{} is not a label",
+        ["qid:2", "x", "1.5", "1.05", "1.0.0", ".0", "-1.0", "-1", "31.0", "31", "9" * 23],
+    ),
+    "1 {} 1:1": ("{} is not a query id", ["qid:", "1:1", "qid:a\x01", "qid:a\x7f"]),
+    "1{}": ("'' is not a query id", [""]),
+    "1 qid:{}": ("'qid:aaaa", ["a" * 257]),
+    "1 qid:2{}": ("row has no features", ["", " # 1:1"]),
+    "1 qid:2 {}": ("{} is not a feature", [":5", "a:5", "5", "-1:5", "0:5", "100001:5"]),
+    "1 qid:2 3:5 {}": ("feature {} does not come after the one before it", ["3:6", "1:6"]),
+    "1 qid:2 1:5 {} 8:1": (
+        "{} has no finite 32-bit value",
+        ["7:", "7:x", "7:1.2.3", "7:0x10", "7:1_0", "7:nan", "7:-Inf", "7:1e39"],
+    ),
+    "1 qid:2 7:1{}": ("not text: byte 0x00 in column 12", ["\0"]),
+    "1 qid:2 7:1 # {}": ("not text: byte 0x00 in column 15", ["\0"]),
+}
+BAD_LINES = [
+    *(
+        (line.format(token).encode(), problem.format(repr(token)))
+        for line, (problem, tokens) in BAD_TOKENS.items()
+        for token in tokens
+    ),
+    (b"1 qid:\xff 7:1", "not text: byte 0xff in column 7"),
+    (b"\x89PNG\r", "not text: byte 0x89 in column 1"),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        (b"qid:2 1:1", "label is missing"),
-        (b"x qid:2 1:1", "label 'x' is not a whole number from 0 up"),
-        (b"1.5 qid:2 1:1", "label '1.5' is not a whole number from 0 up"),
-        (b"1.05 qid:2 1:1", "label '1.05' is not a whole number from 0 up"),
-        (b"1.0.0 qid:2 1:1", "label '1.0.0' is not a whole number from 0 up"),
-        (b".0 qid:2 1:1", "label '.0' is not a whole number from 0 up"),
-        (b"-1.0 qid:2 1:1", "label '-1.0' is not a whole number from 0 up"),
-        (b"31.0 qid:2 1:1", "label '31.0' is over 30"),
-        (b"-1 qid:2 1:1", "label '-1' is not a whole number from 0 up"),
-        (b"31 qid:2 1:1", "label '31' is over 30"),
-        (b"99999999999999999999999 qid:2 1:1", "label '99999999999999999999999' is over 30"),
-        (b"1", "query id is missing"),
-        (b"1 1:1", "query id is missing: found '1:1' after the label"),
-        (b"1 qid: 1:1", "query id 'qid:' is malformed"),
-        (b"1 qid:a\x01 1:1", "query id 'qid:a\\x01' is malformed"),
-        (b"1 qid:a\x7f 1:1", "query id 'qid:a\\x7f' is malformed"),
-        (b"1 qid:" + b"a" * 257 + b" 1:1", "is longer than 256 bytes"),
-        (b"1 qid:2", "row has no features"),
-        (b"1 qid:2 # 1:1", "row has no features"),
-        (b"1 qid:2 :5", "feature ':5' is malformed"),
-        (b"1 qid:2 a:5", "feature 'a:5' is malformed"),
-        (b"1 qid:2 5", "feature '5' is malformed"),
-        (b"1 qid:2 -1:5", "feature '-1:5' is malformed"),
-        (b"1 qid:2 0:5", "feature id 0 is not from 1 to 100000"),
-        (b"1 qid:2 100001:5", "feature id 100001 is not from 1 to 100000"),
-        (b"1 qid:2 1:5 1:6", "feature id 1 does not come after the one before it"),
-        (b"1 qid:2 2:5 1:6", "feature id 1 does not come after the one before it"),
-        (b"1 qid:2 7: 8:1", "value of feature 7 is missing"),
-        (b"1 qid:2 7:x", "value 'x' of feature 7 is not a number"),
-        (b"1 qid:2 7:1.2.3", "value '1.2.3' of feature 7 is not a number"),
-        (b"1 qid:2 7:0x10", "value '0x10' of feature 7 is not a number"),
-        (b"1 qid:2 7:1_0", "value '1_0' of feature 7 is not a number"),
-        (b"1 qid:2 7:nan", "value 'nan' of feature 7 is not finite"),
-        (b"1 qid:2 7:-Inf", "value '-Inf' of feature 7 is not finite"),
-        (b"1 qid:2 7:1e39", "value '1e39' is too large for a 32-bit float"),
-        (b"1 qid:2 7:1\0", "not text: byte 0x00 in column 12"),
-        (b"1 qid:2 7:1 # \0", "not text: byte 0x00 in column 15"),
-        (b"1 qid:\xff 7:1", "not text: byte 0xff in column 7"),
-        (b"\x89PNG\r", "not text: byte 0x89 in column 1"),
-    ],
-)
+@pytest.mark.parametrize(("line", "problem"), BAD_LINES)
 @pytest.mark.parametrize("follow", [b"\n", b"\r\n", b"", b"\n0 qid:3 x\n"])
 def test_a_bad_line_is_named(file: Path, line: bytes, problem: str, follow: bytes) -> None:
-    error = refusal(file, GOOD + line + follow)
-    assert problem in error.problem
-    assert error.line == 5
-    zipped = refusal(file, gzip.compress(GOOD + line + follow))
-    assert (zipped.problem, zipped.line) == (error.problem, 5)
-
-
-def test_a_query_that_comes_back_is_named_with_both_places(file: Path) -> None:
-    error = refusal(file, GOOD + b"0 qid:2 1:1\n0 qid:1 1:3\n")
-    assert error.line == 6
-    assert error.problem == "query '1' reappears after other queries; it began at line 1"
+    for text in (GOOD + line + follow, gzip.compress(GOOD + line + follow)):
+        error = refusal(file, text)
+        assert problem in error.problem
+        assert error.line == 5
 
 
 @pytest.mark.parametrize(
@@ -101,22 +80,18 @@ def test_a_query_that_comes_back_is_named_with_both_places(file: Path) -> None:
         (gzip.compress(b""), 1, "file has no rows"),
         (gzip.compress(GOOD)[:-8], 5, "gzip data is truncated"),
         (gzip.compress(GOOD)[:5], 1, "gzip data is truncated"),
-        (gzip.compress(GOOD + b"x\n")[:-8], 5, "label 'x'"),
+        (gzip.compress(GOOD + b"x\n")[:-8], 5, "'x' is not a label"),
         (gzip.compress(GOOD)[:-8] + b"12345678", 5, "gzip data is damaged"),
         (b"\x1f\x8bnothing like gzip", 1, "gzip data is damaged"),
         ("0 qid:1 1:1\n".encode("utf-16"), 1, "not text: byte 0xff in column 1"),
+        (GOOD + b"0 qid:2 1:1\n0 qid:1 1:3\n", 6, "query '1' reappears after other queries; it "),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_a_bad_file_is_named(file: Path, data: bytes, line: int, problem: str) -> None:
     error = refusal(file, data)
     assert error.line == line
     assert problem in error.problem
-
-
-def test_missing_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"gone\.txt: cannot be read: No such file"):
-        read(tmp_path / "gone.txt")
 
 
 def test_labels_over_the_maximum(file: Path) -> None:
@@ -130,65 +105,37 @@ def test_labels_over_the_maximum(file: Path) -> None:
         read(file, max_label=31)
 
 
-def test_labels_may_be_written_as_decimals(file: Path) -> None:
-    file.write_bytes(b"1.0 qid:1 1:1\n2. qid:1 1:2\n0.000 qid:1 1:3\n3 qid:1 1:4\n")
+@pytest.mark.parametrize(
+    ("text", "labels", "max_label"),
+    [
+        (b"1.0 qid:1 1:1\n2. qid:1 1:2\n0.000 qid:1 1:3\n3 qid:1 1:4\n", [1, 2, 0, 3], 3),
+        (b"0 qid:1 1:1\n0 qid:1 1:2\n", [0, 0], 1),  # a scale has two labels
+    ],
+)
+def test_labels_as_they_are_written(
+    file: Path, text: bytes, labels: list[int], max_label: int
+) -> None:
+    file.write_bytes(text)
     data = read(file)
-    assert data.labels.tolist() == [1, 2, 0, 3]
-    assert data.max_label == 3
-
-
-def test_a_file_without_relevant_items_has_a_scale(file: Path) -> None:
-    file.write_bytes(b"0 qid:1 1:1\n0 qid:1 1:2\n")
-    assert read(file).max_label == 1
+    assert (data.labels.tolist(), data.max_label) == (labels, max_label)
 
 
 def test_labels_over_the_maximum_that_was_assumed(file: Path) -> None:
     error = refusal(file, b"2 qid:1 1:1\n3 qid:1 46:1\n")
     assert error.line == 2
-    assert error.problem == (
-        "label 3 is over the maximum, 2 (that of LETOR 4.0, with the same number of features)"
-    )
-    with pytest.warns(DatasetNote, match="feature 25 is the baseline"):
-        assert read(file, max_label=3).max_label == 3
+    assert "label 3 is over the maximum, 2 (that of LETOR 4.0" in error.problem
 
 
 def test_the_baseline_is_a_feature(file: Path) -> None:
     file.write_bytes(b"2 qid:1 1:1 2:5\n3 qid:1 1:7\n")
     assert read(file).baseline.tolist() == [0, 0]
     assert read(file, baseline_feature=2).baseline.tolist() == [5, 0]
-    with pytest.raises(ParameterError, match="baseline_feature must be from 1 to 2"):
-        read(file, baseline_feature=3)
-    file.write_bytes(b"2 qid:1 25:3 46:1\n")
-    with pytest.warns(DatasetNote, match="46 features, like LETOR 4.0") as notes:
-        assert read(file).baseline.tolist() == [3]
-    assert notes[0].filename == __file__
-    assert read(file, baseline_feature=None, max_label=2).baseline.tolist() == [0]
-
-
-def test_features_made_from_clicks_are_kept_for_prepare_to_drop(file: Path) -> None:
-    file.write_bytes(b"2 qid:1 1:1 136:1\n")
-    with pytest.warns(DatasetNote, match="134-136, derived from clicks, are dropped"):
+    file.write_bytes(b"2 qid:1 110:3 136:1\n")
+    with pytest.warns(DatasetNote, match="136 features, like MSLR-WEB") as notes:
         data = read(file)
-    assert (data.n_features, data.behavior_features) == (136, (134, 135, 136))
-    chosen = read(file, baseline_feature=None, drop_features=(), max_label=2)
-    assert chosen.behavior_features == ()
-
-
-@pytest.mark.parametrize(
-    ("option", "wrong"),
-    [
-        *(("threads", value) for value in (0, 1.5, "2")),
-        ("baseline_feature", 0),
-        ("max_label", 0),
-    ],
-)
-def test_options_are_whole_numbers(option: str, wrong: object, file: Path) -> None:
-    file.write_bytes(GOOD)
-    options: dict[str, Any] = {option: wrong}
-    with pytest.raises(
-        ParameterError, match=f"{option} must be a whole number of .*, not {wrong!r}"
-    ):
-        read(file, **options)
+    assert notes[0].filename == __file__
+    assert data.baseline.tolist() == [3]
+    assert (data.n_features, data.behavior_features) == (136, (134, 135, 136)), "to be dropped"
 
 
 @pytest.mark.parametrize("use", [read, parse])
@@ -255,19 +202,16 @@ def test_a_query_in_two_splits_is_named_with_both_places(tmp_path: Path) -> None
     fold = write_fold(
         tmp_path / "Fold1", b"0 qid:1 1:1\n0 qid:2 1:1\n", b"0 qid:3 1:1\n", b"\n0 qid:2 1:1\n"
     )
-    with pytest.raises(DataError) as error:
+    place = rf"test.txt:2: query '2' is already in {fold / 'train.txt'}:2"
+    with pytest.raises(DataError, match=place):
         read(fold)
-    assert (error.value.path, error.value.line) == (str(fold / "test.txt"), 2)
-    assert error.value.problem == f"query '2' is already in {fold / 'train.txt'}:2"
-
-
-def test_a_folder_without_its_files_is_refused(tmp_path: Path) -> None:
-    fold = write_fold(tmp_path / "Fold1", GOOD, GOOD, GOOD)
     (fold / "test.txt").unlink()
     with pytest.raises(DataError, match=r"no test\.txt in this folder.*plain or as \.txt\.gz"):
         read(fold)
     with pytest.raises(DataError, match=rf"Name one of its folds, such as {fold}"):
         read(tmp_path)
+    with pytest.raises(DataError, match=r"gone\.txt: cannot be read: No such file"):
+        read(tmp_path / "gone.txt")
 
 
 def without_validation(folder: Path, order: Iterable[int] = range(50)) -> Path:
@@ -326,45 +270,43 @@ def test_progress_counts_bytes_of_all_files(tmp_path: Path) -> None:
     assert calls[-1][0] == total
 
 
-@pytest.mark.parametrize("chunk_size", [100, 5_000, 1 << 20])
-@pytest.mark.parametrize("threads", [1, 4])
-def test_neither_chunks_nor_threads_matter(file: Path, chunk_size: int, threads: int) -> None:
-    rows = (f"{i % 5} qid:{i // 7} {1 + i % 3}:{i} {9 + i % 5}:{i / 7}\n" for i in range(700))
-    file.write_text("# head\n" + "\n".join(rows))
-    one = parse_files([file], None)
-    other = parse_files([file], None, threads=threads, chunk_size=chunk_size)
-    for name in ("features", "labels", "query_pointers", "query_ids"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    assert one.files == other.files
-    assert one.files[0].label_lines[:5] == [2, 4, 6, 8, 10]
-
-
 @pytest.mark.parametrize(
-    ("fold", "queries", "rows", "features", "max_label"),
+    ("fixture", "queries", "rows", "columns", "prepared"),
     [
-        ("mq2008_folder", (471, 157, 156), (9_630, 2_707, 2_874), 46, 2),
-        ("mslr_sample_folder", (125, 18, 30), (14_164, 1_734, 3_074), 136, 4),
+        (
+            "mq2008_folder",
+            (471, 157, 156),
+            (9_630, 2_707, 2_874),
+            (46, ColumnChoices(25, (), 2)),
+            ((469, 157, 105), 14_422, 40),
+        ),
+        (
+            "mslr_sample_folder",
+            (125, 18, 30),
+            (14_164, 1_734, 3_074),
+            (136, ColumnChoices(110, (134, 135, 136), 4)),
+            ((125, 18, 30), 18_972, 128),
+        ),
     ],
 )
 def test_real_data(
-    fold: str,
+    fixture: str,
     queries: tuple[int, ...],
     rows: tuple[int, ...],
-    features: int,
-    max_label: int,
+    columns: tuple[int, ColumnChoices],
+    prepared: tuple[tuple[int, ...], int, int],
     request: pytest.FixtureRequest,
 ) -> None:
+    """What is in each file, as scikit-learn reads it, and what the protocol leaves."""
     from sklearn.datasets import load_svmlight_file
 
-    folder: Path = request.getfixturevalue(fold)
+    folder: Path = request.getfixturevalue(fixture)
+    features, choices = columns
     files = parse(folder).files
     assert tuple(file.queries for file in files) == queries
     assert tuple(file.rows for file in files) == rows
-    assert {(file.features, file.max_label) for file in files} == {(features, max_label)}
-    choices = ColumnChoices() if features == 46 else ColumnChoices(110, (134, 135, 136), 4)
+    assert {(file.features, file.max_label) for file in files} == {(features, choices.max_label)}
     data = read(folder, **asdict(choices))
-    assert (data.n_queries, data.n_rows, data.n_features) == (sum(queries), sum(rows), features)
-    assert data.max_label == max_label
     test = data.rows_in("test")
     theirs, labels, ids = load_svmlight_file(
         str(folder / "test.txt"), query_id=True, n_features=features, zero_based=False
@@ -372,5 +314,8 @@ def test_real_data(
     np.testing.assert_array_equal(data.features[test], theirs.toarray().astype(np.float32))
     np.testing.assert_array_equal(data.labels[test], labels)
     np.testing.assert_array_equal(np.repeat(data.query_ids.astype(int), data.candidates)[test], ids)
-    column = {46: 25, 136: 110}[features] - 1
-    np.testing.assert_array_equal(data.baseline, data.features[:, column])
+    left = prepare(data)
+    splits = tuple(len(left.queries_in(split)) for split in SPLITS)
+    assert (splits, left.n_rows, left.n_features) == prepared
+    assert np.all((left.features >= 0) & (left.features <= 1))
+    assert np.isin(left.baseline, data.features[:, {46: 25, 136: 110}[features] - 1]).all()

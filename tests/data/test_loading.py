@@ -14,7 +14,7 @@ import ebrank.data
 from ebrank.data import load, prepare, published
 from ebrank.data.dataset import SPLITS, Origin
 from ebrank.data.published import DatasetNote, DatasetWarning, Size
-from ebrank.errors import DataError, ParameterError
+from ebrank.errors import DataError, EBRankError, ParameterError
 
 SILENT: dict[str, Any] = {"baseline_feature": 1, "drop_features": (), "max_label": 2}
 """All that a note could be on."""
@@ -35,7 +35,7 @@ def lines(rng: np.random.Generator, query: str, n_features: int) -> Iterator[str
         yield f"{label} qid:{query} {values}\n"
 
 
-def write_fold(folder: Path, n_features: int) -> Path:
+def write_fold(folder: Path, n_features: int = 46) -> Path:
     """Write a tiny fold: two queries of seven items per file."""
     folder.mkdir(parents=True)
     rng = np.random.default_rng(3)
@@ -45,10 +45,11 @@ def write_fold(folder: Path, n_features: int) -> Path:
     return folder
 
 
-def publish(monkeypatch: pytest.MonkeyPatch, name: str, *sizes: Size) -> None:
-    """Let a published dataset have files of these sizes."""
+def publish(monkeypatch: pytest.MonkeyPatch, name: str, *queries: int) -> None:
+    """Let a published dataset have files of so many queries of seven items."""
     entry = published.find(name)
     assert entry is not None
+    sizes = [Size(count, 7 * count) for count in queries]
     changed = replace(entry, first_fold=dict(zip(SPLITS, sizes, strict=True)))
     monkeypatch.setattr(published, "PUBLISHED", (changed,))
 
@@ -56,10 +57,24 @@ def publish(monkeypatch: pytest.MonkeyPatch, name: str, *sizes: Size) -> None:
 def test_a_preset_is_generated_and_prepared() -> None:
     dataset = load("MQ2007-like", scale=0.02, seed=4)
     again = prepare(ebrank.data.generate("mq2007-like", scale=0.02, seed=4))
-    assert dataset.n_queries == again.n_queries
     np.testing.assert_array_equal(dataset.features, again.features)
-    assert dataset.features.min() == 0
-    assert dataset.features.max() == 1
+    assert (dataset.features.min(), dataset.features.max()) == (0, 1)
+    assert dataset.origin == Origin("mq2007-like", preset=True, scale=0.02)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "options"),
+    [
+        ({"drop_features": [1]}, ("drop_features", "1")),
+        ({"interactions": 0.25}, ("interactions", "0.25")),
+    ],
+)
+def test_the_origin_of_a_preset_tells_the_options(
+    chosen: dict[str, Any], options: tuple[str, str]
+) -> None:
+    origin = load("mq2007-like", scale=0.02, **chosen).origin
+    assert origin is not None
+    assert origin.options == (options,)
 
 
 @pytest.mark.parametrize(("features", "baseline", "kept"), [(46, 25, 46), (136, 110, 133)])
@@ -70,15 +85,15 @@ def test_a_path_is_recognized_by_its_features_and_says_so(
     with pytest.warns(DatasetNote, match=f"mine has {features} features, like ") as notes:
         dataset = load(tmp_path / "mine")
     assert [note.filename for note in notes] == [__file__]
+    assert dataset.origin is None
     raw = ebrank.data.read(tmp_path / "mine", **SILENT)
     assert (dataset.n_queries, dataset.n_rows, dataset.n_features) == (6, 42, kept)
     np.testing.assert_array_equal(dataset.baseline, raw.features[:, baseline - 1])
 
 
-@pytest.mark.filterwarnings("error")
 def test_a_catalog_name_needs_no_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_fold(tmp_path / "MSLR-WEB10K", 136)
-    publish(monkeypatch, "MSLR-WEB10K", Size(2, 14), Size(2, 14), Size(2, 14))
+    publish(monkeypatch, "MSLR-WEB10K", 2, 2, 2)
     dataset = load("MSLR-WEB10K", data_dir=tmp_path)
     assert (dataset.n_features, dataset.max_label) == (133, 4)
     dataset = load("MSLR-WEB10K", data_dir=tmp_path, drop_features=())
@@ -88,51 +103,45 @@ def test_a_catalog_name_needs_no_note(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_the_cache_serves_every_choice(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "mine", 136)
+    raw = ebrank.data.read(folder, **SILENT, cache=False)
     for baseline, dropped, max_label in ((1, (), 2), (2, (136,), 3), (None, (1, 2), 4)):
         dataset = load(
             folder, baseline_feature=baseline, drop_features=dropped, max_label=max_label
         )
         assert dataset.max_label == max_label
         assert set(dataset.feature_ids.tolist()) == set(range(1, 137)) - set(dropped)
-        raw = ebrank.data.read(folder, **SILENT, cache=False)
         expected = np.zeros(42) if baseline is None else raw.features[:, baseline - 1]
         np.testing.assert_array_equal(dataset.baseline, expected)
 
 
-def test_a_folder_of_folds_stands_for_the_chosen_one(tmp_path: Path) -> None:
-    for name in ("fold2", "Fold10"):
-        write_fold(tmp_path / "mine" / name, 46)
-    assert load(tmp_path / "mine", fold=2, **SILENT).n_queries == 6
-    for fold in (None, 1, 3):
-        with pytest.raises(DataError) as caught:
-            load(tmp_path / "mine", fold=fold)
-        assert caught.value.problem == f"no fold {fold or 1} here, only fold2, Fold10"
-        assert caught.value.path == str(tmp_path / "mine")
-        assert "--fold" in caught.value.remedy
-
-
-def test_the_first_fold_is_taken_unless_another_is_chosen(tmp_path: Path) -> None:
-    for fold in ("Fold1", "Fold2"):
-        write_fold(tmp_path / "mine" / fold, 46)
-    (tmp_path / "mine" / "Fold2" / "train.txt").write_text("")
-    assert load(tmp_path / "mine", **SILENT).n_queries == 6
-    assert load(tmp_path / "mine", fold=1, **SILENT).n_queries == 6
-    with pytest.raises(DataError, match="file is empty"):
-        load(tmp_path / "mine", fold=2)
-
-
-@pytest.mark.parametrize("fold", [0, -1, "a", 1.5, True])
-def test_a_fold_is_a_whole_number_from_one(fold: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    write_fold(tmp_path / "mine" / "Fold1", 46)
-    for source in (tmp_path / "mine", tmp_path / "mine" / "Fold1", "MQ2007"):
-        with pytest.raises(ParameterError, match="fold must be a whole number of 1 or more"):
-            load(source, fold=fold)
-
-
-def test_a_fold_is_refused_where_there_is_no_choice(tmp_path: Path) -> None:
-    folder = write_fold(tmp_path / "mine" / "Fold1", 46)
-    with pytest.raises(ParameterError, match=r"fold selects one of .*mine/Fold1 has none"):
-        load(folder, fold=3)
+@pytest.mark.parametrize(
+    ("names", "fold", "problem"),
+    [
+        (["fold2", "Fold10"], 2, None),
+        (["fold2", "Fold10"], None, "mine: no fold 1 here, only fold2, Fold10. Choose one with"),
+        (
+            ["fold2", "Fold10"],
+            3,
+            "mine: no fold 3 here, only fold2, Fold10. Choose one with --fold",
+        ),
+        (["Fold1", "Fold2"], None, None),
+        (["Fold1", "Fold2"], 2, "Fold2/train.txt:1: file is empty"),
+        (["."], 3, "mine has none"),
+    ],
+)
+def test_a_folder_of_folds_stands_for_the_chosen_one(
+    names: list[str], fold: int | None, problem: str | None, tmp_path: Path
+) -> None:
+    for name in names:
+        folder = write_fold(tmp_path / "mine" / name)
+        if name == "Fold2":
+            (folder / "train.txt").write_text("")
+    if problem is None:
+        assert load(tmp_path / "mine", fold=fold, **SILENT).n_queries == 6
+        return
+    with pytest.raises(EBRankError) as caught:
+        load(tmp_path / "mine", fold=fold)
+    assert problem in str(caught.value)
 
 
 @pytest.mark.parametrize("folder", ["MQ2007/Fold1", "mq2007", "mq-2007/fold1"])
@@ -140,49 +149,32 @@ def test_a_fold_is_refused_where_there_is_no_choice(tmp_path: Path) -> None:
 def test_a_catalog_name_is_found_under_the_data_folder(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_fold(tmp_path / "data" / folder, 46)
+    write_fold(tmp_path / "data" / folder)
     dataset = load("mq2007", data_dir=tmp_path / "data")
-    assert dataset.name == "MQ2007"
-    assert dataset.n_queries == 6
+    assert (dataset.name, dataset.n_queries) == ("MQ2007", 6)
     monkeypatch.setenv("EBRANK_DATA", str(tmp_path / "data"))
     assert load("MQ2007").n_rows == dataset.n_rows
+    with pytest.raises(DataError, match="no fold 2 here, only "):
+        load("MQ2007", fold=2)
 
 
-def test_an_unnumbered_fold_is_the_first_only(tmp_path: Path) -> None:
-    write_fold(tmp_path / "MQ2007", 46)
-    with pytest.raises(DataError, match=r"MQ2007: no fold 2 here: the files are not in folds"):
-        load("MQ2007", data_dir=tmp_path, fold=2)
-
-
-def test_counts_other_than_published_are_warned_of(tmp_path: Path) -> None:
-    write_fold(tmp_path / "MQ2008" / "Fold1", 46)
-    with pytest.warns(DatasetWarning) as caught:
-        load("MQ2008", data_dir=tmp_path)
-    told = [str(warning.message) for warning in caught]
-    assert told[:2] == [
-        "MQ2008 (train): 2 queries, expected 471",
-        "MQ2008 (train): 14 rows, expected 9,630",
-    ]
-    assert len(told) == 6
-    assert all(warning.filename == __file__ for warning in caught)
-
-
-def test_the_working_directory_tells_the_fold_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("folder", "first", "count"),
+    [
+        ("MQ2008/Fold1", ["(train): 2 queries, expected 471", "(train): 14 rows, expected 9,6"], 6),
+        ("MQ2008/Fold2", ["(all): 6 queries, expected 784", "(all): 42 rows, expected 15,211"], 2),
+    ],
+)
+def test_counts_other_than_published_are_warned_of(
+    folder: str, first: list[str], count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(write_fold(tmp_path / "MQ2008" / "Fold1", 46))
-    with pytest.warns(DatasetWarning, match=r"MQ2008 \((train|vali|test)\)"):
-        load(".")
-
-
-def test_counts_in_all_are_compared_for_other_folds(tmp_path: Path) -> None:
-    folder = write_fold(tmp_path / "MQ2008" / "Fold2", 46)
+    monkeypatch.chdir(write_fold(tmp_path / folder))  # which tells the fold, too
     with pytest.warns(DatasetWarning) as caught:
-        load(folder)
-    assert [str(warning.message) for warning in caught] == [
-        "MQ2008 (all): 6 queries, expected 784",
-        "MQ2008 (all): 42 rows, expected 15,211",
-    ]
+        load(".")
+    assert len(caught) == count
+    for warning, text in zip(caught, first, strict=False):
+        assert str(warning.message).startswith(f"MQ2008 {text}")
+        assert warning.filename == __file__
 
 
 def test_other_features_than_the_name_says_are_warned_of(tmp_path: Path) -> None:
@@ -201,9 +193,6 @@ def test_a_baseline_is_optional_and_its_lack_is_said(tmp_path: Path) -> None:
     assert dataset.n_features == 5
     assert not dataset.baseline.any()
     assert not load(folder, baseline_feature=None).baseline.any()
-    dataset = load(folder, baseline_feature=2, drop_features=[5])
-    assert dataset.feature_ids.tolist() == [1, 2, 3, 4]
-    np.testing.assert_array_equal(dataset.baseline, ebrank.data.read(folder).features[:, 1])
 
 
 def test_a_missing_dataset_is_told_where_it_was_sought_and_how_to_get_it(tmp_path: Path) -> None:
@@ -222,34 +211,16 @@ def test_a_missing_dataset_is_told_where_it_was_sought_and_how_to_get_it(tmp_pat
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("MQ2077", "Did you mean MQ2007?"),
+        ("MQ2077", "Did you mean MQ2007? Known names: MQ2007, "),
         ("mq2007-lik", "Did you mean mq2007-like?"),
         ("no/such/folder", "no/such/folder: no such dataset or folder"),
+        ("config.toml", "config.toml: this is not a folder"),
     ],
 )
 def test_an_unknown_source_is_told_the_known_ones(source: str, message: str) -> None:
     with pytest.raises(DataError) as caught:
         load(source)
     assert message in str(caught.value)
-    assert "MSLR-WEB30K, mq2007-like" in str(caught.value)
-
-
-def test_a_file_is_not_a_fold(tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("1 qid:1 1:1\n")
-    with pytest.raises(DataError, match=r"train\.txt: this is not a folder"):
-        load(tmp_path / "train.txt")
-
-
-def test_options_that_do_not_apply_are_refused(tmp_path: Path) -> None:
-    folder = write_fold(tmp_path / "mine", 46)
-    with pytest.raises(ParameterError, match="scale works only with synthetic presets"):
-        load(folder, scale=0.5)
-    with pytest.raises(ParameterError, match="interactions works only with synthetic presets"):
-        load(folder, interactions=0.5)
-    options: dict[str, Any]
-    for options in ({"baseline_feature": 3}, {"max_label": 2}, {"fold": 1}, {"data_dir": "x"}):
-        with pytest.raises(ParameterError, match=f"{next(iter(options))} works only with files"):
-            load("mq2007-like", **options)
 
 
 @pytest.mark.parametrize(
@@ -260,10 +231,18 @@ def test_options_that_do_not_apply_are_refused(tmp_path: Path) -> None:
         {"source": "mq2007-like", "seed": 1.5},
         {"source": "mq2007-like", "threads": 0},
         {"source": "mq2007-like", "scale": 0.01, "drop_features": 5},
+        {"source": "mq2007-like", "baseline_feature": 3},
+        {"source": "mq2007-like", "max_label": 2},
+        {"source": "mq2007-like", "fold": 1},
+        {"source": "mq2007-like", "data_dir": "x"},
+        {"source": "mine", "scale": 0.5},
+        {"source": "mine", "interactions": 0.5},
         {"source": "mine", "baseline_feature": 1.5},
         {"source": "mine", "max_label": "a"},
         {"source": "mine", "drop_features": 5},
         {"source": "mine", "threads": -3},
+        *({"source": source, "fold": True} for source in ("MQ2007", "mine")),
+        *({"source": "mine", "fold": fold} for fold in (0, -1, "a", 1.5)),
         {"source": None},
         {"source": None, "scale": 0.1},
         {"source": ""},
@@ -272,8 +251,9 @@ def test_options_that_do_not_apply_are_refused(tmp_path: Path) -> None:
     ids=str,
 )
 def test_a_wrong_argument_is_told_in_words(options: dict[str, Any], tmp_path: Path) -> None:
-    write_fold(tmp_path / "mine", 46)
-    with pytest.raises(ParameterError, match=r" is not a path| must be a | only with synthetic "):
+    write_fold(tmp_path / "mine")
+    said = r" is not a path| must be a | works only with (synthetic presets|files), not with "
+    with pytest.raises(ParameterError, match=said):
         load(**options)
 
 
@@ -283,23 +263,10 @@ def test_real_data_by_name_has_the_published_counts(mq2008_folder: Path) -> None
 
 
 def test_public_names_are_there() -> None:
-    import ebrank.data
-
     assert all(callable(getattr(ebrank.data, name)) for name in ebrank.data.__all__)
     assert set(ebrank.data.__all__) <= set(dir(ebrank.data))
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         ebrank.data.nothing  # noqa: B018
-
-
-def test_the_origin_of_a_preset_and_of_other_files(tmp_path: Path) -> None:
-    assert load("MQ2007-like", scale=0.02).origin == Origin("mq2007-like", preset=True, scale=0.02)
-    assert load(write_fold(tmp_path / "mq2007-like", 46), **SILENT).origin is None
-    dropped = load("mq2007-like", scale=0.02, drop_features=[1]).origin
-    assert dropped is not None
-    assert dropped.options == (("drop_features", "1"),)
-    products = load("mq2007-like", scale=0.02, interactions=0.25).origin
-    assert products is not None
-    assert products.options == (("interactions", "0.25"),)
 
 
 @pytest.mark.parametrize(
@@ -308,13 +275,13 @@ def test_the_origin_of_a_preset_and_of_other_files(tmp_path: Path) -> None:
 def test_the_origin_of_published_files_is_told_by_their_content(
     folder: str, fold: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_fold(tmp_path / folder, 46)
+    write_fold(tmp_path / folder)
     with pytest.warns(DatasetWarning):
         other = load(tmp_path / folder).origin
     assert other is not None
     assert (other.name, other.published) == ("MQ2007", False)
     assert "expected" in other.differences[0]
-    publish(monkeypatch, "MQ2007", Size(2, 14), Size(2, 14), Size(2, 14))
+    publish(monkeypatch, "MQ2007", 2, 2, 2)
     expected = Origin("MQ2007", fold=fold, options=(("max_label", "3"),))
     assert load(tmp_path / folder, max_label=3).origin == expected
     assert expected.published
@@ -323,6 +290,6 @@ def test_the_origin_of_published_files_is_told_by_their_content(
 def test_a_whole_dataset_split_otherwise_has_no_known_fold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_fold(tmp_path / "MQ2007", 46)
-    publish(monkeypatch, "MQ2007", Size(3, 21), Size(1, 7), Size(2, 14))
+    write_fold(tmp_path / "MQ2007")
+    publish(monkeypatch, "MQ2007", 3, 1, 2)
     assert load(tmp_path / "MQ2007").origin == Origin("MQ2007")

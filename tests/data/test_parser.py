@@ -1,4 +1,4 @@
-"""The compiled parser against a slow and obvious one: the same rows, or the same refusal."""
+"""The compiled parser and the table it fills against a slow and obvious parser."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ebrank.data.assembly import parse_files
+from ebrank.data import assembly
+from ebrank.data.assembly import FeatureTable, parse_files
 from ebrank.data.parser import parse
 from ebrank.errors import DataError
 
@@ -27,6 +28,7 @@ class Slow:
     """What the slow parser made of a text."""
 
     labels: list[int] = field(default_factory=list)
+    label_lines: dict[int, int] = field(default_factory=dict)
     query_ids: list[str] = field(default_factory=list)
     pointers: list[int] = field(default_factory=list)
     rows: list[dict[int, np.float32]] = field(default_factory=list)
@@ -47,7 +49,7 @@ def slow_parse(data: bytes) -> Slow:
         lines.pop()
     for number, line in enumerate(lines, 1):
         try:
-            slow_row(line, result)
+            slow_row(line, number, result)
         except (AssertionError, UnicodeDecodeError):
             result.bad_line = number
             return result
@@ -56,7 +58,7 @@ def slow_parse(data: bytes) -> Slow:
     return result
 
 
-def slow_row(line: bytes, result: Slow) -> None:
+def slow_row(line: bytes, number: int, result: Slow) -> None:
     assert b"\0" not in line
     content = line.removesuffix(b"\r").partition(b"#")[0]
     tokens = [token for token in re.split(rb"[ \t]+", content) if token]
@@ -84,26 +86,32 @@ def slow_row(line: bytes, result: Slow) -> None:
         result.query_ids.append(query_id)
         result.pointers.append(len(result.rows))
     result.labels.append(int(label[1]))
+    result.label_lines.setdefault(int(label[1]), number)
     result.rows.append(row)
 
 
-def agree(path: Path, data: bytes, chunk_size: int, threads: int) -> None:
+def agree(path: Path, data: bytes, chunk_size: int, threads: int, *, in_file: bool) -> None:
     path.write_bytes(data)
     slow = slow_parse(data)
+    table = path.with_suffix(".table") if in_file else None
     if slow.bad_line is not None:
         with pytest.raises(DataError) as refusal:
-            parse_files([path], None, threads=threads, chunk_size=chunk_size)
+            parse_files([path], table, threads=threads, chunk_size=chunk_size)
         assert (refusal.value.line, refusal.value.path) == (slow.bad_line, str(path))
         return
-    fast = parse_files([path], None, threads=threads, chunk_size=chunk_size)
+    fast = parse_files([path], table, threads=threads, chunk_size=chunk_size)
     assert fast.labels.tolist() == slow.labels
     assert fast.query_ids.tolist() == slow.query_ids
     assert fast.query_pointers.tolist() == [*slow.pointers, len(slow.rows)]
     expected = slow.features()
     assert fast.features.shape == expected.shape
     assert fast.features.tobytes() == expected.tobytes()  # also the sign of zero
-    assert (fast.files[0].rows, fast.files[0].queries) == (len(slow.rows), len(slow.query_ids))
-    assert fast.files[0].max_label == max(slow.labels)
+    assert not fast.features.flags.writeable
+    assert table is None or table.read_bytes() == expected.tobytes()
+    [file] = fast.files
+    assert (file.rows, file.queries) == (len(slow.rows), len(slow.query_ids))
+    lines = enumerate(file.label_lines)
+    assert {label: line for label, line in lines if line} == slow.label_lines
 
 
 FRAGMENTS = [
@@ -156,20 +164,30 @@ anything = st.one_of(st.binary(max_size=60), fragments, valid_texts(), damaged_t
 
 
 @pytest.mark.slow
-@given(data=anything, chunk_size=st.integers(1, 80), threads=st.sampled_from([1, 3]))
-@example(data=b"", chunk_size=9, threads=1)
-@example(data=b"\xef\xbb\xbf0 qid:1 1:1", chunk_size=1, threads=1)
-@example(data=b"0 qid:1 1:1\r", chunk_size=5, threads=1)
-@example(data=b"0. qid:1 1:1\n2.00 qid:1 1:1\n1.5 qid:1 1:1", chunk_size=5, threads=1)
-@example(data=b"0 qid:1 1:1 #\0", chunk_size=50, threads=1)
-@example(data=b"0 qid:1 1:1e40\n0 qid:1 1:x\n", chunk_size=50, threads=1)
-@example(data=b"0 qid:\xff 1:1\n0 qid:1 1:x\n", chunk_size=50, threads=1)
-@example(data=b"0 qid:a 1:1\n0 qid:b 1:1e40\n0 qid:a 1:1\n", chunk_size=50, threads=1)
+@given(
+    data=anything,
+    chunk_size=st.integers(1, 80),
+    threads=st.sampled_from([1, 3]),
+    in_file=st.booleans(),
+    block=st.sampled_from([1, 40, assembly.BLOCK]),
+)
+@example(b"", 9, 1, False, 1)
+@example(b"\xef\xbb\xbf0 qid:1 1:1", 1, 1, False, 1)
+@example(b"\xef\xbb", 1, 1, False, 1)
+@example(b"0 qid:1 1:1\r", 5, 1, False, 1)
+@example(b"0. qid:1 1:1\n2.00 qid:1 1:1\n1.5 qid:1 1:1", 5, 1, False, 1)
+@example(b"0 qid:1 1:1 #\0", 50, 1, False, 1)
+@example(b"0 qid:1 1:1e40\n0 qid:1 1:x\n", 50, 1, False, 1)
+@example(b"0 qid:\xff 1:1\n0 qid:1 1:x\n", 50, 1, False, 1)
+@example(b"0 qid:a 1:1\n0 qid:b 1:1e40\n0 qid:a 1:1\n", 50, 1, False, 1)
 @settings(max_examples=300, deadline=None)
 def test_rows_or_refusal_are_those_of_a_slow_parser(
-    data: bytes, chunk_size: int, threads: int, path: Path
+    path: Path, data: bytes, chunk_size: int, threads: int, in_file: bool, block: int
 ) -> None:
-    agree(path, data, chunk_size, threads)
+    """Whatever the text, however it is cut, wherever the features are kept."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assembly, "BLOCK", block)
+        agree(path, data, chunk_size, threads, in_file=in_file)
 
 
 @pytest.mark.slow
@@ -214,3 +232,26 @@ def test_room_suffices_for_the_shortest_rows(count: int) -> None:
     assert len(rows.columns.labels) == count
     entries = parse(b"0 qid:1 " + b" ".join(b"%d:0" % i for i in range(1, count + 1)))
     assert entries.columns.ids.tolist() == list(range(1, count + 1))
+
+
+def append(table: FeatureTable, rows: int, features: list[int]) -> None:
+    ids = np.tile(np.array(features, np.int32), rows)
+    table.append(np.arange(1, rows + 1) * len(features), ids, np.ones(len(ids), np.float32))
+
+
+def test_a_table_of_hardly_anything_but_zeros_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assembly, "SPARSE_BYTES", 10_000)
+    append(FeatureTable(None), 10, list(range(1, 2001)))
+    with pytest.raises(DataError, match="10 rows of 2,000 features have too few values"):
+        append(FeatureTable(None), 10, [2000])
+
+
+def test_a_table_larger_than_memory_needs_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(assembly, "_memory", lambda: 100)
+    table = FeatureTable(tmp_path / "table")
+    append(table, 1, [30])
+    assert table.finish().shape == (1, 30)
+    with pytest.raises(DataError, match="1 rows of 30 features do not fit in memory"):
+        append(FeatureTable(None), 1, [30])

@@ -11,30 +11,10 @@ from ebrank.data.published import (
     PUBLISHED,
     PublishedDataset,
     Size,
-    differences,
     find,
     fold_of,
     named_by,
-    recognize,
 )
-
-
-@pytest.mark.parametrize(
-    ("features", "name", "baseline", "behavior", "max_label"),
-    [(46, "LETOR 4.0", 25, (), 2), (136, "MSLR-WEB", 110, (134, 135, 136), 4)],
-)
-def test_a_feature_set_is_recognized_by_its_features(
-    features: int, name: str, baseline: int, behavior: tuple[int, ...], max_label: int
-) -> None:
-    known = recognize(features)
-    assert known is not None
-    assert (known.name, known.baseline_feature) == (name, baseline)
-    assert (known.behavior_features, known.max_label) == (behavior, max_label)
-
-
-@pytest.mark.parametrize("features", [0, 45, 47, 133, 137])
-def test_other_numbers_of_features_are_not_recognized(features: int) -> None:
-    assert recognize(features) is None
 
 
 @pytest.mark.parametrize(
@@ -83,14 +63,3 @@ def test_a_path_tells_dataset_and_fold(path: str, name: str | None, fold: int | 
     published = named_by(Path(path))
     assert (published.name if published else None) == name
     assert fold_of(Path(path)) == fold
-
-
-def test_differences_say_what_differs() -> None:
-    published = find("MQ2008")
-    assert published is not None
-    sizes = {"train": Size(470, 9_630), "vali": Size(157, 2_707), "all": Size(785, 15_210)}
-    assert differences(published, sizes) == [
-        "MQ2008 (train): 470 queries, expected 471",
-        "MQ2008 (all): 785 queries, expected 784",
-        "MQ2008 (all): 15,210 rows, expected 15,211",
-    ]

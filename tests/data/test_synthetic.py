@@ -80,25 +80,19 @@ def same_bits(a: Dataset, b: Dataset) -> bool:
 def test_has_the_real_numbers_of_queries_candidates_and_features(name: str) -> None:
     preset, dataset = PRESETS[name], raw(name)
     assert dataset.n_queries == round(preset.queries * QUICK[name])
-    assert dataset.n_features == {"mq2007-like": 46}.get(name, 133)
     assert dataset.candidates.mean() == pytest.approx(preset.mean_candidates, abs=0.6)
     assert dataset.candidates.min() in range(6, 12)
     assert dataset.candidates.max() > 3 * preset.mean_candidates
-    assert dataset.max_label == {"mq2007-like": 2}.get(name, 4)
+    small = name == "mq2007-like"
+    assert (dataset.n_features, dataset.max_label) == ((46, 2) if small else (133, 4))
     assert dataset.feature_ids.tolist() == list(range(1, dataset.n_features + 1))
     assert dataset.query_ids.tolist() == [str(q + 1) for q in range(dataset.n_queries)]
-
-
-def test_most_queries_of_mq2007_have_40_candidates() -> None:
-    assert np.mean(raw("mq2007-like").candidates == 40) > 0.6
-
-
-@presets
-def test_splits_are_contiguous_and_60_20_20(name: str) -> None:
-    splits = raw(name).query_splits
+    column = (25 if small else 110) - 1
+    assert dataset.feature_names[column] == "BM25, whole document"
+    np.testing.assert_array_equal(dataset.baseline, dataset.features[:, column])
+    splits = dataset.query_splits
     assert (np.diff(splits) >= 0).all()
-    shares = np.bincount(splits) / len(splits)
-    np.testing.assert_allclose(shares, [0.6, 0.2, 0.2], atol=0.002)
+    np.testing.assert_allclose(np.bincount(splits) / len(splits), [0.6, 0.2, 0.2], atol=0.002)
 
 
 @pytest.mark.parametrize("interactions", [0.0, pytest.param(1.0, marks=pytest.mark.slow)])
@@ -111,7 +105,8 @@ def test_label_shares_are_the_real_ones(name: str, interactions: float) -> None:
     np.testing.assert_allclose(shares, expected, rtol=0.12)
 
 
-def test_queries_differ_in_how_much_is_relevant() -> None:
+def test_queries_differ_in_candidates_and_in_how_much_is_relevant() -> None:
+    assert np.mean(raw("mq2007-like").candidates == 40) > 0.6
     dataset = raw("mslr10k-like")
     share = np.add.reduceat(dataset.labels > 0, dataset.query_pointers[:-1]) / dataset.candidates
     low, high = np.quantile(share, [0.1, 0.9])
@@ -128,28 +123,26 @@ def test_preparation_drops_constant_features_and_no_query(name: str) -> None:
     assert set(raw(name).feature_ids) - set(dataset.feature_ids) == constant
 
 
+def best_labels(dataset: Dataset, split: str) -> npt.NDArray[np.int8]:
+    best = np.maximum.reduceat(dataset.labels, dataset.query_pointers[:-1])
+    return np.asarray(best[dataset.queries_in(split)])
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_every_test_query_has_something_relevant_even_in_tiny_sets(seed: int) -> None:
     dataset = generate("mq2007-like", scale=0.02, seed=seed)
     assert dataset.candidates.min() > 5
-    best = np.maximum.reduceat(dataset.labels, dataset.query_pointers[:-1])
-    assert (best[dataset.queries_in("test")] > 0).all()
+    assert (best_labels(dataset, "test") > 0).all()
 
 
 def test_training_queries_may_have_nothing_relevant_as_in_the_real_set() -> None:
-    dataset = raw("mq2007-like")
-    best = np.maximum.reduceat(dataset.labels, dataset.query_pointers[:-1])
-    assert 0.01 < np.mean(best[dataset.queries_in("train")] == 0) < 0.2
+    assert 0.01 < np.mean(best_labels(raw("mq2007-like"), "train") == 0) < 0.2
 
 
 def test_the_smallest_scale_still_has_all_splits() -> None:
     dataset = generate("mq2007-like", scale=1e-9)
+    assert (raw("mq2007-like").name, dataset.name) == ("mq2007-like", "mq2007-like×1e-09")
     assert [len(dataset.queries_in(split)) for split in SPLITS] == [3, 1, 1]
-
-
-def test_scale_is_part_of_the_name() -> None:
-    assert raw("mq2007-like").name == "mq2007-like"
-    assert generate("mslr10k-like", scale=0.002).name == "mslr10k-like×0.002"
 
 
 # --- determinism -----------------------------------------------------------------------------
@@ -180,14 +173,6 @@ def test_seeds_and_presets_have_draws_of_their_own() -> None:
 
 
 @presets
-def test_the_baseline_is_the_bm25_column(name: str) -> None:
-    dataset = raw(name)
-    column = {"mq2007-like": 25}.get(name, 110) - 1
-    assert dataset.feature_names[column] == "BM25, whole document"
-    np.testing.assert_array_equal(dataset.baseline, dataset.features[:, column])
-
-
-@presets
 def test_features_are_on_scales_of_their_own(name: str) -> None:
     features = raw(name).features
     assert np.isfinite(features).all()
@@ -201,22 +186,18 @@ def test_features_are_on_scales_of_their_own(name: str) -> None:
 
 
 @presets
-def test_features_are_correlated_in_groups(name: str) -> None:
-    correlation = np.atleast_2d(np.corrcoef(prepared(name).features[:50_000], rowvar=False))
+def test_features_repeat_each_other_and_some_tell_nothing(name: str) -> None:
+    dataset = prepared(name)
+    correlation = np.atleast_2d(np.corrcoef(dataset.features[:50_000], rowvar=False))
     off_diagonal = np.abs(correlation[np.triu_indices(len(correlation), 1)])
     assert np.median(off_diagonal) < 0.2
     assert np.mean(off_diagonal > 0.8) > 0.01
     share = np.cumsum(np.linalg.eigvalsh(correlation)[::-1]) / len(correlation)
     assert share[10 - 1] > 0.65  # ten dimensions say most of it
-
-
-@presets
-def test_some_features_tell_much_and_others_nothing(name: str) -> None:
-    dataset = prepared(name)
     target = relevance(dataset)
-    told = np.array([abs(np.corrcoef(column, target)[0, 1]) for column in dataset.features.T])
-    assert told.max() > 0.1
-    assert np.mean(told < 0.02) > 0.08
+    signal = np.array([abs(np.corrcoef(column, target)[0, 1]) for column in dataset.features.T])
+    assert signal.max() > 0.1
+    assert np.mean(signal < 0.02) > 0.08
 
 
 # --- calibration -----------------------------------------------------------------------------
@@ -279,21 +260,18 @@ def test_many_candidates_are_thousands_of_which_few_are_relevant() -> None:
 # --- bad arguments ---------------------------------------------------------------------------
 
 
-def test_an_unknown_preset_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(ParameterError, match=r"'mq2007'.*mq2007-like, mslr10k-like, mslr30k-like"):
-        generate("mq2007")
-
-
 @pytest.mark.parametrize(
     ("option", "wrong"),
     [
+        ("preset", "mq2007"),
         *(("scale", value) for value in (0.0, -1.0, 11.0, float("nan"), float("inf"), "a", None)),
         *(("interactions", value) for value in (-0.1, 1.1, float("nan"), "a", None)),
         *(("seed", value) for value in (-1, 1.5, "a", None)),
         *(("threads", value) for value in (0, -3, 1.5)),
     ],
 )
-def test_a_number_out_of_range_is_refused(option: str, wrong: object) -> None:
-    options: dict[str, Any] = {option: wrong}
-    with pytest.raises(ParameterError, match=f"{option} must be .*, not {wrong!r}"):
-        generate("mq2007-like", **options)
+def test_a_wrong_argument_is_refused(option: str, wrong: object) -> None:
+    options: dict[str, Any] = {"preset": "mq2007-like", option: wrong}
+    said = f"{option} must be .*, not {wrong!r}|no preset {wrong!r}; choose one of mq2007-like, "
+    with pytest.raises(ParameterError, match=said):
+        generate(**options)

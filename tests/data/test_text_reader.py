@@ -4,7 +4,6 @@ import gzip
 from pathlib import Path
 
 import pytest
-import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,13 +49,6 @@ def test_chunks_are_whole_lines_of_all_the_text(
     assert all(found)
 
 
-def test_a_byte_order_mark_is_dropped(path: Path) -> None:
-    path.write_bytes(b"\xef\xbb\xbfa\n")
-    assert chunks(path, 1)[0] == [b"a\n"]
-    path.write_bytes(b"\xef\xbb")
-    assert chunks(path, 1)[0] == [b"\xef\xbb"]
-
-
 @pytest.mark.parametrize("size", [1, 10, 1 << 20])
 @pytest.mark.parametrize("cut", [1, 8, 9, 20])
 def test_truncated_gzip_gives_its_whole_lines_first(path: Path, size: int, cut: int) -> None:
@@ -92,12 +84,6 @@ def test_a_line_may_exceed_a_chunk_but_not_the_limit(path: Path) -> None:
     found, problem = chunks(path, 10, 900)
     assert b"".join(found) == b"short\n"
     assert problem == "line is longer than 900 bytes"
-
-
-def test_the_hash_is_that_of_the_bytes_on_disk(path: Path) -> None:
-    path.write_bytes(gzip.compress(b"a\nb\n"))
-    assert content_hash(path) == xxhash.xxh3_128_hexdigest(path.read_bytes())
-    chunks(path)
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:

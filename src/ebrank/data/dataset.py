@@ -223,26 +223,17 @@ class Dataset:
 
     def _check_types(self) -> None:
         for name, (dtype, dimensions) in ARRAYS.items():
-            array = getattr(self, name)
-            numpy_type = f"np.{dtype.type.__name__}"
-            if not isinstance(array, np.ndarray):
-                self._refuse(
-                    f"{name} must be an array of {dtype.name}, not {type(array).__name__}",
-                    f"Make it one: np.array({name}, {numpy_type}).",
-                )
-            if array.dtype != dtype and not array.dtype.kind == dtype.kind == "U":
-                self._refuse(
-                    f"{name} must be {dtype.name}, not {array.dtype}",
-                    f"Make sure that its values fit, then convert it: {name}.astype({numpy_type}).",
-                )
-            if array.ndim != dimensions:
-                self._refuse(
-                    f"{name} must have {dimensions} dimension{'s' * (dimensions > 1)}, "
-                    f"not {array.ndim}",
-                    "Give one row per item and one column per feature."
-                    if name == "features"
-                    else "Give a flat array.",
-                )
+            array, given = getattr(self, name), type(getattr(self, name)).__name__
+            if isinstance(array, np.ndarray):
+                right = array.dtype == dtype or array.dtype.kind == dtype.kind == "U"
+                if right and array.ndim == dimensions:
+                    continue
+                given = f"{array.dtype} with {array.ndim}"
+            self._refuse(
+                f"{name} must be {dtype.name} with {dimensions} dimension(s), not {given}",
+                "Give features a row per item and a column per feature. If the values fit, convert "
+                f"them: np.asarray({name}, np.{dtype.type.__name__}).",
+            )
 
     def _check_lengths(self) -> None:
         rows, columns = self.features.shape

@@ -17,7 +17,7 @@ may mislead; so a note says what was assumed and how to change it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 from ebrank.data.published import FeatureSet, PublishedDataset, recognize
@@ -42,7 +42,7 @@ BY_COUNT = "number of features"
 class ColumnChoices:
     """What the caller says about a dataset; "auto" leaves it to the catalog or the files.
 
-    >>> ColumnChoices(drop_features=[134, 135, 136]).given
+    >>> ColumnChoices(drop_features=[136, 134, 135, 136]).given
     (('drop_features', '134-136'),)
 
     Attributes:
@@ -64,17 +64,16 @@ class ColumnChoices:
             if self.max_label > MAX_LABEL:
                 raise ParameterError(f"max_label must be at most {MAX_LABEL}, not {self.max_label}")
         if not (isinstance(self.drop_features, str) and self.drop_features == AUTO):
-            numbers = feature_numbers("drop_features", self.drop_features)
-            object.__setattr__(self, "drop_features", numbers)
+            object.__setattr__(self, "drop_features", _in_order(self.drop_features))
 
     @property
     def given(self) -> tuple[tuple[str, str], ...]:
         """The choices made, as (option, value as on the command line)."""
-        return tuple(
-            (field.name, as_text(value))
-            for field in fields(self)
-            if (value := getattr(self, field.name)) != AUTO
-        )
+        return tuple((name, as_text(value)) for name, value in vars(self).items() if value != AUTO)
+
+
+OPTIONS = tuple(field.name for field in fields(ColumnChoices))
+_NOT_FACTS = ("name", "notes", "baseline_unknown")
 
 
 @dataclass(frozen=True)
@@ -106,26 +105,17 @@ class Interpretation:
     @property
     def facts(self) -> dict[str, Any]:
         """What is known, without the notes, as an object for JSON."""
-        return {
-            "feature_set": self.feature_set,
-            "recognized_by": self.recognized_by,
-            "baseline_feature": self.baseline_feature,
-            "drop_features": list(self.drop_features),
-            "max_label": self.max_label,
-            "assumed": list(self.assumed),
-        }
+        return {name: value for name, value in asdict(self).items() if name not in _NOT_FACTS}
 
     @property
     def experiment_notes(self) -> list[str]:
         """The notes, and what an unknown baseline means for experiments."""
-        if not self.baseline_unknown:
-            return list(self.notes)
-        return [
-            *self.notes,
+        unknown = (
             f"{self.name} has no known baseline, so each trial ranks the initial log in a random "
             "order, and so does bm25. If a feature holds the production ranker's score, name it "
-            "with --baseline-feature.",
-        ]
+            "with --baseline-feature."
+        )
+        return [*self.notes, *([unknown] if self.baseline_unknown else [])]
 
     def __str__(self) -> str:
         """Return it in a line.
@@ -134,14 +124,10 @@ class Interpretation:
         >>> print(interpret("mine", n_features=46, largest_label=2, named=None, choices=choices))
         LETOR 4.0 (by its number of features): baseline feature 25, labels 0–2
         """
-        parts = [
-            "no baseline feature"
-            if self.baseline_feature is None
-            else f"baseline feature {self.baseline_feature}"
-        ]
-        if self.drop_features:
-            parts.append(f"features {as_text(self.drop_features)} dropped")
-        text = ", ".join([*parts, f"labels 0–{self.max_label}"])
+        baseline, dropped = self.baseline_feature, as_text(self.drop_features)
+        text = "no baseline feature" if baseline is None else f"baseline feature {baseline}"
+        text += f", features {dropped} dropped" if self.drop_features else ""
+        text += f", labels 0–{self.max_label}"
         if self.feature_set is None:
             return text.capitalize()
         how = f" (by its {BY_COUNT})" if self.recognized_by == BY_COUNT else ""
@@ -165,38 +151,44 @@ def interpret(
         named: the published dataset with the name of the files, if any.
         choices: the caller's.
     """
-    feature_set, recognized_by, assumed = _recognized(n_features, named, choices)
-    baseline, drop, max_label = _resolved(choices, feature_set, largest_label)
+    feature_set = recognize(n_features)
+    by_name = named is not None and named.feature_set is feature_set
+    left_open = [option for option in OPTIONS if getattr(choices, option) == AUTO]
+    if feature_set is None or not (by_name or left_open):
+        feature_set, by_name = None, False
+    known = feature_set or FeatureSet(n_features=n_features, max_label=max(1, largest_label))
+    baseline, drop, max_label = (
+        getattr(known if option in left_open else choices, option) for option in OPTIONS
+    )
     if baseline is not None and baseline > n_features:
         raise ParameterError(
             f"baseline_feature must be from 1 to {n_features}, the features of {name}, "
             f"not {baseline}"
         )
+    assumed = () if feature_set is None or by_name else tuple(left_open)
     return Interpretation(
         name=name,
-        feature_set=None if feature_set is None else feature_set.name,
-        recognized_by=recognized_by,
+        feature_set=known.name,
+        recognized_by=None if feature_set is None else BY_NAME if by_name else BY_COUNT,
         baseline_feature=baseline,
         drop_features=drop,
         max_label=max_label,
         assumed=assumed,
-        notes=() if feature_set is None else _notes_on(name, feature_set, assumed),
+        notes=_notes_on(name, known, assumed),
         baseline_unknown=baseline is None and choices.baseline_feature == AUTO,
     )
 
 
-def feature_numbers(name: str, given: Collection[int] | None) -> tuple[int, ...]:
-    """Return feature numbers in order, each once; raise `ParameterError` for anything else.
-
-    >>> feature_numbers("drop_features", [136, 134, 136])
-    (134, 136)
-    """
+def _in_order(given: Collection[int] | None) -> tuple[int, ...]:
+    """Return the features to drop in order, each once; raise `ParameterError` for anything else."""
     try:
         numbers = list(() if given is None else given)
     except TypeError:
-        raise ParameterError(f"{name} must be a list of feature numbers, not {given!r}") from None
+        raise ParameterError(
+            f"drop_features must be a list of feature numbers, not {given!r}"
+        ) from None
     for number in numbers:
-        check_whole(f"each of {name}", number, at_least=1)
+        check_whole("each of drop_features", number, at_least=1)
     return tuple(sorted({int(number) for number in numbers}))
 
 
@@ -213,47 +205,15 @@ def as_text(value: object) -> str:
     return str(value)
 
 
-def _resolved(
-    choices: ColumnChoices, feature_set: FeatureSet | None, largest_label: int
-) -> tuple[int | None, tuple[int, ...], int]:
-    """Return baseline, features to drop and largest label: as chosen, else as known."""
-    baseline: int | None = feature_set.baseline_feature if feature_set else None
-    drop: tuple[int, ...] = feature_set.behavior_features if feature_set else ()
-    max_label = feature_set.max_label if feature_set else max(1, largest_label)
-    if choices.baseline_feature != AUTO:
-        baseline = choices.baseline_feature
-    if choices.drop_features != AUTO:
-        drop = tuple(choices.drop_features or ())
-    if choices.max_label != AUTO:
-        max_label = choices.max_label
-    return baseline, drop, max_label
-
-
-def _recognized(
-    n_features: int, named: PublishedDataset | None, choices: ColumnChoices
-) -> tuple[FeatureSet | None, str | None, tuple[str, ...]]:
-    """Return the feature set to consult, how it was found, and which facts are only assumed."""
-    feature_set = recognize(n_features)
-    if feature_set is None:
-        return None, None, ()
-    if named is not None and named.feature_set is feature_set:
-        return feature_set, BY_NAME, ()
-    given = [name for name, _ in choices.given]
-    assumed = tuple(field.name for field in fields(choices) if field.name not in given)
-    return (feature_set, BY_COUNT, assumed) if assumed else (None, None, ())
-
-
 def _notes_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> tuple[str, ...]:
     """Return a note on what follows from the number of features, if anything does."""
-    dropped = as_text(feature_set.behavior_features)
+    dropped = as_text(feature_set.drop_features)
     facts = {
         "baseline_feature": f"feature {feature_set.baseline_feature} is the baseline (BM25)",
         "drop_features": f"features {dropped}, derived from clicks, are dropped",
         "max_label": f"the largest label is {feature_set.max_label}",
     }
-    if not feature_set.behavior_features:
-        del facts["drop_features"]
-    relevant = [option for option in assumed if option in facts]
+    relevant = [o for o in assumed if o != "drop_features" or feature_set.drop_features]
     if not relevant:
         return ()
     options = ["--" + option.replace("_", "-") for option in relevant]

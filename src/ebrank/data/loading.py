@@ -82,10 +82,16 @@ def load(
     choices = ColumnChoices(baseline_feature, drop_features, max_label)
     preset = preset_named(source)
     if preset is not None:
+        from ebrank.data.synthetic import generate  # compiled: imported when needed
+
         refuse_for_presets(choices, data_dir=data_dir, fold=fold)
-        size = 1.0 if scale is None else scale
-        products = 0.0 if interactions is None else interactions
-        return _generated(preset, size, products, seed, choices, threads)
+        scale, interactions = 1.0 if scale is None else scale, interactions or 0.0
+        raw = generate(preset, scale=scale, interactions=interactions, seed=seed, threads=threads)
+        products = (("interactions", f"{interactions:g}"),) if interactions else ()
+        options = (*choices.given, *products)
+        origin = Origin(preset, preset=True, scale=scale, options=options)
+        raw = replace(raw, origin=origin, check_values=False)
+        return prepare(raw, drop_features=choices.drop_features, threads=threads)
     for option, value in (("scale", scale), ("interactions", interactions)):
         if value is not None:
             raise ParameterError(f"{option} works only with synthetic presets, not with {source}")
@@ -107,25 +113,6 @@ def refuse_for_presets(choices: ColumnChoices, **options: object) -> None:
     given += [option for option, value in options.items() if value is not None]
     if given:
         raise ParameterError(f"{given[0]} works only with files, not with a synthetic preset")
-
-
-def _generated(
-    preset: str,
-    scale: float,
-    interactions: float,
-    seed: int,
-    choices: ColumnChoices,
-    threads: int | None,
-) -> Dataset:
-    from ebrank.data.synthetic import generate
-
-    raw = generate(preset, scale=scale, interactions=interactions, seed=seed, threads=threads)
-    options = choices.given
-    if interactions:
-        options = (*options, ("interactions", f"{interactions:g}"))
-    origin = Origin(preset, preset=True, scale=scale, options=options)
-    raw = replace(raw, origin=origin, check_values=False)
-    return prepare(raw, drop_features=choices.drop_features, threads=threads)
 
 
 def _with_origin(raw: Dataset, place: Place, choices: ColumnChoices) -> Dataset:
@@ -291,12 +278,6 @@ def _incomplete(published: PublishedDataset, data_dir: DataDir | None, fold: int
         inner = _fold_in(folder, fold)
         if inner is not None:
             return inner
-        if holds_splits(folder):
-            raise DataError(
-                f"no fold {fold} here: the files are not in folds",
-                path=folder,
-                remedy="Leave out --fold (fold= in Python), or add the folders Fold1, Fold2, …",
-            )
     raise DataError(
         f"{published.name} was not found: {sought(published, data_dir, fold)}",
         remedy=f"Download it from Microsoft Research ({published.page}); {how_to_place(published)}",
@@ -310,11 +291,12 @@ def _fold_in(folder: Path, fold: int) -> Path | None:
         DataError: if there are only others.
     """
     folds = folds_in(folder)
-    if folds and fold not in folds:
+    if fold not in folds and (folds or holds_splits(folder)):
+        there = ", ".join(path.name for path in folds.values()) or "files that are not in folds"
         raise DataError(
-            f"no fold {fold} here, only {', '.join(path.name for path in folds.values())}",
+            f"no fold {fold} here, only {there}",
             path=folder,
-            remedy="Choose one with --fold (fold= in Python).",
+            remedy="Choose one with --fold (fold= in Python), or leave it out.",
         )
     return folds.get(fold)
 

@@ -17,10 +17,10 @@ from dataclasses import replace
 import numpy as np
 
 from ebrank.data.dataset import SPLITS, Dataset
-from ebrank.data.interpretation import AUTO, Auto, feature_numbers
+from ebrank.data.interpretation import AUTO, Auto, ColumnChoices
 from ebrank.errors import DataError
 from ebrank.parameters import check_whole
-from ebrank.typing import Bools, Ints
+from ebrank.typing import Bools
 
 MIN_CANDIDATES = 6
 
@@ -45,13 +45,10 @@ def prepare(
     )
 
     check_whole("threads", threads, at_least=1, optional=True)
-    numbers = (
-        dataset.behavior_features
-        if isinstance(drop_features, str) and drop_features == AUTO
-        else feature_numbers("drop_features", drop_features)
-    )
-    dropped = to_drop(dataset, numbers)
-    queries = kept_queries(dataset)
+    chosen = ColumnChoices(drop_features=drop_features).drop_features
+    dropped = to_drop(dataset, dataset.behavior_features if chosen == AUTO else chosen or ())
+    kept = kept_queries(dataset)
+    queries = np.flatnonzero(kept)
     train = queries[dataset.query_splits[queries] == SPLITS.index("train")]
     if len(train) == 0:
         raise DataError(
@@ -66,7 +63,7 @@ def prepare(
             f"every feature of {dataset.name!r} is constant within each training query",
             remedy="A ranker could learn nothing; check that the files have the right columns.",
         )
-    rows = np.repeat(_mask(dataset.n_queries, queries), dataset.candidates)
+    rows = np.repeat(kept, dataset.candidates)
     names = dataset.feature_names
     return replace(
         dataset,
@@ -85,12 +82,13 @@ def prepare(
     )
 
 
-def kept_queries(dataset: Dataset) -> Ints:
-    """Return the indices of the queries that preparation keeps."""
+def kept_queries(dataset: Dataset) -> Bools:
+    """Return for each query whether preparation keeps it."""
     large = dataset.candidates >= MIN_CANDIDATES
     relevant = np.maximum.reduceat(dataset.labels, dataset.query_pointers[:-1]) > 0
     is_test = dataset.query_splits == SPLITS.index("test")
-    return np.flatnonzero(large & (relevant | ~is_test))
+    kept: Bools = large & (relevant | ~is_test)
+    return kept
 
 
 def to_drop(dataset: Dataset, numbers: Collection[int]) -> Bools:
@@ -107,9 +105,3 @@ def to_drop(dataset: Dataset, numbers: Collection[int]) -> Bools:
             remedy="Drop only features derived from clicks: the model learns from the others.",
         )
     return dropped
-
-
-def _mask(size: int, chosen: Ints) -> Bools:
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[chosen] = True
-    return mask

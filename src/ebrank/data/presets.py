@@ -180,51 +180,24 @@ def _aggregates(
         )
 
 
-SLASHES = SyntheticFeature(
-    name="slashes in URL", factors=(("depth", 0.9),), noise=0.4, cut=-2.5, step=1.0
-)
-URL_LENGTH = SyntheticFeature(
-    name="length of URL",
-    factors=(("depth", 0.7),),
-    noise=0.7,
-    cut=-3.0,
-    tail=0.3,
-    scale=12.0,
-    step=1.0,
-)
-IN_LINKS = SyntheticFeature(
-    name="in-links", factors=(("links", 0.8),), noise=0.6, cut=-0.2, tail=1.6, scale=3.0, step=1.0
-)
-OUT_LINKS = SyntheticFeature(
-    name="out-links", factors=(), noise=1.0, cut=0.0, tail=1.4, scale=4.0, step=1.0
-)
-NO_OUT_LINKS = SyntheticFeature(name="out-links", factors=(), noise=0.0, cut=0.0)
-PAGE_RANK = SyntheticFeature(
-    name="PageRank", factors=(("links", 0.8),), noise=0.6, tail=0.7, scale=300.0, step=1.0
-)
-SITE_RANK = SyntheticFeature(
-    name="SiteRank", factors=(("links", 0.5),), noise=0.8, tail=0.4, scale=9000.0, step=1.0
-)
-CHILD_PAGES = SyntheticFeature(
-    name="child pages",
-    factors=(("depth", -0.3),),
-    noise=0.9,
-    cut=1.0,
-    tail=1.8,
-    scale=2.0,
-    step=1.0,
-)
-QUALITY = SyntheticFeature(
-    name="quality score",
-    factors=(("quality", 0.9),),
-    noise=0.4,
-    scale=30.0,
-    step=1.0,
-    ceiling=255.0,
-)
-QUALITY_TOO = SyntheticFeature(
-    name="quality score 2", factors=(("quality", 0.6),), noise=0.8, tail=0.4, scale=12.0, step=1.0
-)
+def _of_page(
+    name: str, noise: float, factor: str = "", weight: float = 0.0, **shape: float
+) -> SyntheticFeature:
+    """Return a feature of the page itself, a view of at most one factor."""
+    factors = ((factor, weight),) if factor else ()
+    return SyntheticFeature(name=name, factors=factors, noise=noise, **shape)
+
+
+SLASHES = _of_page("slashes in URL", 0.4, "depth", 0.9, cut=-2.5, step=1.0)
+URL_LENGTH = _of_page("length of URL", 0.7, "depth", 0.7, cut=-3.0, tail=0.3, scale=12.0, step=1.0)
+IN_LINKS = _of_page("in-links", 0.6, "links", 0.8, cut=-0.2, tail=1.6, scale=3.0, step=1.0)
+OUT_LINKS = _of_page("out-links", 1.0, cut=0.0, tail=1.4, scale=4.0, step=1.0)
+NO_OUT_LINKS = _of_page("out-links", 0.0, cut=0.0)
+PAGE_RANK = _of_page("PageRank", 0.6, "links", 0.8, tail=0.7, scale=300.0, step=1.0)
+SITE_RANK = _of_page("SiteRank", 0.8, "links", 0.5, tail=0.4, scale=9000.0, step=1.0)
+CHILD_PAGES = _of_page("child pages", 0.9, "depth", -0.3, cut=1.0, tail=1.8, scale=2.0, step=1.0)
+QUALITY = _of_page("quality score", 0.4, "quality", 0.9, scale=30.0, step=1.0, ceiling=255.0)
+QUALITY_TOO = _of_page("quality score 2", 0.8, "quality", 0.6, tail=0.4, scale=12.0, step=1.0)
 
 LETOR_FEATURES = (
     *(*TF, *IDF, *TFIDF, *LENGTH, *BM25, *LANGUAGE_MODELS),

@@ -4,7 +4,7 @@ A `PublishedDataset` has a `FeatureSet`, which it may share with others. Counts 
 unchanged downloads.
 
 >>> features = recognize(136)
->>> features.name, features.baseline_feature, features.behavior_features
+>>> features.name, features.baseline_feature, features.drop_features
 ('MSLR-WEB', 110, (134, 135, 136))
 >>> find("mslr-10k").size
 Size(queries=10000, rows=1200192)
@@ -37,18 +37,18 @@ class FeatureSet:
     """Features that several datasets share, with their labels and production ranker.
 
     Attributes:
-        name: what its publisher calls it.
+        name: what its publisher calls it; None if it is not a known one.
         n_features: features in the files.
         max_label: the largest relevance label of the scale.
         baseline_feature: number of the feature with the BM25 score of the whole document.
-        behavior_features: numbers of the features derived from clicks, which preparation removes.
+        drop_features: numbers of the features derived from clicks, which preparation removes.
     """
 
-    name: str
+    name: str | None = None
     n_features: int
     max_label: int
-    baseline_feature: int
-    behavior_features: tuple[int, ...] = ()
+    baseline_feature: int | None = None
+    drop_features: tuple[int, ...] = ()
 
 
 class Size(NamedTuple):
@@ -100,48 +100,38 @@ MSLR = FeatureSet(
     n_features=136,
     max_label=4,
     baseline_feature=110,
-    behavior_features=(134, 135, 136),
+    drop_features=(134, 135, 136),
 )
 FEATURE_SETS = (LETOR, MSLR)
 
 
-def _first_fold(*sizes: Size) -> dict[str, Size]:
-    return dict(zip(("train", "vali", "test"), sizes, strict=True))
+def _published(
+    name: str,
+    aliases: tuple[str, ...],
+    features: FeatureSet,
+    paper_queries: int | None,
+    *sizes: Size,
+) -> PublishedDataset:
+    """Return a dataset with the sizes of train, vali and test of fold 1."""
+    return PublishedDataset(
+        name=name,
+        aliases=aliases,
+        feature_set=features,
+        first_fold=dict(zip(("train", "vali", "test"), sizes, strict=True)),
+        paper_queries=paper_queries,
+        page=LETOR_PAGE if features is LETOR else MSLR_PAGE,
+    )
 
 
+MQ2007 = Size(1_017, 42_158), Size(339, 13_813), Size(336, 13_652)
+MQ2008 = Size(471, 9_630), Size(157, 2_707), Size(156, 2_874)
+WEB10K = Size(6_000, 723_412), Size(2_000, 235_259), Size(2_000, 241_521)
+WEB30K = Size(18_919, 2_270_296), Size(6_306, 747_218), Size(6_306, 753_611)
 PUBLISHED = (
-    PublishedDataset(
-        name="MQ2007",
-        aliases=("mq-2007",),
-        feature_set=LETOR,
-        first_fold=_first_fold(Size(1_017, 42_158), Size(339, 13_813), Size(336, 13_652)),
-        paper_queries=1_643,
-        page=LETOR_PAGE,
-    ),
-    PublishedDataset(
-        name="MQ2008",
-        aliases=("mq-2008",),
-        feature_set=LETOR,
-        first_fold=_first_fold(Size(471, 9_630), Size(157, 2_707), Size(156, 2_874)),
-        paper_queries=None,
-        page=LETOR_PAGE,
-    ),
-    PublishedDataset(
-        name="MSLR-WEB10K",
-        aliases=("mslr-10k", "mslr10k", "web10k"),
-        feature_set=MSLR,
-        first_fold=_first_fold(Size(6_000, 723_412), Size(2_000, 235_259), Size(2_000, 241_521)),
-        paper_queries=9_835,
-        page=MSLR_PAGE,
-    ),
-    PublishedDataset(
-        name="MSLR-WEB30K",
-        aliases=("mslr-30k", "mslr30k", "web30k"),
-        feature_set=MSLR,
-        first_fold=_first_fold(Size(18_919, 2_270_296), Size(6_306, 747_218), Size(6_306, 753_611)),
-        paper_queries=30_995,
-        page=MSLR_PAGE,
-    ),
+    _published("MQ2007", ("mq-2007",), LETOR, 1_643, *MQ2007),
+    _published("MQ2008", ("mq-2008",), LETOR, None, *MQ2008),
+    _published("MSLR-WEB10K", ("mslr-10k", "mslr10k", "web10k"), MSLR, 9_835, *WEB10K),
+    _published("MSLR-WEB30K", ("mslr-30k", "mslr30k", "web30k"), MSLR, 30_995, *WEB30K),
 )
 
 
