@@ -43,10 +43,10 @@ BAD_TOKENS = {
     "1 qid:{}": ("'qid:aaaa", ["a" * 257]),
     "1 qid:2{}": ("row has no features", ["", " # 1:1"]),
     "1 qid:2 {}": ("{} is not a feature", [":5", "a:5", "5", "-1:5", "0:5", "100001:5"]),
-    "1 qid:2 3:5 {}": ("feature {} does not come after the one before it", ["3:6", "1:6"]),
-    "1 qid:2 1:5 {} 8:1": (
-        "{} has no finite 32-bit value",
-        ["7:", "7:x", "7:1.2.3", "7:0x10", "7:1_0", "7:nan", "7:-Inf", "7:1e39"],
+    "1 qid:2 3:5 {}:6": ("does not come after the one before it", ["3", "1"]),
+    "1 qid:2 1:5 7:{} 8:1": (
+        "value {} of feature 7 is not a finite 32-bit number",
+        ["", "x", "1.2.3", "0x10", "1_0", "nan", "-Inf", "1e39"],
     ),
     "1 qid:2 7:1{}": ("not text: byte 0x00 in column 12", ["\0"]),
     "1 qid:2 7:1 # {}": ("not text: byte 0x00 in column 15", ["\0"]),

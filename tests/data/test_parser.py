@@ -200,7 +200,7 @@ def test_values_are_rounded_as_python_rounds_them(tokens: list[str]) -> None:
     chunk = parse(text.encode())
     if np.isinf(expected).any():
         assert chunk.bad_line is not None
-        assert "has no finite 32-bit value" in chunk.bad_line.problem
+        assert "is not a finite 32-bit number" in chunk.bad_line.problem
     else:
         assert chunk.bad_line is None
         assert chunk.columns.values.tobytes() == expected.tobytes()

@@ -23,7 +23,7 @@ array([[0.5, 0. , 1. ],
 ...     read(file, cache=False)
 ... except DataError as error:
 ...     print(error.line, error.problem)
-2 feature '2:5' does not come after the one before it
+2 feature 2 does not come after the one before it
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ the few others, so each value equals `np.float32(float(token))`.
 >>> columns = chunk.columns
 >>> columns.labels.tolist(), columns.row_ends.tolist(), columns.ids.tolist(), chunk.query_ids
 ([2, 0], [2, 3], [1, 3, 2], ['7'])
->>> chunk.bad_line
-BadLine(line=3, problem="'1:x' has no finite 32-bit value", remedy='Write it as in 1:0.5.')
+>>> chunk.bad_line.line, chunk.bad_line.problem
+(3, "value 'x' of feature 1 is not a finite 32-bit number")
 """
 
 from __future__ import annotations
@@ -40,23 +40,26 @@ POWERS = np.array([float(f"1e{k}") for k in range(23)])  # all exact in double p
 LABEL, QUERY, NO_FEATURES, NOT_TEXT, FEATURE, ORDER, VALUE = 1, 2, 3, 4, 5, 6, 7
 PROBLEMS = {
     LABEL: (
-        f"{{}} is not a label, a whole number from 0 to {MAX_LABEL}",
+        f"{{token!r}} is not a label, a whole number from 0 to {MAX_LABEL}",
         "Start the row with one, as in 2 qid:10 1:0.5.",
     ),
     QUERY: (
-        f"{{}} is not a query id, which is qid: and 1 to {MAX_QUERY_ID} bytes",
+        f"{{token!r}} is not a query id, which is qid: and 1 to {MAX_QUERY_ID} bytes",
         "Write it after the label, as in 2 qid:10 1:0.5.",
     ),
     NO_FEATURES: ("row has no features", "Write at least one, as in 2 qid:10 1:0."),
     FEATURE: (
-        f"{{}} is not a feature with a number from 1 to {MAX_FEATURE}",
+        f"{{token!r}} is not a feature with a number from 1 to {MAX_FEATURE}",
         "Write features as in 1:0.5.",
     ),
     ORDER: (
-        "feature {} does not come after the one before it",
+        "feature {feature} does not come after the one before it",
         "List each feature once, in ascending order.",
     ),
-    VALUE: ("{} has no finite 32-bit value", "Write it as in 1:0.5."),
+    VALUE: (
+        "value {value!r} of feature {feature} is not a finite 32-bit number",
+        "Write it as in 1:0.5.",
+    ),
 }
 SHOWN = 40  # characters of a bad token that a message repeats
 
@@ -183,9 +186,10 @@ def explain(code: int, text: bytes, position: int) -> BadLine:
         return BadLine(line, problem, "Give LETOR text, plain or gzip, not a binary file.")
     tokens = content[position - start :].partition(b"#")[0].decode().split(maxsplit=1)
     token = tokens[0] if tokens else ""
+    token = token if len(token) <= SHOWN else token[:SHOWN] + "…"
+    feature, _, value = token.partition(":")
     problem, remedy = PROBLEMS[code]
-    shown = token if len(token) <= SHOWN else token[:SHOWN] + "…"
-    return BadLine(line, problem.format(repr(shown)), remedy)
+    return BadLine(line, problem.format(token=token, feature=feature, value=value), remedy)
 
 
 @kernel
