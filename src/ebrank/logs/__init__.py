@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 from ebrank.logs.aggregation import Report, aggregate
-from ebrank.logs.dataset import lab_dataset
 from ebrank.logs.fields import UBI, FieldMap
-from ebrank.logs.reading import Evidence, read_evidence
+from ebrank.logs.reading import Evidence, lab_dataset, read_evidence
 
 __all__ = ["UBI", "Evidence", "FieldMap", "Report", "aggregate", "lab_dataset", "read_evidence"]

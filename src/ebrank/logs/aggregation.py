@@ -129,29 +129,24 @@ def aggregate(
         raise ParameterError(f"{target}: already exists. Name a new file.")
     listed = find(lists)
     counting = sql.Counting(behaviors, impression, impressions, bool(listed), first_rank)
-    events = sources(find(log), fields.events, _needed(fields, counting))
-    served = sources(listed, fields.lists, _needed_of_lists(fields, counting))
+    events = sources(find(log), fields.events, fields.required("events", _needed(counting)))
+    of_lists = {"ranking", "query"} | ({"items"} if counting.served else set())
+    served = sources(listed, fields.lists, fields.required("lists", of_lists))
     with (
         _folder(target, spill) as scratch,
         engines.start(
             engine, memory=memory, threads=threads, spill=scratch, master=master
         ) as running,
     ):
-        job = _Job(running, events, served, counting, scratch, progress or _silent)
+        job = _Job(running, events, served, counting, scratch, progress or (lambda *_: None))
         return job.report(job.check(skip_bad=skip_bad), target, began)
 
 
-def _needed(fields: FieldMap, counting: sql.Counting) -> set[str]:
+def _needed(counting: sql.Counting) -> set[str]:
     """Return the fields that events must have."""
     needed = {"ranking", "item", "type"} | ({"rank"} if not counting.served else set())
     needed |= set() if counting.lists else {"query"}
-    needed |= {"value"} if counting.valued else set()
-    return needed | {name for name in fields.named if not name.startswith("lists.")}
-
-
-def _needed_of_lists(fields: FieldMap, counting: sql.Counting) -> set[str]:
-    named = {name.removeprefix("lists.") for name in fields.named if name.startswith("lists.")}
-    return {"ranking", "query"} | ({"items"} if counting.served else set()) | named
+    return needed | ({"value"} if counting.valued else set())
 
 
 class _Types(NamedTuple):
@@ -163,26 +158,24 @@ class _Types(NamedTuple):
     events: int
 
 
+@dataclass(frozen=True)
 class _Job:
     """An aggregation under way."""
 
-    def __init__(
-        self,
-        engine: SqlEngine,
-        events: Sequence[LogSource],
-        lists: Sequence[LogSource],
-        counting: sql.Counting,
-        scratch: Path,
-        progress: Progress,
-    ) -> None:
-        self._engine, self._scratch, self._progress = engine, scratch, progress
-        self._events, self._lists, self._counting = events, lists, counting
-        for view, files in (("events", events), ("lists", lists)):
+    engine: SqlEngine
+    events: Sequence[LogSource]
+    lists: Sequence[LogSource]
+    counting: sql.Counting
+    scratch: Path
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        for view, files in (("events", self.events), ("lists", self.lists)):
             for number, source in enumerate(files):
-                engine.offer(f"{view}_{number}", source)
-        engine.view("events", sql.events(events, counting))
-        if lists:
-            engine.view("lists", sql.lists(lists))
+                self.engine.offer(f"{view}_{number}", source)
+        self.engine.view("events", sql.events(self.events, self.counting))
+        if self.lists:
+            self.engine.view("lists", sql.lists(self.lists))
 
     def check(self, *, skip_bad: bool) -> list[_Types]:
         """Return how many events there are of each type, outcome and problem.
@@ -192,47 +185,52 @@ class _Job:
         """
         list_problems: Sequence[object] = ()
         with self._readable():
-            rows = self._engine.rows(sql.TYPES, self._step("checking"))
-            if self._lists:
-                list_problems = self._engine.rows(sql.LIST_PROBLEMS, self._step("checking lists"))
+            rows = self.engine.rows(sql.TYPES, self._step("checking"))
+            if self.lists:
+                list_problems = self.engine.rows(sql.LIST_PROBLEMS, self._step("checking lists"))
         types = [_Types(*row) for row in rows]
         if not skip_bad and any(row.problem is not None for row in types):
-            raise self._bad_row("events", self._events)
+            raise self._bad_row("events", self.events)
         if not skip_bad and list_problems:
-            raise self._bad_row("lists", self._lists)
+            raise self._bad_row("lists", self.lists)
         if all(row.outcome is None for row in types):
             raise self._nothing(types)
         return types
 
     def report(self, types: Sequence[_Types], target: Path, began: float) -> Report:
         """Count, write the evidence, and return the report."""
-        counting = self._counting
+        counting = self.counting
         with self._readable():
-            self._engine.table("counted", sql.counted(counting), self._step("counting"))
-        totals = self._engine.rows(sql.TOTALS, lambda share: None)
+            self.engine.table("counted", sql.counted(counting), self._step("counting"))
+        totals = self.engine.rows(sql.TOTALS, lambda share: None)
         times = [last for *_, last in totals if last is not None]
         about = evidence_file.EvidenceMetadata(
             counting.behaviors, counting.impressions, max(times, default=None)
         )
-        batches = self._engine.batches(sql.EVIDENCE, self._step("writing"))
+        batches = self.engine.batches(sql.EVIDENCE, self._step("writing"))
         rows = evidence_file.write(target, about, batches)
         good = {outcome: count for refused, outcome, _, count, _ in totals if not refused}
         names = counting.behaviors.names
+        others = [(row.type or "", row.events) for row in types if row.outcome is None]
+        bad: Counter[str] = Counter()
+        for row in types:
+            if row.problem is not None:
+                bad[row.problem] += row.events
         return Report(
             events=sum(row.events for row in types),
             impressions=sum(good.values()),
             outcomes={name: good.get(SHOWN + 1 + at, 0) for at, name in enumerate(names)},
             rows=rows,
-            ignored=_ignored(types),
-            bad=_bad(types),
+            ignored=dict(others[:_MOST_TYPES]),
+            bad=dict(bad),
             unlisted=sum(count for *_, why, count, _ in totals if why == sql.UNLISTED),
             unplaced=sum(count for *_, why, count, _ in totals if why == sql.UNPLACED),
             seconds=time.perf_counter() - began,
         )
 
     def _step(self, name: str) -> Callable[[float], None]:
-        self._progress(0, _STEPS, name)
-        return lambda share: self._progress(int(share * _STEPS), _STEPS, name)
+        self.progress(0, _STEPS, name)
+        return lambda share: self.progress(int(share * _STEPS), _STEPS, name)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -240,14 +238,14 @@ class _Job:
         try:
             yield
         except EngineError as problem:
-            place = locate.unreadable([*self._events, *self._lists])
+            place = locate.unreadable([*self.events, *self.lists])
             raise (place or problem) from problem
 
     def _bad_row(self, view: str, sources: Sequence[LogSource]) -> DataError:
         first = f"SELECT min(file), min(problem) FROM {view} WHERE problem IS NOT NULL"
-        [(file, field)] = self._engine.rows(first, self._step("looking for the bad row"))
+        [(file, field)] = self.engine.rows(first, self._step("looking for the bad row"))
         path = locate.path_of(file)
-        error = locate.bad_row(self._engine, sources, path, self._counting, self._scratch, view)
+        error = locate.bad_row(self.engine, sources, path, self.counting, self.scratch, view)
         return error or DataError(
             f"in a row, {field} is missing or invalid",
             path=path,
@@ -255,27 +253,14 @@ class _Job:
         )
 
     def _nothing(self, types: Sequence[_Types]) -> DataError:
-        wanted = ", ".join(self._counting.types)
+        wanted = ", ".join(self.counting.types)
         there = ", ".join(repr(row.type) for row in types[:_MOST_TYPES]) or "none"
         return DataError(
             f"no event counts: the types that count are {wanted}, but the log has {there}",
-            path=self._events[0].files[0],
+            path=self.events[0].files[0],
             remedy="Name yours with --impression and --behavior, or another column with --map "
             "type=COLUMN.",
         )
-
-
-def _ignored(types: Iterable[_Types]) -> dict[str, int]:
-    others = [(row.type or "", row.events) for row in types if row.outcome is None]
-    return dict(others[:_MOST_TYPES])
-
-
-def _bad(types: Iterable[_Types]) -> dict[str, int]:
-    bad: Counter[str] = Counter()
-    for row in types:
-        if row.problem is not None:
-            bad[row.problem] += row.events
-    return dict(bad)
 
 
 @contextmanager
@@ -294,7 +279,3 @@ def _folder(target: Path, spill: str | os.PathLike[str] | None) -> Iterator[Path
             if not folder.exists():
                 break
             time.sleep(0.1)
-
-
-def _silent(done: int, total: int, step: str) -> None:
-    """Report to nobody."""

@@ -11,7 +11,7 @@ A log has a row for each event. A file of lists has a row for each list that was
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -20,56 +20,54 @@ from ebrank.errors import ParameterError
 EVENT_FIELDS = ("ranking", "query", "item", "type", "rank", "value", "time")
 LIST_FIELDS = ("ranking", "query", "items", "time")
 _LISTS = "lists."
-
-
-def _same(names: tuple[str, ...]) -> dict[str, str]:
-    return {name: name for name in names}
+_OWN_NAMES = {name: name for name in EVENT_FIELDS} | {_LISTS + name: name for name in LIST_FIELDS}
 
 
 @dataclass(frozen=True)
 class FieldMap:
-    """Columns by field, of events and of lists; a dot leads into a nested column.
+    """Columns by field, of events and, as in `lists.query`, of lists; a dot leads into nested ones.
 
     Attributes:
-        named: the fields that the caller mapped, as `query` or `lists.query`; these must exist.
+        columns: the column of each field.
+        named: the fields that the caller mapped; these must exist.
     """
 
-    events: MappingProxyType[str, str] = field(
-        default_factory=lambda: MappingProxyType(_same(EVENT_FIELDS))
-    )
-    lists: MappingProxyType[str, str] = field(
-        default_factory=lambda: MappingProxyType(_same(LIST_FIELDS))
-    )
+    columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(_OWN_NAMES))
     named: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, texts: Iterable[str], base: FieldMap | None = None) -> FieldMap:
         """Return the mapping that texts such as `query=search_term` add to another."""
-        mapping = cls() if base is None else base
+        base = base or cls()
+        mapped = {}
         for text in texts:
-            mapping = mapping._with(text)
-        return mapping
+            name, _, column = (part.strip() for part in text.partition("="))
+            if not column:
+                raise ParameterError(f"{text!r} maps nothing; write it as in query=search_term")
+            if name not in base.columns:
+                close = difflib.get_close_matches(name, base.columns, n=1)
+                hint = f" Did you mean {close[0]}?" if close else ""
+                raise ParameterError(
+                    f"no field {name!r}, only {', '.join(base.columns)}.{hint} Write FIELD=COLUMN, "
+                    "or lists.FIELD=COLUMN for a file of lists"
+                )
+            mapped[name] = column
+        return cls(MappingProxyType({**base.columns, **mapped}), base.named | mapped.keys())
 
-    def _with(self, text: str) -> FieldMap:
-        name, equals, column = (part.strip() for part in text.partition("="))
-        of_lists = name.startswith(_LISTS)
-        fields = LIST_FIELDS if of_lists else EVENT_FIELDS
-        key = name.removeprefix(_LISTS)
-        if not equals or not column:
-            raise ParameterError(f"{text!r} maps nothing; write it as in query=search_term")
-        if key not in fields:
-            close = difflib.get_close_matches(key, fields, n=1)
-            hint = f" Did you mean {close[0]}?" if close else ""
-            kind = "lists" if of_lists else "events"
-            raise ParameterError(
-                f"{kind} have no field {key!r}, only {', '.join(fields)}.{hint} "
-                "Write FIELD=COLUMN, or lists.FIELD=COLUMN for a file of lists"
-            )
-        changed = MappingProxyType({**(self.lists if of_lists else self.events), key: column})
-        named = self.named | {name}
-        if of_lists:
-            return replace(self, lists=changed, named=named)
-        return replace(self, events=changed, named=named)
+    @property
+    def events(self) -> dict[str, str]:
+        """The column of each field of events."""
+        return {name: self.columns[name] for name in EVENT_FIELDS}
+
+    @property
+    def lists(self) -> dict[str, str]:
+        """The column of each field of lists."""
+        return {name: self.columns[_LISTS + name] for name in LIST_FIELDS}
+
+    def required(self, view: str, needed: set[str]) -> set[str]:
+        """Return the fields of events or of lists that must exist: needed, or mapped."""
+        prefix, fields = ("", EVENT_FIELDS) if view == "events" else (_LISTS, LIST_FIELDS)
+        return needed | {name for name in fields if prefix + name in self.named}
 
 
 UBI = FieldMap.of(

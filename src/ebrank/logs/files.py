@@ -46,9 +46,10 @@ _REMEDIES: Mapping[str, str] = {
     "time": "Write seconds since 1970, or times as in 2026-11-15T20:00:00Z.",
     "items": "Write the items of a list as an array of texts, in Parquet or NDJSON.",
 }
+_NEVER_WRONG = ("absent", "time", "nanoseconds")
 _MARK = "\ufeff"
 """The byte order mark, with which some programs begin a text."""
-_UNIQUE = "Give each column a unique name."
+UNIQUE = "Give each column a unique name."
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,18 @@ class LogSource:
     files: tuple[Path, ...]
     columns: Mapping[str, LogColumn]
     header: tuple[str, ...] = ()
+
+    def rows(self, file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the fields of each row of a file, with its line, or its number if in Parquet.
+
+        Raises:
+            DataError: at a row that is not of the file's format.
+        """
+        checked = {name: c for name, c in self.columns.items() if c.kind not in _NEVER_WRONG}
+        tops = sorted({column.path[0] for column in checked.values()})
+        absent = dict.fromkeys(self.columns)
+        for line, row in _rows(file, self.format, tops):
+            yield line, absent | {name: _inside(row, c.path) for name, c in checked.items()}
 
     def nested(self, text: str, texts: str) -> dict[str, Any]:
         """Return the columns as a tree: at its leaves the type of a text, or of a list of texts."""
@@ -169,21 +182,29 @@ def sources(
 def _inspected(
     file: Path, format: Format, wanted: Mapping[str, str]
 ) -> tuple[dict[str, LogColumn], tuple[str, ...]]:
+    if format == "ndjson":
+        return _json_columns(file, wanted), ()
     if format == "parquet":
         schema = _schema(file)
         return {name: _parquet_column(file, schema, name, wanted[name]) for name in wanted}, ()
-    if format == "ndjson":
-        return _json_columns(file, wanted), ()
     header = _header(file, format)
-    columns = {
-        name: LogColumn((column,), "text") if column in header else LogColumn()
+    return {
+        name: _fitting(file, name, (column,), "text") if column in header else LogColumn()
         for name, column in wanted.items()
-    }
-    if columns.get("items", LogColumn()).kind != "absent":
+    }, header
+
+
+def _fitting(
+    file: Path, name: str, path: tuple[str, ...], kind: Kind | None, type: object = "text"
+) -> LogColumn:
+    """Return a column; raise if a field cannot be of its type."""
+    if kind is None or kind not in _ALLOWED.get(name, ("text", "whole")):
         raise DataError(
-            f"column {wanted['items']!r} holds no lists", path=file, remedy=_REMEDIES["items"]
+            f"column {'.'.join(path)!r} has the type {type}, which does not fit {name}",
+            path=file,
+            remedy=_REMEDIES.get(name, "Write names as texts, or as whole numbers."),
         )
-    return columns, header
+    return LogColumn(path, kind)
 
 
 def _absent(file: Path, name: str, column: str) -> DataError:
@@ -214,7 +235,33 @@ def _check_unique(file: Path, names: Sequence[str], line: int | None = None) -> 
         other = first[name.lower()]
         same = f"column {name!r} is there twice"
         problem = same if other == name else f"columns {other!r} and {name!r} differ only in case"
-        raise DataError(problem, path=file, line=line, remedy=_UNIQUE)
+        raise DataError(problem, path=file, line=line, remedy=UNIQUE)
+
+
+def _rows(
+    file: Path, format: Format, columns: Sequence[str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a file with these columns at least, and their lines or numbers."""
+    if format == "ndjson":
+        yield from json_rows(file)
+    elif format == "parquet":
+        with parquet_file(file) as opened:
+            batches = opened.iter_batches(batch_size=10_000, columns=columns)
+            yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
+    else:
+        lines = csv_rows(file, format)
+        _, header = next(lines)
+        for line, values in lines:
+            if values and len(values) != len(header):
+                raise wrong_width(file, line, len(values), len(header))
+            if values:
+                yield line, dict(zip(header, values, strict=True))
+
+
+def _inside(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 (of JSON)
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 # --- CSV -----------------------------------------------------------------------------------------
@@ -287,7 +334,7 @@ def _header(file: Path, format: Format) -> tuple[str, ...]:
     if not names:
         raise DataError("no header", path=file, remedy="Begin with the names of the columns.")
     if "" in names:
-        raise DataError("a column has no name", path=file, line=1, remedy=_UNIQUE)
+        raise DataError("a column has no name", path=file, line=1, remedy=UNIQUE)
     _check_unique(file, names, line=1)
     return tuple(names)
 
@@ -325,26 +372,17 @@ def json_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _json_columns(file: Path, wanted: Mapping[str, str]) -> dict[str, LogColumn]:
-    """Return the paths that occur in the first lines of a file."""
-    columns = {name: LogColumn() for name in wanted}
+    """Return the paths that occur in the first lines of a file, or may in the lines to come."""
     lines = json_rows(file)
-    for _, row in itertools.islice(lines, LOOK):
-        for name, column in wanted.items():
-            path = _path_in(row, column)
-            if columns[name].kind == "absent" and path:
-                columns[name] = LogColumn(path, _json_kind(name))
-    if next(lines, None) is None:
-        return columns
-    return {  # the lines to come may have it
-        name: LogColumn(tuple(wanted[name].split(".")), _json_kind(name))
-        if column.kind == "absent"
-        else column
-        for name, column in columns.items()
-    }
-
-
-def _json_kind(name: str) -> Kind:
-    return "texts" if name == "items" else "text"
+    first = [row for _, row in itertools.islice(lines, LOOK)]
+    more = next(lines, None) is not None
+    columns = {}
+    for name, column in wanted.items():
+        paths = (path for row in first if (path := _path_in(row, column)))
+        path = next(paths, tuple(column.split(".")) if more else ())
+        kind: Kind = "texts" if name == "items" else "text"
+        columns[name] = LogColumn(path, kind) if path else LogColumn()
+    return columns
 
 
 def _path_in(row: Mapping[str, Any], column: str) -> tuple[str, ...]:
@@ -387,14 +425,7 @@ def _parquet_column(file: Path, schema: Any, name: str, column: str) -> LogColum
             return LogColumn()
         _check_unique(file, [inner.name for inner in kind if inner.name.lower() == part.lower()])
         kind = kind.field(part).type
-    held = kind_of(kind)
-    if held not in _ALLOWED.get(name, ("text", "whole")):
-        raise DataError(
-            f"column {column!r} has the type {kind}, which does not fit {name}",
-            path=file,
-            remedy=_REMEDIES.get(name, "Write names as texts, or as whole numbers."),
-        )
-    return LogColumn(path, held)
+    return _fitting(file, name, path, kind_of(kind), kind)
 
 
 def kind_of(kind: Any) -> Kind | None:  # noqa: ANN401

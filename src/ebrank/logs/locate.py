@@ -6,7 +6,7 @@ Files are read again, row by row, only once it is known that one of them has a b
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,7 @@ from urllib.parse import unquote, urlparse
 
 from ebrank.errors import DataError
 from ebrank.logs.engines import ROWS_AT_ONCE, SqlEngine
-from ebrank.logs.files import (
-    LogColumn,
-    LogSource,
-    arrow,
-    csv_rows,
-    json_rows,
-    parquet_file,
-    wrong_width,
-)
+from ebrank.logs.files import LogColumn, LogSource, arrow
 from ebrank.logs.sql import LINE, Counting, events, lists
 
 REMEDIES = {
@@ -67,7 +59,7 @@ def bad_row(
     engine.view("numbered", judged)
     bad = f"SELECT {LINE}, problem FROM numbered WHERE problem IS NOT NULL ORDER BY {LINE} LIMIT 1"
     for line, name in engine.rows(bad, lambda share: None):
-        value = next(row[name] for number, row in _rows(path, source) if number == line)
+        value = next(row[name] for number, row in source.rows(path) if number == line)
         return _error(path, source, line, name, value)
     return None
 
@@ -77,7 +69,7 @@ def unreadable(sources: Sequence[LogSource]) -> DataError | None:
     for source in sources:
         for path in source.files:
             try:
-                for _ in _rows(path, source):
+                for _ in source.rows(path):
                     pass
             except DataError as problem:
                 return problem
@@ -111,7 +103,7 @@ def _numbered(path: Path, source: LogSource, folder: Path) -> LogSource:
     present = {name: column.kind for name, column in columns.items() if column.path}
     schema = pa.schema([(name, types[kind]) for name, kind in present.items()])
     copy = folder / "numbered.parquet"
-    rows = ({**row, LINE: line} for line, row in _rows(path, source))
+    rows = ({**row, LINE: line} for line, row in source.rows(path))
     with pa.parquet.ParquetWriter(copy, schema) as file:
         while batch := list(islice(rows, ROWS_AT_ONCE)):
             values = {
@@ -126,60 +118,3 @@ def _plain(value: Any, kind: str) -> Any:  # noqa: ANN401 (of JSON)
     if kind == "texts":
         return [_plain(item, "text") for item in value] if isinstance(value, list) else None
     return json.dumps(value) if kind == "text" and not isinstance(value, str | None) else value
-
-
-def _rows(path: Path, source: LogSource) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a file with their lines, or with their numbers from 1."""
-    if source.format == "parquet":
-        yield from _parquet_rows(path, source)
-    elif source.format == "ndjson":
-        yield from _json_rows(path, source)
-    else:
-        yield from _csv_rows(path, source)
-
-
-def _csv_rows(path: Path, source: LogSource) -> Iterator[tuple[int, dict[str, Any]]]:
-    places = {
-        name: source.header.index(column.path[0]) if column.path else None
-        for name, column in source.columns.items()
-    }
-    lines = csv_rows(path, source.format)
-    next(lines)
-    for line, values in lines:
-        if not values:
-            continue
-        if len(values) != len(source.header):
-            raise wrong_width(path, line, len(values), len(source.header))
-        yield (
-            line,
-            {name: None if place is None else values[place] for name, place in places.items()},
-        )
-
-
-def _json_rows(path: Path, source: LogSource) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, row in json_rows(path):
-        yield line, {name: _inside(row, column) for name, column in source.columns.items()}
-
-
-def _parquet_rows(path: Path, source: LogSource) -> Iterator[tuple[int, dict[str, Any]]]:
-    moments = ("time", "nanoseconds")  # cannot be wrong
-    wanted = {name: column for name, column in source.columns.items() if column.kind not in moments}
-    tops = sorted({column.path[0] for column in wanted.values() if column.path})
-    absent = dict.fromkeys(source.columns)
-    with parquet_file(path) as file:
-        number = 0
-        for batch in file.iter_batches(batch_size=10_000, columns=tops):
-            for row in batch.to_pylist():
-                number += 1
-                yield (
-                    number,
-                    absent | {name: _inside(row, column) for name, column in wanted.items()},
-                )
-
-
-def _inside(row: Any, column: LogColumn) -> Any:  # noqa: ANN401 (of JSON)
-    if not column.path:
-        return None
-    for part in column.path:
-        row = row.get(part) if isinstance(row, dict) else None
-    return row

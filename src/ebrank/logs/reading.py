@@ -28,14 +28,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from ebrank.data.dataset import Dataset
+from ebrank.data.table import from_arrays
 from ebrank.environment.paths import expanded
-from ebrank.errors import DataError
+from ebrank.equations import relevance_probability
+from ebrank.errors import DataError, ParameterError
 from ebrank.evidence import Behaviors, BehaviorStats
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.stats import COUNT, TOO_MANY
 from ebrank.logs.evidence_file import COLUMNS, EvidenceMetadata, read_table
 from ebrank.logs.files import (
+    UNIQUE,
     Format,
     arrow,
     csv_rows,
@@ -83,9 +88,14 @@ class Evidence:
 
     def scaled(self, kind: Literal["query", "global", "none"] = "query") -> Features:
         """Return the features for `EBRanker.fit`; `query` scales within each query."""
+        features = self.given_features()
+        return Scaling.learn(kind, features)(features, self.pointers)
+
+    def given_features(self) -> Features:
+        """Return the features; raise if there are none."""
         if self.features is None:
             raise DataError("no features were given", remedy="Read them with features=FILE.")
-        return Scaling.learn(kind, self.features)(self.features, self.pointers)
+        return self.features
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return the query and the item of each row."""
@@ -134,7 +144,8 @@ def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noq
     _check_rows(path, about.behaviors, table)
     if not _in_order(table):
         table = _added_up(table)
-        _check_counts(path, table)
+    if table["count"].to_numpy().max(initial=0) > np.iinfo(COUNT).max:
+        raise DataError(TOO_MANY, path=path)
     columns = table.combine_chunks()
     query_codes, queries = _coded(columns["query"])
     item_codes, names = _coded(columns["item"])
@@ -143,7 +154,8 @@ def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noq
     begins = _changes(query_codes, item_codes)
     rows = np.cumsum(begins) - 1
     starts = np.flatnonzero(begins)
-    counts = np.zeros((len(starts), about.behaviors.outcomes, _width(slot)), COUNT)
+    slots = 1 + int(slot.max(initial=0))
+    counts = np.zeros((len(starts), about.behaviors.outcomes, slots), COUNT)
     counts[rows, outcome, slot] = count
     shown = np.full(len(starts), np.inf)
     np.minimum.at(shown, rows, np.where(np.isnan(first), np.inf, first))
@@ -193,10 +205,6 @@ def _changes(*codes: Ints) -> Any:  # noqa: ANN401 (an array of bools)
     return differs
 
 
-def _width(slot: Ints) -> int:
-    return 1 + int(slot.max(initial=0))
-
-
 def _places(table: Any) -> tuple[Ints, Ints, Ints]:  # noqa: ANN401
     """Return the outcomes, slots and counts."""
     outcome, slot, count = (table[name].to_numpy() for name in ("outcome", "slot", "count"))
@@ -213,12 +221,6 @@ def _check_rows(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: 
             path=path,
             remedy="Make it again with `ebrank aggregate`.",
         )
-    _check_counts(path, table)
-
-
-def _check_counts(path: Path, table: Any) -> None:  # noqa: ANN401
-    if table["count"].to_numpy().max(initial=0) > np.iinfo(COUNT).max:
-        raise DataError(TOO_MANY, path=path)
 
 
 # --- features ------------------------------------------------------------------------------------
@@ -232,8 +234,8 @@ def _with_features(
     if len(places) != len(keys):
         twice = next(key for at, key in enumerate(keys) if places[key] != at)
         raise DataError(f"{_called(twice)} has two rows of features", path=file)
-    by_query = isinstance(keys[0], tuple)
-    own: Sequence[str | tuple[str, str]] = evidence.pairs() if by_query else evidence.items
+    candidates = [key for key in keys if isinstance(key, tuple)]
+    own: Sequence[str | tuple[str, str]] = evidence.pairs() if candidates else evidence.items
     if own and places.keys().isdisjoint(own):
         raise DataError(
             f"no features for anything in {path}: the table has {_called(keys[0])}, the evidence "
@@ -241,16 +243,14 @@ def _with_features(
             path=file,
             remedy="Write names exactly as in the log.",
         )
-    if by_query:
-        pairs = [key for key in keys if isinstance(key, tuple)]
-        evidence = _laid_out(evidence, evidence.pairs(), pairs)
-    wanted: Sequence[str | tuple[str, str]] = evidence.pairs() if by_query else evidence.items
-    rows = np.array([places.get(key, -1) for key in wanted], np.int64)
+    if candidates:
+        evidence = _laid_out(evidence, evidence.pairs(), candidates)
+        own = evidence.pairs()
+    rows = np.array([places.get(key, -1) for key in own], np.int64)
     lacking = np.flatnonzero(rows < 0)
     if len(lacking) and missing == "refuse":
         raise DataError(
-            f"no features for {_called(wanted[lacking[0]])} and {len(lacking) - 1:,} others in "
-            f"{path}",
+            f"no features for {_called(own[lacking[0]])} and {len(lacking) - 1:,} others in {path}",
             path=file,
             remedy="Add them, or read with missing='drop'.",
         )
@@ -287,32 +287,21 @@ def _feature_table(file: Path) -> tuple[tuple[str, ...], list[str | tuple[str, s
 def _read(file: Path) -> Any:  # noqa: ANN401 (an Arrow table)
     format = format_of(file)
     try:
-        table = _read_as(file, format)
+        if format == "parquet":
+            with parquet_file(file) as opened:
+                table = opened.read()
+        else:
+            table = _read_json(file) if format == "ndjson" else _read_csv(file, format)
         table.validate(full=True)  # whether texts are UTF-8
-        _check_columns(file, table.column_names)
     except (OSError, ValueError) as problem:
         if format != "parquet":
             for _ in json_rows(file) if format == "ndjson" else csv_rows(file, format):
                 pass  # a line that is wrong is named
         raise DataError(str(problem).splitlines()[0], path=file) from None
+    for name in table.column_names:
+        if table.column_names.count(name) > 1:
+            raise DataError(f"column {name!r} is there twice", path=file, remedy=UNIQUE)
     return table
-
-
-def _read_as(file: Path, format: Format) -> Any:  # noqa: ANN401
-    if format == "parquet":
-        with parquet_file(file) as opened:
-            return opened.read()
-    return _read_json(file) if format == "ndjson" else _read_csv(file, format)
-
-
-def _check_columns(file: Path, names: Sequence[str]) -> None:
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise DataError(
-            f"column {twice[0]!r} is there twice",
-            path=file,
-            remedy="Give each column a unique name.",
-        )
 
 
 def _read_csv(file: Path, format: Format) -> Any:  # noqa: ANN401
@@ -387,18 +376,22 @@ def _laid_out(
     if features is not None:
         features = np.full((len(order), features.shape[1]), np.nan, np.float32)
         features[rows] = evidence.features
-    queries = list(dict.fromkeys(query for query, _ in order))
-    numbers = {query: at for at, query in enumerate(queries)}
-    sizes = np.bincount([numbers[query] for query, _ in order], minlength=len(queries))
     return replace(
         evidence,
-        queries=queries,
-        pointers=np.append(0, np.cumsum(sizes)).astype(np.int64),
-        items=[item for _, item in order],
+        **_by_query(order),
         stats=BehaviorStats(counts.astype(COUNT), evidence.stats.behaviors),
         first_shown=np.where(np.isinf(first), np.nan, first),
         features=features,
     )
+
+
+def _by_query(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the attributes of evidence that follow from its queries and items, in order."""
+    queries = list(dict.fromkeys(query for query, _ in pairs))
+    numbers = {query: at for at, query in enumerate(queries)}
+    sizes = np.bincount([numbers[query] for query, _ in pairs], minlength=len(queries))
+    pointers = np.append(0, np.cumsum(sizes)).astype(np.int64)
+    return {"queries": queries, "pointers": pointers, "items": [item for _, item in pairs]}
 
 
 def _as_bytes(key: tuple[str, str]) -> tuple[bytes, bytes]:
@@ -409,17 +402,42 @@ def _as_bytes(key: tuple[str, str]) -> tuple[bytes, bytes]:
 def _kept(evidence: Evidence, keep: Any) -> Evidence:  # noqa: ANN401 (an array of bools)
     """Return some rows, and the queries that still have any."""
     assert evidence.features is not None
-    owners = np.repeat(np.arange(len(evidence.queries)), np.diff(evidence.pointers))[keep]
-    sizes = np.bincount(owners, minlength=len(evidence.queries))
-    left = np.flatnonzero(sizes)
-    rows = np.flatnonzero(keep)
+    rows, pairs = np.flatnonzero(keep), evidence.pairs()
     return replace(
         evidence,
-        queries=[evidence.queries[at] for at in left.tolist()],
-        pointers=np.append(0, np.cumsum(sizes[left])).astype(np.int64),
-        items=[evidence.items[at] for at in rows.tolist()],
+        **_by_query([pairs[row] for row in rows.tolist()]),
         stats=evidence.stats[rows],
         first_shown=evidence.first_shown[rows],
         features=evidence.features[rows],
         dropped=len(evidence) - len(rows),
+    )
+
+
+# --- the lab ---------------------------------------------------------------------------------
+
+
+def lab_dataset(
+    evidence: Evidence, relevance: npt.ArrayLike, *, name: str = "log", max_label: int = 4
+) -> Dataset:
+    """Return a dataset of the log's queries, items and features, whose users click about alike.
+
+    Args:
+        evidence: with features, none of which is missing.
+        relevance: of each row, from 0 to 1, as a fitted ranker estimates it. A row gets the label
+            with the closest click probability.
+        name: of the dataset.
+        max_label: the largest label.
+    """
+    values, features = np.asarray(relevance, np.float64), evidence.given_features()
+    if values.shape != (len(evidence),) or not np.isfinite(values).all():
+        raise ParameterError(f"relevance must be {len(evidence)} finite numbers, one for each row")
+    clicks = relevance_probability(np.arange(max_label + 1.0), max_label)
+    middles = (clicks[1:] + clicks[:-1]) / 2
+    return from_arrays(
+        features,
+        np.searchsorted(middles, values),
+        [query for query, _ in evidence.pairs()],
+        name=name,
+        max_label=max_label,
+        feature_names=evidence.feature_names,
     )

@@ -77,11 +77,10 @@ class Counting:
     @property
     def valued(self) -> tuple[str, ...]:
         """The types of events that need a value."""
-        plain = {behavior.type for behavior in self.behaviors.all if behavior.at_least is None}
-        return tuple(kind for kind in self.types if kind not in plain and self._measured(kind))
-
-    def _measured(self, kind: str) -> bool:
-        return any(own.type == kind and own.at_least is not None for own in self.behaviors.all)
+        thresholds: dict[str, list[float | None]] = {}
+        for behavior in self.behaviors.all:
+            thresholds.setdefault(behavior.type, []).append(behavior.at_least)
+        return tuple(kind for kind, least in thresholds.items() if None not in least)
 
 
 # --- one form for all sources --------------------------------------------------------------------

@@ -46,16 +46,14 @@ class Spark:
     def __init__(
         self, *, memory: int, threads: int | None, spill: Path, master: str | None = None
     ) -> None:
-        sql = import_extra("pyspark.sql", extra="spark", purpose="to aggregate logs with Spark")
+        sql = _imported("pyspark.sql")
         if master is None and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
             raise MissingExtraError(
                 "Spark needs Java 17 or newer, which is not installed; install a runtime, such as "
                 "Debian's openjdk-17-jre-headless, or set JAVA_HOME"
             )
         self._spill = spill
-        self._functions = import_extra(
-            "pyspark.sql.functions", extra="spark", purpose="to aggregate logs with Spark"
-        )
+        self._functions = _imported("pyspark.sql.functions")
         with _translated():
             self._own = sql.SparkSession.getActiveSession() is None
         builder = sql.SparkSession.builder.appName("ebrank aggregate")
@@ -131,7 +129,7 @@ class Spark:
         """Yield the rows of a query as Arrow tables, in order."""
         folder = self._spill / "batches"
         self._watched(lambda: self._session.sql(text).write.parquet(str(folder)), progress)
-        arrow = import_extra("pyarrow", extra="spark", purpose="to write Parquet files")
+        arrow = _imported("pyarrow")
         for part in sorted(folder.glob("part-*.parquet")):  # each follows the one before
             with parquet_file(part) as file:
                 for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
@@ -179,11 +177,14 @@ class Spark:
             return watched(work, share, progress, LOOK_SECONDS)
 
 
+def _imported(module: str) -> Any:  # noqa: ANN401 (Spark is not typed)
+    return import_extra(module, extra="spark", purpose="to aggregate logs with Spark")
+
+
 @contextmanager
 def _translated() -> Iterator[None]:
     """Turn errors of Spark and of its process into `EngineError`."""
-    errors = import_extra("pyspark.errors", extra="spark", purpose="to aggregate logs with Spark")
-    protocol = import_extra("py4j.protocol", extra="spark", purpose="to aggregate logs with Spark")
+    errors, protocol = _imported("pyspark.errors"), _imported("py4j.protocol")
     try:
         yield
     except (protocol.Py4JNetworkError, ConnectionError) as problem:
