@@ -16,7 +16,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -25,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import ebrank
-from benchmarks.figure import Figure
-from benchmarks.http_load import open_loop, request
-from benchmarks.service import QUIET, put, rank, resident_bytes
+from benchmarks.figure import Figure, folder_on_disk, print_figures
+from benchmarks.http_load import click, open_loop, rank, request
+from benchmarks.service import QUIET, put, resident_bytes
 from ebrank.client import Retries, ServiceError
 from ebrank.client.calls import event
 from ebrank.service.api import EventIn
@@ -69,8 +68,8 @@ class Sent:
 
 
 def figures(kills: int = KILLS) -> Iterator[Figure]:
-    with tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name:
-        yield killed(Path(name) / "store", kills)
+    with folder_on_disk() as folder:
+        yield killed(folder / "store", kills)
 
 
 def killed(folder: Path, kills: int) -> Figure:
@@ -161,17 +160,15 @@ def stored_clicks(address: str) -> tuple[int, int]:
 
 def soak(seconds: float) -> Iterator[Figure]:
     """Serve for a long time with a short memory, and watch what grows."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name:
-        folder = Path(name) / "store"
-        with serving(folder, config=SHORT) as server:
-            put(server, candidates=100)
-            users, samples = Users(), []
-            began = time.monotonic()
-            while time.monotonic() - began < seconds:
-                load = open_loop(server.port, users.message, 100, 5.0, users.answered)
-                samples.append(Sample.of(server, time.monotonic() - began))
-                print(f"{samples[-1]}, p99 {load.percentile(0.99):.1f} ms", file=sys.stderr)
-            code, errors = server.stop()
+    with folder_on_disk() as folder, serving(folder / "store", config=SHORT) as server:
+        put(server, candidates=100)
+        users, samples = Users(), []
+        began = time.monotonic()
+        while time.monotonic() - began < seconds:
+            load = open_loop(server.port, users.message, 100, 5.0, users.answered)
+            samples.append(Sample.of(server, time.monotonic() - began))
+            print(f"{samples[-1]}, p99 {load.percentile(0.99):.1f} ms", file=sys.stderr)
+        code, errors = server.stop()
     what = f"{seconds:.0f} s at 100/s, retention 20 s"
     yield growth(f"{what}: memory", [one.memory for one in samples])
     yield growth(f"{what}: database", [one.database for one in samples])
@@ -223,15 +220,7 @@ class Users:
         """Return the request of a number."""
         if number % 10 or not self._served:
             return rank(number)
-        clicks = [
-            {
-                "event_id": served["ranking_id"],
-                "ranking_id": served["ranking_id"],
-                "item": served["items"][0]["id"],
-                "type": "click",
-            }
-            for served in self._served
-        ]
+        clicks = [click(served, served["items"][0]) for served in self._served]
         self._served = []
         return request("POST", "/v1/feedback", {"events": clicks})
 
@@ -244,17 +233,10 @@ class Users:
             raise AssertionError(told)
 
 
-def main() -> None:
-    """Print figures as they are measured."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--soak", action="store_true")
     parser.add_argument("--seconds", type=float, default=SOAK_SECONDS)
     options = parser.parse_args()
-    for figure in soak(options.seconds) if options.soak else figures(options.kills):
-        met = "met" if figure.met else "MISSED"
-        print(f"{figure.what}: {figure.measured}; target {figure.target}: {met}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    print_figures(soak(options.seconds) if options.soak else figures(options.kills))

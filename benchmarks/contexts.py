@@ -4,8 +4,7 @@ Thirty queries have 30 items each, with five features. Every day each query gets
 half of them for phones; requests tell the device, and one of three segments, which means nothing.
 An item's relevance is σ(-2 + w·x + noise). Phones and desks like the first feature, and each a
 feature of its own; in the second world both like the same two. Every ten days a third of the items
-is replaced, and every five the prior is refitted. Users look at rank k with probability
-1/log2(k + 1). A figure is a share of the clicks that an all-knowing ranker expects.
+is replaced, and every five the prior is refitted.
 
 `python -m benchmarks.contexts [--plot FILE]` prints the table of docs/service.md and draws it; it
 takes about ten minutes.
@@ -13,22 +12,22 @@ takes about ten minutes.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.figure import Figure
-from ebrank.service.api import EventIn, ItemIn, RankRequest
+from benchmarks.shop_days import BEGIN, DAY, K, Shop, main, possible_clicks, table
+from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.settings import ContextsSettings, Settings
-from ebrank.service.store.memory import MemoryStore
 from ebrank.typing import Floats, Ints
 
-QUERIES, ITEMS, FEATURES, LISTS, K = 30, 30, 5, 12, 10
-DAYS, RENEWAL, TRAINING, DAY = 60, 10, 5, 86400.0
+QUERIES, ITEMS, FEATURES, LISTS = 30, 30, 5, 12
+DAYS, RENEWAL, TRAINING = 60, 10, 5
 LEVEL, NOISE = -2.0, 0.5
 DEVICES, SEGMENTS = ("mobile", "desktop"), ("new", "old", "unknown")
 WORLDS = {
@@ -39,7 +38,7 @@ SPANS = {"days 0–5": (0, 5), "5–10": (5, 10), "10–30": (10, 30), "30–60"
 SEEDS = 2
 
 
-class Shop:
+class Assortment:
     """The items on sale, and what each kind of customer thinks of them."""
 
     def __init__(self, tastes: Floats, rng: np.random.Generator) -> None:
@@ -75,40 +74,29 @@ class Shop:
 async def daily_shares(most: int, world: str, seed: int) -> Floats:
     """Return the share of the possible clicks on each day."""
     rng = np.random.default_rng(seed)
-    now = 1e9
-    settings = Settings(contexts=ContextsSettings(most=most))
-    engine = await Engine.open(MemoryStore(), settings, clock=lambda: now, timer=lambda: now)
-    shop = Shop(np.array(WORLDS[world]), rng)
+    shop = Shop(rng)
+    engine = await shop.open(Settings(contexts=ContextsSettings(most=most)))
+    sold = Assortment(np.array(WORLDS[world]), rng)
     for query in range(QUERIES):
-        await shop.renew(engine, query, np.arange(ITEMS))
-    p = 1.0 / np.log2(np.arange(2, K + 2))
+        await sold.renew(engine, query, np.arange(ITEMS))
     shares = np.zeros(DAYS)
     for day in range(DAYS):
         if day and day % TRAINING == 0:
             await _trained(engine)
         if day and day % RENEWAL == 0:
             for query in range(QUERIES):
-                await shop.renew(engine, query, rng.choice(ITEMS, ITEMS // 3, replace=False))
-        relevance, gained = shop.relevance(), 0.0
+                await sold.renew(engine, query, rng.choice(ITEMS, ITEMS // 3, replace=False))
+        relevance, gained = sold.relevance(), 0.0
         for turn in range(LISTS):
-            now = 1e9 + (day + turn / LISTS) * DAY
+            shop.now = BEGIN + (day + turn / LISTS) * DAY
+            device = turn % len(DEVICES)
             for query in range(QUERIES):
-                device = turn % len(DEVICES)
                 context = {"device": DEVICES[device], "segment": SEGMENTS[int(rng.integers(3))]}
-                answer = await engine.rank(RankRequest(f"q{query}", k=K, context=context))
-                places = [shop.names[query].index(item.id) for item in answer.items]
-                chance = p * relevance[device, query, places]
-                gained += float(chance.sum())
-                clicked = np.flatnonzero(rng.random(K) < chance).tolist()
-                name = f"{day} {turn} {query}"
-                await engine.feedback(
-                    [
-                        EventIn(f"{name} {at}", answer.ranking_id, answer.items[at].id, "click")
-                        for at in clicked
-                    ]
-                )
-        best = np.sort(relevance, axis=2)[:, :, ::-1][:, :, :K]
-        shares[day] = gained / (LISTS / len(DEVICES) * float((best @ p).sum()))
+
+                own = dict(zip(sold.names[query], relevance[device, query], strict=True))
+                asked = RankRequest(f"q{query}", k=K, context=context)
+                gained += await shop.serve(asked, f"{day} {turn} {query}", own)
+        shares[day] = gained / (LISTS / len(DEVICES) * possible_clicks(relevance))
     await engine.close()
     return shares
 
@@ -144,13 +132,9 @@ def figures() -> Iterator[Figure]:
         )
 
 
-def table(shares: dict[tuple[str, int], Floats]) -> str:
-    """Return the means of spans of days as Markdown."""
-    lines = [f"| customers | contexts | {' | '.join(SPANS)} |", "|---|---|" + "---|" * len(SPANS)]
-    for (world, most), days in shares.items():
-        means = [f"{days[begin:end].mean():.3f}" for begin, end in SPANS.values()]
-        lines.append(f"| {world} | {'learned' if most else 'off'} | {' | '.join(means)} |")
-    return "\n".join(lines)
+def row_name(key: tuple[str, int]) -> str:
+    world, most = key
+    return f"{world} | {'learned' if most else 'off'}"
 
 
 def plot(shares: dict[tuple[str, int], Floats], path: Path) -> None:
@@ -170,16 +154,5 @@ def plot(shares: dict[tuple[str, int], Floats], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def main() -> None:
-    """Print the table, and draw it if a file is given."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plot", type=Path)
-    arguments = parser.parse_args()
-    shares = measured()
-    print(table(shares))
-    if arguments.plot:
-        plot(shares, arguments.plot)
-
-
 if __name__ == "__main__":
-    main()
+    main(__doc__, measured, partial(table, "customers | contexts", SPANS, name=row_name), plot)

@@ -10,20 +10,26 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import os
 import random
-import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
-from pathlib import Path
+from contextlib import ExitStack
 from typing import NamedTuple
 
-from benchmarks.figure import Figure
-from benchmarks.http_load import Load, ask_all, closed_loop, open_loop, request
-from benchmarks.service import BATCH, QUERIES, QUIET, put, rank
+from benchmarks.figure import Figure, folder_on_disk, print_figures, processor_seconds
+from benchmarks.http_load import (
+    BATCH,
+    QUERIES,
+    Load,
+    ask_all,
+    click_batches,
+    closed_loop,
+    open_loop,
+    rank,
+)
+from benchmarks.service import QUIET, put
 from tests.postgres import Postgres, postgres
 from tests.service import fleet
 from tests.serving import Server, serving
@@ -68,14 +74,10 @@ class Routed(NamedTuple):
 
 
 def figures() -> Iterator[Figure]:
-    with (
-        tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name,
-        postgres() as database,
-        ExitStack() as stack,
-    ):
+    with folder_on_disk() as folder, postgres() as database, ExitStack() as stack:
         fleets = [
             [
-                stack.enter_context(serving(Path(name) / f"{size}-{number}", *where, config=QUIET))
+                stack.enter_context(serving(folder / f"{size}-{number}", *where, config=QUIET))
                 for number in range(max(size, 1))
             ]
             for size, where in ((0, ()), *((n, in_database(database, n)) for n in (1, 2, 3)))
@@ -114,20 +116,10 @@ def speed(servers: Sequence[Server], database: Postgres) -> Speed:
     together = Load([one for load in loads for one in load.latencies], SECONDS)
     p50, p99 = together.percentile(0.5), together.percentile(0.99)
     processes = [*(server.process.pid for server in servers), *database.processes()]
-    before, (made, _) = processor_seconds(processes), counted(servers)
+    before, (made, _) = processor_seconds(*processes), counted(servers)
     rate = list_rate(servers, lambda _: anything())
-    work = (processor_seconds(processes) - before) / (counted(servers)[0] - made)
+    work = (processor_seconds(*processes) - before) / (counted(servers)[0] - made)
     return Speed(p50, p99, rate, event_rate(servers), work * 1e3)
-
-
-def processor_seconds(processes: Sequence[int]) -> float:
-    """Return how long processes have computed, those that ended meanwhile left out."""
-    ticks = 0
-    for process in processes:
-        with suppress(FileNotFoundError):
-            stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
-            ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def anything(number: int = 0) -> bytes:
@@ -155,27 +147,7 @@ def list_rate(servers: Sequence[Server], message: Callable[[int], bytes]) -> flo
 
 def event_rate(servers: Sequence[Server]) -> float:
     """Return how many clicks per second are on disk, in batches, each of another list."""
-    lists = LISTS // len(servers)
-    clicks = [
-        [
-            {
-                "event_id": f"{served['ranking_id']}-{item['rank']}",
-                "ranking_id": served["ranking_id"],
-                "item": item["id"],
-                "type": "click",
-            }
-            for served in map(json.loads, ask_all(server.port, [rank(n) for n in range(lists)]))
-            for item in served["items"]
-        ]
-        for server in servers
-    ]
-    messages = [
-        [
-            request("POST", "/v1/feedback", {"events": some[first : first + BATCH]})
-            for first in range(0, len(some), BATCH)
-        ]
-        for some in clicks
-    ]
+    messages = [click_batches(server.port, LISTS // len(servers)) for server in servers]
     each = max(CONNECTIONS // len(servers), 1)
     began = time.perf_counter()
     with ThreadPoolExecutor(len(servers)) as threads:
@@ -183,7 +155,7 @@ def event_rate(servers: Sequence[Server]) -> float:
         answers = list(threads.map(ask_all, ports, messages, itertools.repeat(each)))
     seconds = time.perf_counter() - began
     accepted = sum(int(json.loads(one)["accepted"]) for some in answers for one in some)
-    assert accepted == sum(map(len, clicks))
+    assert accepted == BATCH * sum(map(len, messages))
     return accepted / seconds
 
 
@@ -272,8 +244,8 @@ def counted(servers: Sequence[Server]) -> tuple[float, float]:
 
 def kills() -> Figure:
     """Kill servers and the database."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name, postgres() as database:
-        servers = fleet.fleet(Path(name), database.url(), 3)
+    with folder_on_disk() as folder, postgres() as database:
+        servers = fleet.fleet(folder, database.url(), 3)
         try:
             fleet.put_items(servers[0])
             outcome = fleet.survive(database, servers, KILLS)
@@ -291,5 +263,4 @@ def kills() -> Figure:
 
 
 if __name__ == "__main__":
-    for figure in figures():
-        print(f"| {figure.what} | {figure.measured} | {figure.target} | {figure.met} |", flush=True)
+    print_figures(figures())

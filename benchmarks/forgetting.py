@@ -1,8 +1,7 @@
 """A shop whose customers change their minds: how soon a service follows that forgets.
 
 Eight queries have 20 items each, without features. Every day each query gets 30 lists of ten. An
-item's relevance is drawn from Beta(1, 4); on day 60 all are drawn anew. Users look at rank k with
-probability 1/log2(k + 1). A figure is a share of the clicks that an all-knowing ranker expects.
+item's relevance is drawn from Beta(1, 4); on day 60 all are drawn anew.
 
 `python -m benchmarks.forgetting [--plot FILE]` prints the table of docs/service.md and draws it; it
 takes about three minutes.
@@ -10,22 +9,21 @@ takes about three minutes.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.figure import Figure
-from ebrank.service.api import EventIn, ItemIn, RankRequest
-from ebrank.service.engine import Engine
+from benchmarks.shop_days import BEGIN, DAY, K, Shop, main, possible_clicks, table
+from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.settings import EventsSettings, Settings
-from ebrank.service.store.memory import MemoryStore
 from ebrank.typing import Floats
 
-QUERIES, ITEMS, LISTS, K = 8, 20, 30, 10
-DAYS, CHANGE, DAY = 120, 60, 86400.0
+QUERIES, ITEMS, LISTS = 8, 20, 30
+DAYS, CHANGE = 120, 60
 HALF_LIVES: tuple[float | None, ...] = (None, 60.0, 20.0, 7.0)
 SPANS = {"days 40–60": (40, 60), "60–65": (60, 65), "65–80": (65, 80), "80–120": (80, 120)}
 SEEDS = 2
@@ -35,10 +33,8 @@ async def daily_shares(half_life: float | None, seed: int) -> Floats:
     """Return the share of the possible clicks on each day."""
     rng = np.random.default_rng(seed)
     tastes = rng.beta(1.0, 4.0, (2, QUERIES, ITEMS))
-    p = 1.0 / np.log2(np.arange(2, K + 2))
-    now = 1e9
-    settings = Settings(events=EventsSettings(half_life_days=half_life))
-    engine = await Engine.open(MemoryStore(), settings, clock=lambda: now, timer=lambda: now)
+    shop = Shop(rng)
+    engine = await shop.open(Settings(events=EventsSettings(half_life_days=half_life)))
     for query in range(QUERIES):
         await engine.put_items(f"q{query}", [ItemIn(str(item), [1.0]) for item in range(ITEMS)])
     shares = np.zeros(DAYS)
@@ -46,22 +42,14 @@ async def daily_shares(half_life: float | None, seed: int) -> Floats:
         relevance = tastes[int(day >= CHANGE)]
         gained = 0.0
         for turn in range(LISTS):
-            now = 1e9 + (day + turn / LISTS) * DAY
-            for query in range(QUERIES):
-                answer = await engine.rank(RankRequest(f"q{query}", k=K))
-                served = [int(item.id) for item in answer.items]
-                chance = p * relevance[query, served]
-                gained += float(chance.sum())
-                clicked = np.flatnonzero(rng.random(K) < chance).tolist()
-                name = f"{day} {turn} {query}"
-                await engine.feedback(
-                    [
-                        EventIn(f"{name} {rank}", answer.ranking_id, str(served[rank]), "click")
-                        for rank in clicked
-                    ]
+            shop.now = BEGIN + (day + turn / LISTS) * DAY
+            for query, own in enumerate(relevance.tolist()):
+                gained += await shop.serve(
+                    RankRequest(f"q{query}", k=K),
+                    f"{day} {turn} {query}",
+                    {str(item): value for item, value in enumerate(own)},
                 )
-        best = np.sort(relevance, axis=1)[:, ::-1][:, :K]
-        shares[day] = gained / (LISTS * float((best @ p).sum()))
+        shares[day] = gained / (LISTS * possible_clicks(relevance))
     await engine.close()
     return shares
 
@@ -89,14 +77,8 @@ def figures() -> Iterator[Figure]:
         )
 
 
-def table(shares: dict[float | None, Floats]) -> str:
-    """Return the means of spans of days as Markdown."""
-    lines = [f"| half-life | {' | '.join(SPANS)} |", "|---|" + "---|" * len(SPANS)]
-    for half_life, days in shares.items():
-        name = "off" if half_life is None else f"{half_life:g} days"
-        means = [f"{days[begin:end].mean():.3f}" for begin, end in SPANS.values()]
-        lines.append(f"| {name} | {' | '.join(means)} |")
-    return "\n".join(lines)
+def half_life_name(days: float | None) -> str:
+    return "off" if days is None else f"{days:g} days"
 
 
 def plot(shares: dict[float | None, Floats], path: Path) -> None:
@@ -116,16 +98,5 @@ def plot(shares: dict[float | None, Floats], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def main() -> None:
-    """Print the table, and draw it if a file is given."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plot", type=Path)
-    arguments = parser.parse_args()
-    shares = measured()
-    print(table(shares))
-    if arguments.plot:
-        plot(shares, arguments.plot)
-
-
 if __name__ == "__main__":
-    main()
+    main(__doc__, measured, partial(table, "half-life", SPANS, name=half_life_name), plot)

@@ -16,7 +16,6 @@ import random
 import re
 import resource
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
@@ -24,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.figure import Figure
+from benchmarks.figure import Figure, folder_on_disk, print_figures
 from benchmarks.service import resident_bytes
 from tests.serving import Server, serving
 
@@ -350,10 +349,7 @@ def flood_figure() -> Figure:
     """Open thousands of connections that want nothing, against the default limits."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    with (
-        tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name,
-        serving(Path(name) / "store") as server,
-    ):
+    with folder_on_disk() as folder, serving(folder / "store") as server:
         worst, grown = asyncio.run(flooded(server))
     return Figure(
         f"{FLOOD:,} idle connections, {FLOOD:,} half heads, {FLOOD:,} held-back bodies",
@@ -365,10 +361,7 @@ def flood_figure() -> Figure:
 
 def figures(seconds: float = SECONDS) -> Iterator[Figure]:
     yield flood_figure()
-    with (
-        tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name,
-        serving(Path(name) / "store", config=CONFIG) as server,
-    ):
+    with folder_on_disk() as folder, serving(folder / "store", config=CONFIG) as server:
         files = Path(f"/proc/{server.process.pid}/fd")
         before_files = len(list(files.iterdir()))
         battle, before, after = asyncio.run(fought(server, seconds))
@@ -402,13 +395,5 @@ def figures(seconds: float = SECONDS) -> Iterator[Figure]:
         print(line, file=sys.stderr)
 
 
-def main() -> None:
-    """Print figures as they are measured."""
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
-    for figure in figures(seconds):
-        met = "met" if figure.met else "MISSED"
-        print(f"{figure.what}: {figure.measured}; target {figure.target}: {met}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_figures(figures(float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS))

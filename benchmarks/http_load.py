@@ -15,6 +15,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+QUERIES, K, BATCH = 50, 10, 100
+
 
 @dataclass(frozen=True)
 class Load:
@@ -39,6 +41,32 @@ def request(method: str, path: str, body: Any = None) -> bytes:  # noqa: ANN401 
     content = b"" if body is None else json.dumps(body).encode()
     head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(content)}\r\n\r\n"
     return head.encode() + content
+
+
+def rank(number: int, queries: int = QUERIES) -> bytes:
+    """Return the request for a list."""
+    return request("POST", "/v1/rank", {"query": f"query-{number % queries}", "k": K})
+
+
+def click(served: dict[str, Any], item: dict[str, Any]) -> dict[str, str]:
+    """Return a click on an item of a list."""
+    ranking = served["ranking_id"]
+    return {
+        "event_id": f"{ranking}-{item['rank']}",
+        "ranking_id": ranking,
+        "item": item["id"],
+        "type": "click",
+    }
+
+
+def click_batches(port: int, lists: int) -> list[bytes]:
+    """Return requests that click on all items of so many new lists, a batch of events each."""
+    answers = map(json.loads, ask_all(port, [rank(number) for number in range(lists)]))
+    clicks = [click(served, item) for served in answers for item in served["items"]]
+    return [
+        request("POST", "/v1/feedback", {"events": clicks[first : first + BATCH]})
+        for first in range(0, len(clicks), BATCH)
+    ]
 
 
 class Connection(asyncio.Protocol):

@@ -12,7 +12,6 @@ import itertools
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,8 +19,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.figure import Figure
-from benchmarks.http_load import Load, ask_all, closed_loop, open_loop, request
+from benchmarks.figure import (
+    Figure,
+    folder_on_disk,
+    print_figures,
+    print_load,
+    processor_seconds,
+)
+from benchmarks.http_load import (
+    BATCH,
+    QUERIES,
+    K,
+    Load,
+    ask_all,
+    click_batches,
+    closed_loop,
+    open_loop,
+    rank,
+    request,
+)
 from ebrank.service.core.feedback import RankingIds
 from ebrank.service.store import open
 from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
@@ -29,19 +45,15 @@ from tests.serving import Server, serving
 
 SECONDS = 6.0
 CONNECTIONS = 8
-QUERIES = 50
 FEATURES = 20
 SHARED = [f"shared {number}" for number in range(FEATURES)]
-BATCH = 100
-K = 10
 QUIET = "[training]\nafter_events = 0\nevery_seconds = 0\n"
 PAPERS = '[ranking]\npolicy = "ebrank:estimator=exposure"\n'
 DISK = QUIET + '[store]\ndurability = "disk"\n'
 
 
 def figures(long: bool = False) -> Iterator[Figure]:
-    with tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name:
-        folder = Path(name)
+    with folder_on_disk() as folder:
         with serving(folder / "process", config=QUIET) as server:
             put(server, candidates=100)
             nothing = nothing_at(server, rate=300)
@@ -73,11 +85,6 @@ def put(server: Server, candidates: int, queries: int = QUERIES) -> None:
         messages.append(request("PUT", f"/v1/queries/query-{query}/items", {"items": items}))
     ask_all(server.port, messages)
     ask_all(server.port, [rank(number) for number in range(queries)])
-
-
-def rank(number: int, queries: int = QUERIES) -> bytes:
-    """Return the request for a list."""
-    return request("POST", "/v1/rank", {"query": f"query-{number % queries}", "k": K})
 
 
 def nothing_at(server: Server, rate: float) -> Load:
@@ -118,9 +125,9 @@ def against(ours: Rate, papers: Rate) -> Figure:
 
 def rank_rate(server: Server) -> Rate:
     """Rank as often as possible."""
-    before = processor_seconds(server)
+    before = processor_seconds(server.process.pid)
     load = closed_loop(server.port, map(rank, itertools.count()), CONNECTIONS, SECONDS)
-    each = (processor_seconds(server) - before) / len(load.latencies)
+    each = (processor_seconds(server.process.pid) - before) / len(load.latencies)
     free = itertools.repeat(request("GET", "/healthz"))
     base = closed_loop(server.port, free, CONNECTIONS, SECONDS / 2)
     figure = Figure(
@@ -135,19 +142,7 @@ def rank_rate(server: Server) -> Rate:
 
 def feedback_rate(server: Server) -> Figure:
     """Send clicks in batches, each event new and of another list."""
-    lists = [json.loads(body) for body in ask_all(server.port, [rank(n) for n in range(6_000)])]
-    clicks = (
-        {
-            "event_id": f"{served['ranking_id']}-{item['rank']}",
-            "ranking_id": served["ranking_id"],
-            "item": item["id"],
-            "type": "click",
-        }
-        for served in lists
-        for item in served["items"]
-    )
-    batches = [list(itertools.islice(clicks, BATCH)) for _ in range(len(lists) * K // BATCH)]
-    messages = [request("POST", "/v1/feedback", {"events": batch}) for batch in batches]
+    messages = click_batches(server.port, 6_000)
     began = time.perf_counter()
     answers = ask_all(server.port, messages, CONNECTIONS)
     rate = len(messages) * BATCH / (time.perf_counter() - began)
@@ -268,12 +263,6 @@ def resident_bytes(server: Server) -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def processor_seconds(server: Server) -> float:
-    """Return the processor time that the server's process has used, on all cores."""
-    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def restart(folder: Path, events: int) -> Figure:
     """Start on a store with a long log, until the first list is served."""
     fill(folder, QUERIES)
@@ -314,8 +303,5 @@ async def _write_log(folder: Path, events: int) -> None:
 
 
 if __name__ == "__main__":
-    busy = os.getloadavg()[0] / (os.cpu_count() or 1)
-    print(f"others keep each core busy {busy:.1f} times over", file=sys.stderr)
-    for figure in figures("--long" in sys.argv):
-        met = "met" if figure.met else "MISSED"
-        print(f"{figure.what}: {figure.measured}; target {figure.target}: {met}", flush=True)
+    print_load()
+    print_figures(figures("--long" in sys.argv))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import ebrank
-from benchmarks.figure import Figure
+from benchmarks.figure import Figure, python_output
 from ebrank.data import Dataset
 from ebrank.rankers import registry
 from ebrank.simulation.compilation import compile_for
@@ -174,21 +171,10 @@ print(time.perf_counter() - start)
 
 def largest_run(ranker: str) -> tuple[float, float, str]:
     """Return seconds, peak memory in GiB and the breakdown of a run on mslr30k-like."""
-    seconds, peak, text = json.loads(_python(LARGEST, ranker))
+    seconds, peak, text = json.loads(python_output(LARGEST, ranker))
     return seconds, peak, text
 
 
 def compile_seconds(names: list[str], cache: str) -> float:
     """Return the time of a tiny run of some rankers with this kernel cache."""
-    return float(_python(COMPILE, *names, EBRANK_CACHE=cache))
-
-
-def _python(code: str, *arguments: str, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
+    return float(python_output(COMPILE, *names, EBRANK_CACHE=cache))

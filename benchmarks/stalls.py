@@ -19,7 +19,6 @@ import os
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -31,18 +30,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.figure import Figure
-from benchmarks.http_load import Load, ask_all, closed_loop, open_loop, request
-from benchmarks.service import (
-    CONNECTIONS,
-    FEATURES,
-    QUIET,
-    fill,
-    put,
-    rank,
-    resident_bytes,
-    write_log,
-)
+from benchmarks.figure import Figure, folder_on_disk, print_figures, print_load
+from benchmarks.http_load import Load, ask_all, closed_loop, open_loop, rank, request
+from benchmarks.service import CONNECTIONS, FEATURES, QUIET, fill, put, resident_bytes, write_log
 from ebrank.service.settings import LimitsSettings
 from ebrank.service.store import open as open_store
 from ebrank.service.store.records import NewItem
@@ -394,21 +384,13 @@ USUAL = ("large", "rollup", "readers", "tail", "soak")
 
 def figures(names: Sequence[str] = USUAL) -> Iterator[Figure]:
     """Measure the usual ones, or those named."""
-    with tempfile.TemporaryDirectory(dir=Path.cwd().parent) as name:
+    with folder_on_disk() as scratch:
         for part in names:
-            folder = Path(name) / part
+            folder = scratch / part
             folder.mkdir()
             yield from PARTS[part](folder)
 
 
-def main(arguments: list[str]) -> None:
-    """Print the figures one by one."""
-    busy = os.getloadavg()[0] / (os.cpu_count() or 1)
-    print(f"others keep each core busy {busy:.1f} times over", file=sys.stderr)
-    for one in figures(arguments or USUAL):
-        met = "met" if one.met else "MISSED"
-        print(f"{one.what}: {one.measured}; target {one.target}: {met}", flush=True)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    print_load()
+    print_figures(figures(sys.argv[1:] or USUAL))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.figure import Figure, best_seconds
+from benchmarks.figure import Figure, best_seconds, print_figures
 from ebrank.service.core.background import Flusher
 from ebrank.service.store import open
 from ebrank.service.store.records import EventEntry, Hint, NewItem, RankingEntry
@@ -170,5 +170,4 @@ def _size(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    for figure in figures(int(sys.argv[1])):
-        print(f"| {figure.what} | {figure.measured} | {figure.target} | {figure.met} |", flush=True)
+    print_figures(figures(int(sys.argv[1])))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import ndcg_score
 
-from benchmarks.figure import Figure, best_seconds
+from benchmarks.figure import Figure, best_seconds, python_output
 from ebrank.data.dataset import Dataset
 from ebrank.data.preparation import prepare
 from ebrank.data.synthetic import generate
@@ -73,11 +72,8 @@ def _cost() -> Iterator[Figure]:
 
 def peak_gib() -> float:
     """Return the largest resident size of a fresh process that generates the largest preset."""
-    output = subprocess.run(
-        [sys.executable, "-c", PEAK_MEMORY], check=True, capture_output=True, text=True
-    ).stdout
     unit = 1 if sys.platform == "darwin" else 1024
-    return int(output) * unit / 2**30
+    return int(python_output(PEAK_MEMORY)) * unit / 2**30
 
 
 def mean_ndcg(dataset: Dataset, scores: npt.ArrayLike) -> float:

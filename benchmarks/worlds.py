@@ -22,7 +22,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from benchmarks.figure import Figure
+from benchmarks.figure import Figure, print_figures
 from ebrank.client import Client
 from ebrank.service.api import EventIn, RankResponse
 from ebrank.typing import Floats, Ints
@@ -206,8 +206,4 @@ def figures(seeds: int = 3) -> Iterator[Figure]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
-    for figure in figures(parser.parse_args().seeds):
-        print(
-            f"{figure.what}: {figure.measured}, target {figure.target}, met: {figure.met}",
-            flush=True,
-        )
+    print_figures(figures(parser.parse_args().seeds))
