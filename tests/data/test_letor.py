@@ -14,6 +14,7 @@ from ebrank.data.interpretation import AUTO, Auto, ColumnChoices
 from ebrank.data.letor import parse, read, sizes, totals
 from ebrank.data.preparation import prepare
 from ebrank.data.published import DatasetNote, Size
+from ebrank.data.text_reader import TextReader
 from ebrank.errors import DataError, ParameterError
 
 GOOD = b"0 qid:1 1:1\n# comment\n\n1 qid:1 1:2\n"  # four lines, two rows
@@ -83,15 +84,38 @@ def test_a_bad_line_is_named(file: Path, line: bytes, problem: str, follow: byte
         (gzip.compress(GOOD + b"x\n")[:-8], 5, "'x' is not a label"),
         (gzip.compress(GOOD)[:-8] + b"12345678", 5, "gzip data is damaged"),
         (b"\x1f\x8bnothing like gzip", 1, "gzip data is damaged"),
+        (gzip.compress(GOOD) + b"behind", 5, "gzip data is damaged"),
+        (gzip.compress(GOOD) + bytes(3 << 20) + gzip.compress(b"x"), 5, "'x' is not a label"),
         ("0 qid:1 1:1\n".encode("utf-16"), 1, "not text: byte 0xff in column 1"),
         (GOOD + b"0 qid:2 1:1\n0 qid:1 1:3\n", 6, "query '1' reappears after other queries; it "),
     ],
-    ids=range(10),
+    ids=range(12),
 )
 def test_a_bad_file_is_named(file: Path, data: bytes, line: int, problem: str) -> None:
     error = refusal(file, data)
     assert error.line == line
     assert problem in error.problem
+
+
+@pytest.mark.parametrize("size", [1, 10, 1 << 20])
+@pytest.mark.parametrize("cut", [1, 8, 9, 20])
+def test_truncated_gzip_gives_its_whole_lines_first(file: Path, size: int, cut: int) -> None:
+    text = b"".join(b"line %d %d\n" % (i, i * i) for i in range(1000))
+    file.write_bytes(gzip.compress(text)[:-cut])
+    with TextReader(file) as source:
+        lines = b"".join(source.chunks(size))
+    assert source.problem == "gzip data is truncated"
+    assert len(lines) > len(text) // 2
+    assert text.startswith(lines)
+    assert lines.endswith(b"\n")
+
+
+def test_a_line_may_exceed_a_chunk_but_not_the_limit(file: Path) -> None:
+    file.write_bytes(b"short\n" + b"x" * 1000 + b"\nshort\n")
+    for limit, lines, problem in ((1000, 3, ""), (900, 1, "line is longer than 900 bytes")):
+        with TextReader(file) as source:
+            text = b"".join(source.chunks(10, limit))
+        assert (text.count(b"\n"), source.problem) == (lines, problem)
 
 
 def test_labels_over_the_maximum(file: Path) -> None:

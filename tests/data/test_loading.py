@@ -223,33 +223,22 @@ def test_an_unknown_source_is_told_the_known_ones(source: str, message: str) -> 
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"source": "mq2007-like", "scale": "a"},
-        {"source": "mq2007-like", "interactions": "a"},
-        {"source": "mq2007-like", "seed": 1.5},
-        {"source": "mq2007-like", "threads": 0},
-        {"source": "mq2007-like", "scale": 0.01, "drop_features": 5},
-        {"source": "mq2007-like", "baseline_feature": 3},
-        {"source": "mq2007-like", "max_label": 2},
-        {"source": "mq2007-like", "fold": 1},
-        {"source": "mq2007-like", "data_dir": "x"},
-        {"source": "mine", "scale": 0.5},
-        {"source": "mine", "interactions": 0.5},
-        {"source": "mine", "baseline_feature": 1.5},
-        {"source": "mine", "max_label": "a"},
-        {"source": "mine", "drop_features": 5},
-        {"source": "mine", "threads": -3},
-        *({"source": source, "fold": True} for source in ("MQ2007", "mine")),
-        *({"source": "mine", "fold": fold} for fold in (0, -1, "a", 1.5)),
-        {"source": None},
-        {"source": None, "scale": 0.1},
-        {"source": ""},
-        {"source": "MQ2007", "data_dir": 5},
-    ],
-    ids=str,
+PRESET: dict[str, Any] = {"source": "mq2007-like", "scale": 0.01}
+WRONG = (
+    *(PRESET | {option: "a"} for option in ("scale", "interactions")),
+    *(PRESET | {"seed": 1.5}, PRESET | {"threads": 0}, PRESET | {"drop_features": 5}),
+    *(PRESET | {"baseline_feature": 3}, PRESET | {"max_label": 2}),
+    *(PRESET | {"fold": 1}, PRESET | {"data_dir": "x"}),
+    *({"source": "mine", option: 0.5} for option in ("scale", "interactions")),
+    *({"source": "mine", "baseline_feature": 1.5}, {"source": "mine", "max_label": "a"}),
+    *({"source": "mine", "drop_features": 5}, {"source": "mine", "threads": -3}),
+    *({"source": "mine", "fold": fold} for fold in (0, -1, "a", 1.5, True)),
+    *({"source": "MQ2007", "fold": True}, {"source": "MQ2007", "data_dir": 5}),
+    *({"source": None}, {"source": None, "scale": 0.1}, {"source": ""}),
 )
+
+
+@pytest.mark.parametrize("options", WRONG, ids=str)
 def test_a_wrong_argument_is_told_in_words(options: dict[str, Any], tmp_path: Path) -> None:
     write_fold(tmp_path / "mine")
     said = r" is not a path| must be a | works only with (synthetic presets|files), not with "

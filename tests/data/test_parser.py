@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,8 +91,14 @@ def slow_row(line: bytes, number: int, result: Slow) -> None:
     result.rows.append(row)
 
 
+def packed(data: bytes, members: int) -> bytes:
+    """Return a text as it is, or as gzip in some members, padded with zeros."""
+    size = len(data) // max(members, 1) + 1
+    parts = (data[at * size : (at + 1) * size] for at in range(members))
+    return b"".join(gzip.compress(part) + bytes(members) for part in parts) or data
+
+
 def agree(path: Path, data: bytes, chunk_size: int, threads: int, *, in_file: bool) -> None:
-    path.write_bytes(data)
     slow = slow_parse(data)
     table = path.with_suffix(".table") if in_file else None
     if slow.bad_line is not None:
@@ -169,22 +176,30 @@ anything = st.one_of(st.binary(max_size=60), fragments, valid_texts(), damaged_t
     chunk_size=st.integers(1, 80),
     threads=st.sampled_from([1, 3]),
     in_file=st.booleans(),
+    members=st.integers(0, 3),
     block=st.sampled_from([1, 40, assembly.BLOCK]),
 )
-@example(b"", 9, 1, False, 1)
-@example(b"\xef\xbb\xbf0 qid:1 1:1", 1, 1, False, 1)
-@example(b"\xef\xbb", 1, 1, False, 1)
-@example(b"0 qid:1 1:1\r", 5, 1, False, 1)
-@example(b"0. qid:1 1:1\n2.00 qid:1 1:1\n1.5 qid:1 1:1", 5, 1, False, 1)
-@example(b"0 qid:1 1:1 #\0", 50, 1, False, 1)
-@example(b"0 qid:1 1:1e40\n0 qid:1 1:x\n", 50, 1, False, 1)
-@example(b"0 qid:\xff 1:1\n0 qid:1 1:x\n", 50, 1, False, 1)
-@example(b"0 qid:a 1:1\n0 qid:b 1:1e40\n0 qid:a 1:1\n", 50, 1, False, 1)
+@example(b"", 9, 1, False, 0, 1)
+@example(b"\xef\xbb\xbf0 qid:1 1:1", 1, 1, False, 0, 1)
+@example(b"\xef\xbb", 1, 1, False, 0, 1)
+@example(b"0 qid:1 1:1\r", 5, 1, False, 0, 1)
+@example(b"0. qid:1 1:1\n2.00 qid:1 1:1\n1.5 qid:1 1:1", 5, 1, False, 0, 1)
+@example(b"0 qid:1 1:1 #\0", 50, 1, False, 0, 1)
+@example(b"0 qid:1 1:1e40\n0 qid:1 1:x\n", 50, 1, False, 0, 1)
+@example(b"0 qid:\xff 1:1\n0 qid:1 1:x\n", 50, 1, False, 0, 1)
+@example(b"0 qid:a 1:1\n0 qid:b 1:1e40\n0 qid:a 1:1\n", 50, 1, False, 0, 1)
 @settings(max_examples=300, deadline=None)
 def test_rows_or_refusal_are_those_of_a_slow_parser(
-    path: Path, data: bytes, chunk_size: int, threads: int, in_file: bool, block: int
+    path: Path,
+    data: bytes,
+    chunk_size: int,
+    threads: int,
+    in_file: bool,
+    members: int,
+    block: int,
 ) -> None:
-    """Whatever the text, however it is cut, wherever the features are kept."""
+    """Whatever the text, however it is packed and cut, wherever the features are kept."""
+    path.write_bytes(packed(data, members))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(assembly, "BLOCK", block)
         agree(path, data, chunk_size, threads, in_file=in_file)

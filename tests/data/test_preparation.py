@@ -28,18 +28,6 @@ def dataset_of(sizes: list[int], splits: list[str], n_features: int = 3, seed: i
     return raw
 
 
-def splits_of(dataset: Dataset) -> tuple[int, ...]:
-    return tuple(len(dataset.queries_in(split)) for split in SPLITS)
-
-
-def test_queries_need_more_than_five_candidates() -> None:
-    prepared = prepare(dataset_of([5, 6, 7, 5], ["train", "train", "vali", "vali"]))
-    assert prepared.query_ids.tolist() == ["q1", "q2"]
-    assert prepared.query_pointers.tolist() == [0, 6, 13]
-    assert prepared.baseline.tolist() == list(range(5, 18))
-    assert splits_of(prepared) == (1, 1, 0)
-
-
 def test_only_test_queries_need_a_relevant_item() -> None:
     raw = dataset_of([6, 6, 6, 6], ["train", "train", "vali", "test"])
     raw.labels[:] = 0

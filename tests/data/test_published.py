@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from ebrank.data.published import (
-    FEATURE_SETS,
-    PUBLISHED,
-    PublishedDataset,
-    Size,
-    find,
-    fold_of,
-    named_by,
-)
+from ebrank.data.published import FEATURE_SETS, PUBLISHED, PublishedDataset, Size, find
 
 
 @pytest.mark.parametrize(
@@ -48,18 +38,3 @@ def test_names_and_aliases_are_found_in_any_case_and_are_unambiguous() -> None:
         for name in (published.name, *published.aliases):
             assert find(name.upper()) is find(name.lower()) is published
     assert find("MSLR-WEB30K-sample") is None
-
-
-@pytest.mark.parametrize(
-    ("path", "name", "fold"),
-    [
-        ("/data/MQ2008/Fold1", "MQ2008", 1),
-        ("/data/mslr-web10k/fold5", "MSLR-WEB10K", 5),
-        ("/MQ2007/MQ2008", "MQ2008", None),
-        ("/data/MSLR-WEB30K-sample", None, None),
-    ],
-)
-def test_a_path_tells_dataset_and_fold(path: str, name: str | None, fold: int | None) -> None:
-    published = named_by(Path(path))
-    assert (published.name if published else None) == name
-    assert fold_of(Path(path)) == fold

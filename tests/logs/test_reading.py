@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ebrank import EBRanker
-from ebrank.errors import DataError
+from ebrank.errors import DataError, ParameterError
 from ebrank.evidence import BehaviorStats
-from ebrank.logs import aggregate, read_evidence
+from ebrank.logs import aggregate, lab_dataset, read_evidence
 
 LOG = """ranking,query,item,type,rank,time
 r1,tea,a,impression,1,50
@@ -141,32 +141,25 @@ def test_files_of_two_months_add_up(file: Path, tmp_path: Path) -> None:
     )
     aggregate([tmp_path / "more.csv"], tmp_path / "more.parquet")
     both = pa.concat_tables([pq.read_table(file), pq.read_table(tmp_path / "more.parquet")])
-    pq.write_table(both, tmp_path / "both.parquet")
-    evidence = read_evidence(tmp_path / "both.parquet")
-    assert evidence.queries == ["Tee", "milk", "tea"]
-    assert evidence.pointers.tolist() == [0, 2, 4, 6]
-    assert evidence.items == ["a", "b", "a", "c", "a", "b"]
-    assert evidence.stats.shown.tolist() == [1, 1, 1, 1, 1, 2]
-    assert evidence.stats.clicks.tolist() == [0, 0, 0, 1, 0, 2]
-    assert evidence.first_shown.tolist() == [40.0, 40.0, 30.0, 70.0, 50.0, 30.0]
-
-
-def test_rows_in_another_order_are_the_same_evidence(file: Path, tmp_path: Path) -> None:
-    table = pq.read_table(file)
-    pq.write_table(table.take(list(reversed(range(len(table))))), tmp_path / "other.parquet")
-    evidence, other = read_evidence(file), read_evidence(tmp_path / "other.parquet")
-    assert other.pairs() == evidence.pairs()
-    np.testing.assert_array_equal(other.stats.counts, evidence.stats.counts)
-    np.testing.assert_array_equal(other.first_shown, evidence.first_shown)
-
-
-def test_repeated_rows_that_count_too_much_are_refused(file: Path, tmp_path: Path) -> None:
-    table = pq.read_table(file)
-    most = pa.array([2**31 - 1] * len(table), pa.int64())
-    full = table.set_column(4, table.schema.field("count"), most)
-    pq.write_table(pa.concat_tables([full, table]), tmp_path / "full.parquet")
+    for table in (both, both.take(list(reversed(range(len(both)))))):
+        pq.write_table(table, tmp_path / "both.parquet")
+        evidence = read_evidence(tmp_path / "both.parquet")
+        assert evidence.queries == ["Tee", "milk", "tea"]
+        assert evidence.pointers.tolist() == [0, 2, 4, 6]
+        assert evidence.items == ["a", "b", "a", "c", "a", "b"]
+        assert evidence.stats.shown.tolist() == [1, 1, 1, 1, 1, 2]
+        assert evidence.stats.clicks.tolist() == [0, 0, 0, 1, 0, 2]
+        assert evidence.first_shown.tolist() == [40.0, 40.0, 30.0, 70.0, 50.0, 30.0]
+    full = changed(both, "count", [2**31 - 1] * len(both))
+    pq.write_table(pa.concat_tables([full, both]), tmp_path / "full.parquet")
     with pytest.raises(DataError, match=r"full\.parquet: a count would exceed"):
         read_evidence(tmp_path / "full.parquet")
+
+
+def changed(table: pa.Table, column: str, values: list[int]) -> pa.Table:
+    """Return a table with other values in a column."""
+    at, kept = table.schema.get_field_index(column), table.schema.field(column)
+    return table.set_column(at, kept, pa.array(values, pa.int64()))
 
 
 def test_queries_that_become_one_are_added_up(file: Path, tmp_path: Path) -> None:
@@ -229,8 +222,19 @@ def test_files_that_are_no_evidence(file: Path, tmp_path: Path) -> None:
     for column, value in (("slot", 16), ("outcome", 2), ("count", 0), ("count", 2**31)):
         values = table[column].to_pylist()
         values[1] = value
-        at, kept = table.schema.get_field_index(column), table.schema.field(column)
-        changed = table.set_column(at, kept, pa.array(values, pa.int64()))
-        pq.write_table(changed, tmp_path / "wrong.parquet")
+        pq.write_table(changed(table, column, values), tmp_path / "wrong.parquet")
         with pytest.raises(DataError, match=r"row 2 counts something unknown|would exceed"):
             read_evidence(tmp_path / "wrong.parquet")
+
+
+def test_labels_of_the_lab_follow_what_users_did(file: Path, tmp_path: Path) -> None:
+    table = features(tmp_path, "item,x\na,1\nb,2\nc,3\n")
+    evidence, relevance = read_evidence(file, features=table), [0.0, 0.2, 0.3, 0.4, 1.0]
+    dataset = lab_dataset(evidence, relevance, name="my shop", max_label=2)
+    assert (dataset.name, dataset.n_queries, dataset.feature_names) == ("my shop", 3, ("x",))
+    assert dataset.labels.tolist() == [0, 0, 1, 1, 2]
+    assert dataset.features.ravel().tolist() == [1, 2, 3, 1, 2]
+    with pytest.raises(ParameterError, match="5 finite numbers"):
+        lab_dataset(evidence, [0.5])
+    with pytest.raises(DataError, match="no features"):
+        lab_dataset(read_evidence(file), relevance)

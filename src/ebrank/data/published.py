@@ -149,8 +149,8 @@ def find(name: str) -> PublishedDataset | None:
 def named_by(path: Path) -> PublishedDataset | None:
     """Return the dataset named by a component of `path`, the innermost first, or None.
 
-    >>> named_by(Path("/data/MQ2008/Fold1")).name
-    'MQ2008'
+    >>> named_by(Path("/MQ2007/mq-2008/Fold1")).name, named_by(Path("/MQ2008-sample"))
+    ('MQ2008', None)
     """
     return next((named for part in reversed(path.parts) if (named := find(part))), None)
 
@@ -168,8 +168,8 @@ def fold_number(name: str) -> int | None:
 def fold_of(path: Path) -> int | None:
     """Return the number of the fold that `path` names, or None.
 
-    >>> fold_of(Path("/data/MQ2008/Fold1"))
-    1
+    >>> fold_of(Path("/data/MQ2008/fold5")), fold_of(Path("/data/MQ2008"))
+    (5, None)
     """
     numbers = map(fold_number, reversed(path.parts))
     return next((number for number in numbers if number is not None), None)
