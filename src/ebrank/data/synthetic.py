@@ -72,7 +72,9 @@ def generate(
     Every query has more than 5 candidates and every test query a relevant one, so preparation keeps
     them all. Queries are in the order train (60 %), vali (20 %), test (20 %).
     """
-    chosen = _known(preset)
+    if preset not in PRESETS:
+        raise ParameterError(f"no preset {preset!r}; choose one of {', '.join(PRESETS)}")
+    chosen = PRESETS[preset]
     _check(scale, interactions, seed, threads)
     splits = _splits(max(FEWEST_QUERIES, round(chosen.queries * scale)))
     plan = _plan(chosen, splits, seed)
@@ -89,12 +91,6 @@ def generate(
         max_label=chosen.max_label,
         feature_names=tuple(feature.name for feature in chosen.features),
     )
-
-
-def _known(preset: str) -> SyntheticPreset:
-    if preset not in PRESETS:
-        raise ParameterError(f"no preset {preset!r}; choose one of {', '.join(PRESETS)}")
-    return PRESETS[preset]
 
 
 def _name(preset: str, scale: float, interactions: float) -> str:
@@ -183,7 +179,10 @@ def _documents(
         rng = _stream(preset, seed, 1, start // QUERIES_PER_BLOCK)
         pointers = plan.pointers[start : stop + 1]
         block, local = slice(int(pointers[0]), int(pointers[-1])), pointers - pointers[0]
-        factors, shifts = _factors(rng, documents=int(local[-1]), queries=stop - start)
+        factors = rng.standard_normal((int(local[-1]), len(FACTORS)), np.float32)
+        factors[:, FACTORS.index("rarity")] = 0.0  # all documents of a query share it
+        shifts = rng.standard_normal((stop - start, len(FACTORS)), np.float32)
+        shifts *= QUERY_FACTOR_SPREAD
         relevance = _relevance(preset, interactions, factors, rng)
         ease, needs_relevant = plan.ease[start:stop], plan.needs_relevant[start:stop]
         grade(local, ease, needs_relevant, relevance, thresholds, labels[block])
@@ -192,17 +191,6 @@ def _documents(
 
     map_blocks(fill, total=len(plan.ease), block=QUERIES_PER_BLOCK, threads=threads)
     return features, labels
-
-
-def _factors(
-    rng: np.random.Generator, *, documents: int, queries: int
-) -> tuple[Features, Features]:
-    """Return the factors of each document within its query, and how each query shifts them."""
-    factors = rng.standard_normal((documents, len(FACTORS)), np.float32)
-    factors[:, FACTORS.index("rarity")] = 0.0
-    shifts = rng.standard_normal((queries, len(FACTORS)), np.float32)
-    shifts *= QUERY_FACTOR_SPREAD
-    return factors, shifts
 
 
 def _relevance(

@@ -115,7 +115,14 @@ def from_arrays(
                 remedy="Give one for each row of features.",
             )
     ids, order, pointers = _grouped(_given_queries(queries))
-    whole = _whole_labels(_numbers(labels, "labels"))[order]
+    grades = _numbers(labels, "labels")
+    wrong = np.flatnonzero(~((grades >= 0) & (grades <= 127) & (grades == np.floor(grades))))
+    if len(wrong):
+        raise DataError(
+            f"the label of row {wrong[0]} is {grades[wrong[0]]:g}",
+            remedy="Labels are whole numbers from 0, which means not relevant.",
+        )
+    whole = grades[order].astype(np.int8)
     scores = np.zeros(len(matrix)) if baseline is None else _numbers(baseline, "baseline")
     return Dataset(
         name=name,
@@ -155,16 +162,6 @@ def _numbers(
             f"not everything in {what} is a number",
             remedy="Convert it to numbers, or leave it out.",
         ) from None
-
-
-def _whole_labels(numbers: npt.NDArray[np.float64]) -> Labels:
-    wrong = np.flatnonzero(~((numbers >= 0) & (numbers <= 127) & (numbers == np.floor(numbers))))
-    if len(wrong):
-        raise DataError(
-            f"the label of row {wrong[0]} is {numbers[wrong[0]]:g}",
-            remedy="Labels are whole numbers from 0, which means not relevant.",
-        )
-    return numbers.astype(np.int8)
 
 
 def _given_queries(values: npt.ArrayLike) -> npt.NDArray[Any]:

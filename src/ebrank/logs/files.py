@@ -165,64 +165,96 @@ def sources(
         DataError: naming the file, and the column that is not there or holds something else.
     """
     groups: dict[tuple[Any, ...], list[Path]] = {}
-    absent = set(required)
+    absent, names = set(required), list[str]()
     for file in files:
         format = format_of(file)
-        columns, header = _inspected(file, format, wanted)
+        header = _header(file, format) if format in ("csv", "tsv") else ()
+        shape, open_ended = _shape(file, format, header)
+        columns = {
+            name: _column(file, format, shape, open_ended, name, column)
+            for name, column in wanted.items()
+        }
         absent -= {name for name, column in columns.items() if column.kind != "absent"}
         groups.setdefault((format, tuple(sorted(columns.items())), header), []).append(file)
+        names = names or list(shape)
     if absent and files:
-        raise _absent(files[0], min(absent), wanted[min(absent)])
+        there = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        raise DataError(
+            f"no column {wanted[min(absent)]!r}; there are {there or 'none'}",
+            path=files[0],
+            remedy=f"Name it with --map {min(absent)}=COLUMN.",
+        )
     return [
         LogSource(format, tuple(paths), dict(columns), header)
         for (format, columns, header), paths in groups.items()
     ]
 
 
-def _inspected(
-    file: Path, format: Format, wanted: Mapping[str, str]
-) -> tuple[dict[str, LogColumn], tuple[str, ...]]:
-    if format == "ndjson":
-        return _json_columns(file, wanted), ()
+Shape: TypeAlias = dict[str, Any]
+"""The columns of a file: those inside, what it holds in text, or its Arrow type."""
+
+
+def _shape(file: Path, format: Format, header: Sequence[str]) -> tuple[Shape, bool]:
+    """Return a file's columns as far as they are known, and whether there may be more."""
     if format == "parquet":
-        schema = _schema(file)
-        return {name: _parquet_column(file, schema, name, wanted[name]) for name in wanted}, ()
-    header = _header(file, format)
+        with parquet_file(file) as opened:
+            return _arrow_shape(opened.schema_arrow), False
+    if format != "ndjson":
+        return dict.fromkeys(header, "text"), False
+    shape: Shape = {}
+    lines = json_rows(file)
+    for _, row in itertools.islice(lines, LOOK):
+        _add_names(shape, row)
+    return shape, next(lines, None) is not None
+
+
+def _arrow_shape(fields: Iterable[Any]) -> Shape:
+    """Return the columns of a schema or a struct; a name that is there twice means none of them."""
+    kinds = [(field.name, field.type) for field in fields]
+    names = [name for name, _ in kinds]
+    is_struct = arrow().types.is_struct
     return {
-        name: _fitting(file, name, (column,), "text") if column in header else LogColumn()
-        for name, column in wanted.items()
-    }, header
+        name: _arrow_shape(kind) if is_struct(kind) else kind
+        for name, kind in kinds
+        if names.count(name) == 1
+    }
 
 
-def _fitting(
-    file: Path, name: str, path: tuple[str, ...], kind: Kind | None, type: object = "text"
+def _add_names(shape: Shape, row: Mapping[str, Any]) -> None:
+    for name, value in row.items():
+        if not isinstance(value, dict):
+            shape.setdefault(name, "text")
+            continue
+        if not isinstance(shape.get(name), dict):
+            shape[name] = {}
+        _add_names(shape[name], value)
+
+
+def _column(
+    file: Path, format: Format, shape: Shape, open_ended: bool, name: str, column: str
 ) -> LogColumn:
-    """Return a column; raise if a field cannot be of its type."""
-    if kind is None or kind not in _ALLOWED.get(name, ("text", "whole")):
+    """Return where a field is: in a column of this whole name, or along the parts between dots."""
+    path = (column,) if column in shape else tuple(column.split("."))
+    held: Any = shape
+    for part in path:
+        inside = held if isinstance(held, dict) else {}
+        if format == "parquet":
+            _check_unique(file, [other for other in inside if other.lower() == part.lower()])
+        held = inside.get(part)
+    if held is None and not open_ended:
+        return LogColumn()
+    if format == "ndjson":
+        return LogColumn(path, "texts" if name == "items" else "text")
+    if isinstance(held, dict):
+        held = "struct"
+    kind = held if isinstance(held, str) else kind_of(held)
+    if kind not in _ALLOWED.get(name, ("text", "whole")):
         raise DataError(
-            f"column {'.'.join(path)!r} has the type {type}, which does not fit {name}",
+            f"column {column!r} has the type {held}, which does not fit {name}",
             path=file,
             remedy=_REMEDIES.get(name, "Write names as texts, or as whole numbers."),
         )
     return LogColumn(path, kind)
-
-
-def _absent(file: Path, name: str, column: str) -> DataError:
-    names = _names(file, format_of(file))
-    there = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    return DataError(
-        f"no column {column!r}; there are {there or 'none'}",
-        path=file,
-        remedy=f"Name it with --map {name}=COLUMN.",
-    )
-
-
-def _names(file: Path, format: Format) -> Sequence[str]:
-    if format == "parquet":
-        return list(_schema(file).names)
-    if format == "ndjson":
-        return sorted({name for _, row in itertools.islice(json_rows(file), LOOK) for name in row})
-    return _header(file, format)
 
 
 def _check_unique(file: Path, names: Sequence[str], line: int | None = None) -> None:
@@ -371,33 +403,6 @@ def json_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def _json_columns(file: Path, wanted: Mapping[str, str]) -> dict[str, LogColumn]:
-    """Return the paths that occur in the first lines of a file, or may in the lines to come."""
-    lines = json_rows(file)
-    first = [row for _, row in itertools.islice(lines, LOOK)]
-    more = next(lines, None) is not None
-    columns = {}
-    for name, column in wanted.items():
-        paths = (path for row in first if (path := _path_in(row, column)))
-        path = next(paths, tuple(column.split(".")) if more else ())
-        kind: Kind = "texts" if name == "items" else "text"
-        columns[name] = LogColumn(path, kind) if path else LogColumn()
-    return columns
-
-
-def _path_in(row: Mapping[str, Any], column: str) -> tuple[str, ...]:
-    """Return the path of a column in a row: its whole name, or the parts between dots."""
-    if column in row:
-        return (column,)
-    value: Any = row
-    parts = tuple(column.split("."))
-    for part in parts:
-        if not isinstance(value, dict) or part not in value:
-            return ()
-        value = value[part]
-    return parts
-
-
 # --- Parquet -------------------------------------------------------------------------------------
 
 
@@ -409,23 +414,6 @@ def parquet_file(file: Path) -> Any:  # noqa: ANN401 (pyarrow has no types)
     except (OSError, pa.ArrowInvalid) as problem:
         first = str(problem).splitlines()[0]
         raise DataError(f"not a whole Parquet file: {first}", path=file) from None
-
-
-def _schema(file: Path) -> Any:  # noqa: ANN401
-    with parquet_file(file) as opened:
-        return opened.schema_arrow
-
-
-def _parquet_column(file: Path, schema: Any, name: str, column: str) -> LogColumn:  # noqa: ANN401
-    pa = arrow()
-    path = (column,) if column in schema.names else tuple(column.split("."))
-    kind: Any = pa.struct(list(schema))
-    for part in path:
-        if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
-            return LogColumn()
-        _check_unique(file, [inner.name for inner in kind if inner.name.lower() == part.lower()])
-        kind = kind.field(part).type
-    return _fitting(file, name, path, kind_of(kind), kind)
 
 
 def kind_of(kind: Any) -> Kind | None:  # noqa: ANN401
