@@ -88,40 +88,13 @@ def read(
     Raises:
         DataError: if the text is malformed, or a label is over the maximum.
     """
-    place = expanded(path)
-    dataset, interpretation = read_as(
-        place,
-        named_by(place.absolute()),
-        ColumnChoices(baseline_feature, drop_features, max_label),
-        cache=cache,
-        threads=threads,
-        progress=progress,
-    )
+    place, choices = expanded(path), ColumnChoices(baseline_feature, drop_features, max_label)
+    parsed = parse(place, cache=cache, threads=threads, progress=progress)
+    interpretation = interpretation_of(parsed, place, named_by(place.absolute()), choices)
+    dataset = dataset_of(parsed, interpretation)
     for note in interpretation.notes:
         warnings.warn(note, DatasetNote, stacklevel=2)
     return dataset
-
-
-def read_as(
-    path: Path,
-    named: PublishedDataset | None,
-    choices: ColumnChoices,
-    *,
-    cache: bool = True,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> tuple[Dataset, Interpretation]:
-    """Return the raw dataset, and the meaning assumed for its columns.
-
-    Args:
-        path: a file or a folder.
-        named: the published dataset of the same name, if any.
-        choices: the caller's.
-        cache, threads, progress: as for `read`.
-    """
-    parsed = parse(path, cache=cache, threads=threads, progress=progress)
-    interpretation = interpretation_of(parsed, path, named, choices)
-    return dataset_of(parsed, interpretation), interpretation
 
 
 def parse(

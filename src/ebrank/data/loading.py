@@ -96,10 +96,9 @@ def load(
         if value is not None:
             raise ParameterError(f"{option} works only with synthetic presets, not with {source}")
     place = place_of(source, data_dir=data_dir, fold=fold)
-    raw, interpretation = letor.read_as(
-        place.folder, place.named, choices, cache=cache, threads=threads, progress=progress
-    )
-    raw = _with_origin(raw, place, choices)
+    parsed = letor.parse(place.folder, cache=cache, threads=threads, progress=progress)
+    interpretation = letor.interpretation_of(parsed, place.folder, place.named, choices)
+    raw = _with_origin(letor.dataset_of(parsed, interpretation), place, choices)
     for note in interpretation.experiment_notes:
         warnings.warn(note, DatasetNote, stacklevel=2)
     for difference in raw.origin.differences if raw.origin is not None else ():
