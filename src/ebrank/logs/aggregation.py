@@ -22,6 +22,7 @@ item of a list, with one outcome; the same event counts once, however often it i
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -30,17 +31,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import unquote, urlparse
 
 from ebrank.environment.files import make_private_folder
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError, ParameterError
 from ebrank.evidence.behaviors import CLICKS, SHOWN, Behaviors
-from ebrank.logs import engines, evidence_file, locate, sql
-from ebrank.logs.engines import EngineError, EngineName, SqlEngine
+from ebrank.logs import engines, evidence_file, sql
+from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, EngineName, SqlEngine
 from ebrank.logs.fields import FieldMap
-from ebrank.logs.files import LogSource, find, sources
+from ebrank.logs.files import LogColumn, LogSource, arrow, find, sources
 from ebrank.parameters import check_whole
 
 Paths: TypeAlias = Iterable[str | os.PathLike[str]]
@@ -49,6 +52,15 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 
 MEMORY = 4 * 10**9
 _STEPS = 1000
+_REMEDIES = {
+    "ranking": "A row needs the id of the list",
+    "query": "A row needs its query",
+    "item": "A row needs its item",
+    "rank": "Ranks are whole numbers from 1 (--first-rank 0 if the log counts from 0), and an "
+    "impression needs one",
+    "value": "Behaviors with a threshold need a number",
+    "time": "Times are seconds since 1970, or as in 2026-11-15T20:00:00Z",
+}
 _MOST_TYPES = 20
 _TRIES = 20
 
@@ -237,20 +249,46 @@ class _Job:
         """If an engine failed because a file is unreadable, raise an error that names the line."""
         try:
             yield
-        except EngineError as problem:
-            place = locate.unreadable([*self.events, *self.lists])
-            raise (place or problem) from problem
+        except EngineError:
+            for source in (*self.events, *self.lists):
+                for file in source.files:
+                    for _ in source.rows(file):  # raises at what is not of the file's format
+                        pass
+            raise
 
     def _bad_row(self, view: str, sources: Sequence[LogSource]) -> DataError:
+        """Return what is wrong with the first bad row, and where: engines only count such rows.
+
+        The engine judges a copy of the file with numbered lines, by the same SQL as the whole log.
+        """
         first = f"SELECT min(file), min(problem) FROM {view} WHERE problem IS NOT NULL"
         [(file, field)] = self.engine.rows(first, self._step("looking for the bad row"))
-        path = locate.path_of(file)
-        error = locate.bad_row(self.engine, sources, path, self.counting, self.scratch, view)
-        return error or DataError(
+        path = path_of(file)
+        for source in sources:
+            if path.resolve() in map(Path.resolve, source.files):
+                for line, name in self._numbered_problem(view, path, source):
+                    rows = source.rows(path)
+                    value = next(row[name] for number, row in rows if number == line)
+                    return _error(path, source, line, name, value)
+        return DataError(
             f"in a row, {field} is missing or invalid",
             path=path,
-            remedy=f"{locate.REMEDIES[field]}. --skip-bad leaves such rows out.",
+            remedy=f"{_REMEDIES[field]}. --skip-bad leaves such rows out.",
         )
+
+    def _numbered_problem(self, view: str, path: Path, source: LogSource) -> list[tuple[Any, ...]]:
+        """Return the line and the field of the first bad row of a file, if there is one."""
+        copy = _numbered(path, source, self.scratch)
+        self.engine.offer("numbered_0", copy)
+        of_lists = view == "lists"
+        judged = (
+            sql.lists([copy], "numbered")
+            if of_lists
+            else sql.events([copy], self.counting, "numbered")
+        )
+        self.engine.view("numbered", judged)
+        bad = f"SELECT {sql.LINE}, problem FROM numbered WHERE problem IS NOT NULL"
+        return self.engine.rows(f"{bad} ORDER BY {sql.LINE} LIMIT 1", lambda share: None)
 
     def _nothing(self, types: Sequence[_Types]) -> DataError:
         wanted = ", ".join(self.counting.types)
@@ -261,6 +299,59 @@ class _Job:
             remedy="Name yours with --impression and --behavior, or another column with --map "
             "type=COLUMN.",
         )
+
+
+def path_of(file: str) -> Path:
+    """Return the path of a file as an engine names it.
+
+    >>> path_of("file:///logs/a%20b.csv").as_posix()
+    '/logs/a b.csv'
+    """
+    return Path(unquote(urlparse(file).path)) if file.startswith("file:/") else Path(file)
+
+
+def _error(path: Path, source: LogSource, line: int, name: str, value: object) -> DataError:
+    column = source.columns[name]
+    place = f"column {column.name!r}" if column.path else f"field {name!r}"
+    problem = f"{place} is empty" if value in (None, "") else f"{place} is {value!r}"
+    remedy = f"{_REMEDIES[name]}. Fix it, or leave out such rows with --skip-bad."
+    if source.format == "parquet":
+        return DataError(f"row {line}: {problem}", path=path, remedy=remedy)
+    return DataError(problem, path=path, line=line, remedy=remedy)
+
+
+def _numbered(path: Path, source: LogSource, folder: Path) -> LogSource:
+    """Copy a file with the line of each row, or its number, in a column of its own."""
+    pa = arrow()
+    types = {
+        "text": pa.string(),
+        "whole": pa.int64(),
+        "float": pa.float64(),
+        "texts": pa.list_(pa.string()),
+    }
+    columns = {
+        name: LogColumn((name,), column.kind) if column.kind in types else LogColumn()
+        for name, column in source.columns.items()
+    }
+    columns[sql.LINE] = LogColumn((sql.LINE,), "whole")
+    present = {name: column.kind for name, column in columns.items() if column.path}
+    schema = pa.schema([(name, types[kind]) for name, kind in present.items()])
+    copy = folder / "numbered.parquet"
+    rows = ({**row, sql.LINE: line} for line, row in source.rows(path))
+    with pa.parquet.ParquetWriter(copy, schema) as file:
+        while batch := list(islice(rows, ROWS_AT_ONCE)):
+            values = {
+                name: [_plain(row[name], kind) for row in batch] for name, kind in present.items()
+            }
+            file.write_table(pa.table(values, schema=schema))
+    return LogSource("parquet", (copy,), columns)
+
+
+def _plain(value: Any, kind: str) -> Any:  # noqa: ANN401 (of JSON)
+    """Return a value as engines read it: what JSON does not quote is text, too."""
+    if kind == "texts":
+        return [_plain(item, "text") for item in value] if isinstance(value, list) else None
+    return json.dumps(value) if kind == "text" and not isinstance(value, str | None) else value
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from ebrank.logs.files import LogColumn, LogSource
 Impressions: TypeAlias = Literal["served", "confirmed"]
 
 LINE = "line"
-"""The field of a row's line, or its number, in the copy that `locate` makes of a file."""
+"""The field of a row's line, or its number, in the copy made of a file with a bad row."""
 UNLISTED, UNPLACED = -2, -1
 """Slots of what does not count: no list has the item; its rank is unknown."""
 
