@@ -11,18 +11,11 @@ from threadpoolctl import threadpool_limits
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.preparation import prepare
 from ebrank.data.synthetic import PRESETS, generate
-from ebrank.equations import relevance_probability
 from ebrank.errors import ParameterError
+from tests.data.ranking_quality import TARGETS, least_squares_scores, mean_ndcg, relevance
 
 QUICK = {"mq2007-like": 1.0, "mslr10k-like": 0.06, "mslr30k-like": 0.02}
 """A scale for each preset at which a dataset takes a fraction of a second."""
-
-TARGETS = {
-    "mq2007-like": (0.474, 0.591),
-    "mslr10k-like": (0.449, 0.510),
-    "mslr30k-like": (0.451, 0.506),
-}
-"""NDCG@5 of BM25 and of CFTopK without behavior in the paper's table of results."""
 
 SLOW = {"mslr30k-like": [pytest.mark.slow]}
 presets = pytest.mark.parametrize(
@@ -38,32 +31,6 @@ def raw(name: str, seed: int = 0) -> Dataset:
 @cache
 def prepared(name: str, seed: int = 0) -> Dataset:
     return prepare(raw(name, seed))
-
-
-def relevance(dataset: Dataset) -> npt.NDArray[np.float64]:
-    return relevance_probability(dataset.labels.astype(np.float64), dataset.max_label)
-
-
-def mean_ndcg(dataset: Dataset, scores: npt.ArrayLike) -> float:
-    """NDCG@5 over the test queries, ties in a random order."""
-    gains, ties = relevance(dataset), np.random.default_rng(0).random(dataset.n_rows)
-    query = np.repeat(np.arange(dataset.n_queries), dataset.candidates)
-    rank = np.arange(dataset.n_rows) - np.repeat(dataset.query_pointers[:-1], dataset.candidates)
-    discount = (rank < 5) / np.log2(rank + 2.0)
-
-    def dcg(by: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        ranked = gains[np.lexsort((ties, -np.asarray(by), query))]
-        return np.asarray(np.bincount(query, ranked * discount), np.float64)
-
-    return float(np.mean((dcg(scores) / dcg(gains))[dataset.queries_in("test")]))
-
-
-def least_squares_scores(dataset: Dataset) -> npt.NDArray[np.float64]:
-    """Predictions of ordinary least squares with intercept, fitted on the training rows."""
-    design = np.column_stack([dataset.features, np.ones(dataset.n_rows, np.float32)])
-    train = dataset.rows_in("train")
-    weights, *_ = np.linalg.lstsq(design[train], relevance(dataset)[train])
-    return np.asarray(design @ weights, np.float64)
 
 
 def same_bits(a: Dataset, b: Dataset) -> bool:
