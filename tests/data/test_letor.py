@@ -222,7 +222,7 @@ def test_a_folder_has_three_splits(tmp_path: Path) -> None:
     }
 
 
-def test_a_query_in_two_splits_is_named_with_both_places(tmp_path: Path) -> None:
+def test_what_does_not_fit_or_cannot_be_read_is_named(tmp_path: Path) -> None:
     fold = write_fold(
         tmp_path / "Fold1", b"0 qid:1 1:1\n0 qid:2 1:1\n", b"0 qid:3 1:1\n", b"\n0 qid:2 1:1\n"
     )
@@ -234,6 +234,9 @@ def test_a_query_in_two_splits_is_named_with_both_places(tmp_path: Path) -> None
         read(fold)
     with pytest.raises(DataError, match=rf"Name one of its folds, such as {fold}"):
         read(tmp_path)
+    (fold / "test.txt").mkdir()
+    with pytest.raises(DataError, match=r"test\.txt: cannot be read: Is a directory"):
+        read(fold)
     with pytest.raises(DataError, match=r"gone\.txt: cannot be read: No such file"):
         read(tmp_path / "gone.txt")
 

@@ -206,6 +206,9 @@ def test_a_missing_dataset_is_told_where_it_was_sought_and_how_to_get_it(tmp_pat
         load("MSLR-10K", data_dir=tmp_path)
     with pytest.raises(DataError, match=r"/nowhere \(from --data-dir\) does not exist"):
         load("MSLR-10K", data_dir="/nowhere")
+    (write_fold(tmp_path / "MSLR-WEB10K" / "Fold1") / "vali.txt").unlink()
+    with pytest.raises(DataError, match=r"no vali\.txt in this folder"):
+        load("MSLR-10K", data_dir=tmp_path)
 
 
 @pytest.mark.parametrize(

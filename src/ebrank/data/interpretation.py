@@ -156,9 +156,9 @@ def interpret(
     left_open = [option for option in OPTIONS if getattr(choices, option) == AUTO]
     if feature_set is None or not (by_name or left_open):
         feature_set, by_name = None, False
-    known = feature_set or FeatureSet(n_features=n_features, max_label=max(1, largest_label))
+    defaults = feature_set or FeatureSet(n_features=n_features, max_label=max(1, largest_label))
     baseline, drop, max_label = (
-        getattr(known if option in left_open else choices, option) for option in OPTIONS
+        getattr(defaults if option in left_open else choices, option) for option in OPTIONS
     )
     if baseline is not None and baseline > n_features:
         raise ParameterError(
@@ -168,13 +168,13 @@ def interpret(
     assumed = () if feature_set is None or by_name else tuple(left_open)
     return Interpretation(
         name=name,
-        feature_set=known.name,
+        feature_set=defaults.name,
         recognized_by=None if feature_set is None else BY_NAME if by_name else BY_COUNT,
         baseline_feature=baseline,
         drop_features=drop,
         max_label=max_label,
         assumed=assumed,
-        notes=_notes_on(name, known, assumed),
+        notes=_notes_on(name, defaults, assumed),
         baseline_unknown=baseline is None and choices.baseline_feature == AUTO,
     )
 
