@@ -1,4 +1,4 @@
-"""What both clients can do, written once, as coroutines.
+"""`Client` and `AsyncClient`: what both can do is written once, as coroutines.
 
 `AsyncClient` has these methods as they are. `Client` runs each to its end at once: its requests
 block instead of suspending, so a coroutine never waits for anybody (`blocking`).
@@ -6,14 +6,15 @@ block instead of suspending, so a coroutine never waits for anybody (`blocking`)
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import wraps
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from ebrank.client import calls
-from ebrank.client.calls import Call, path
-from ebrank.client.errors import ServiceError
+from ebrank.client.calls import Call, ServiceError, path
 from ebrank.client.retries import ONCE, Again, Retries
 from ebrank.environment.extras import import_extra
 from ebrank.errors import ParameterError
@@ -316,3 +317,72 @@ class Methods(Connection):
     async def insights(self, hours: int = 1) -> api.Insights:
         """Return what the dashboard shows."""
         return await self._send(Call("GET", path("insights", hours=hours), api.Insights))
+
+
+class AsyncClient(Methods):
+    """Calls a server. Tasks may share one."""
+
+    _transport = "AsyncClient"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _outcome(self, call: Call[Any]) -> httpx.Response:
+        response: httpx.Response = await self._request(call)
+        return response
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+class Client(Connection):
+    """Calls a server, and waits for its responses. Threads may share one."""
+
+    _transport = "Client"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    async def _outcome(self, call: Call[Any]) -> httpx.Response:
+        response: httpx.Response = self._request(call)
+        return response
+
+    async def _pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    put_items = blocking(Methods.put_items)
+    put_catalog = blocking(Methods.put_catalog)
+    load_catalog = blocking(Methods.load_catalog)
+    load_catalog_lines = blocking(Methods.load_catalog_lines)
+    catalog_item = blocking(Methods.catalog_item)
+    catalog_items = blocking(Methods.catalog_items)
+    withdraw_from_all = blocking(Methods.withdraw_from_all)
+    features = blocking(Methods.features)
+    change_features = blocking(Methods.change_features)
+    withdraw = blocking(Methods.withdraw)
+    rank = blocking(Methods.rank)
+    feedback = blocking(Methods.feedback)
+    click = blocking(Methods.click)
+    impression = blocking(Methods.impression)
+    query = blocking(Methods.query)
+    queries = blocking(Methods.queries)
+    delete = blocking(Methods.delete)
+    deletions = blocking(Methods.deletions)
+    train = blocking(Methods.train)
+    models = blocking(Methods.models)
+    activate = blocking(Methods.activate)
+    insights = blocking(Methods.insights)

@@ -10,7 +10,7 @@ import pytest
 
 from ebrank.service import api
 from ebrank.service.http import readiness
-from ebrank.service.http.problems import Unavailable
+from ebrank.service.http.problems import HttpProblem
 from ebrank.service.http.readiness import Readiness
 from ebrank.service.settings import RankingSettings, Settings, StoreSettings
 from ebrank.service.store.base import StoreError
@@ -124,7 +124,7 @@ def test_what_fails_for_good_is_tried_again_without_requests() -> None:
         def fine() -> bool:
             try:
                 local.run(checked.check())
-            except Unavailable:
+            except HttpProblem:
                 return False
             return True
 

@@ -17,7 +17,7 @@ import ebrank
 from ebrank.client import Retries, ServiceError
 from ebrank.environment.config import SettingsError
 from ebrank.service.http.admission import Admission, Caller, new_token
-from ebrank.service.http.problems import Unauthorized
+from ebrank.service.http.problems import HttpProblem
 from ebrank.service.http.routes import API
 from ebrank.service.ops import configuration, reloading
 from ebrank.service.ops.reloading import Reloading
@@ -121,7 +121,7 @@ def test_the_last_token_stays_until_a_restart(
         lambda: file.write_text(left, encoding="utf-8"),
     )
     assert found == [True, False, True, True, True, True]
-    with pytest.raises(Unauthorized):
+    with pytest.raises(HttpProblem, match="needs a valid token"):
         admission.admit(Caller("192.0.2.7", None), {"headers": []}, API[0])
     lines = [one.getMessage() for one in caplog.records]
     assert len(lines) == 3  # refused as a whole: nothing about other settings
@@ -148,7 +148,7 @@ def test_a_file_that_is_saved_while_it_is_read_never_admits_more(tmp_path: Path)
     ]
     admission, found = follow(file, *cuts)
     assert all(found[0::2])
-    with pytest.raises(Unauthorized):
+    with pytest.raises(HttpProblem, match="needs a valid token"):
         admission.admit(Caller("192.0.2.7", None), {"headers": []}, API[0])
 
 

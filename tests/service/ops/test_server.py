@@ -20,9 +20,8 @@ import pytest
 import ebrank
 from ebrank.client import Retries, ServiceError
 from ebrank.service.engine import Engine
-from ebrank.service.ops.compiling import COMPILING
 from ebrank.service.ops.reloading import Reloading
-from ebrank.service.ops.server import ServerError, check, listening, run
+from ebrank.service.ops.server import COMPILING, ServerError, check, listening, run
 from ebrank.service.settings import ServerSettings, Settings, StoreSettings, Token
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.sqlite import SqliteStore

@@ -26,8 +26,9 @@ from typing import Literal, TypeAlias
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from ebrank.service.http import Application, Message, Receive, Refusal, Send
 from ebrank.service.http.problems import HttpProblem
-from ebrank.service.http.protocol import Application, HttpConnection, Message, Receive, Send
+from ebrank.service.http.protocol import HttpConnection
 from ebrank.service.settings import LimitsSettings
 
 Waiting: TypeAlias = Literal["leaving", "head", "next", "body", "answer"]
@@ -45,10 +46,6 @@ NEVER = 10**6
 """Seconds."""
 OTHER_FILES = 256
 """File descriptors left for everything else."""
-
-
-Refusal: TypeAlias = tuple[int, list[tuple[bytes, bytes]], bytes]
-"""Status, headers and body of a response to what is not a request."""
 
 
 class OpenConnections:

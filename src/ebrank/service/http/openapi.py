@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from ebrank import __version__
-from ebrank.service.http.problems import ErrorResponse
+from ebrank.service.api import ErrorResponse
 from ebrank.service.http.routes import PARTS, Route
 
 _REF = "#/components/schemas/{name}"

@@ -1,10 +1,13 @@
-"""What operators and programs ask about the server itself: health, metrics, documentation."""
+"""Everything beside the API: health, metrics, documentation, and the dashboard."""
 
 from __future__ import annotations
 
 import asyncio
+import mimetypes
 from collections.abc import Iterable
 from functools import cache
+from hashlib import sha256
+from importlib import resources
 from typing import Any
 
 import msgspec
@@ -12,9 +15,30 @@ import msgspec
 from ebrank.service.http import docs, openapi
 from ebrank.service.http.admission import SCOPES
 from ebrank.service.http.metrics import CONTENT_TYPE, Metrics
+from ebrank.service.http.problems import HttpProblem
 from ebrank.service.http.readiness import Readiness
 from ebrank.service.http.routes import JSON, Page, Request, Route
-from ebrank.service.http.static import html_page
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""A page may load its own files and ask this server, nothing else, and run no inline script."""
+
+HTML = "text/html; charset=utf-8"
+
+
+def html_page(content: str) -> Page:
+    """Return a page for browsers."""
+    return Page(content.encode(), HTML, headers={"content-security-policy": POLICY})
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -80,3 +104,43 @@ def documentation_routes(routes: Iterable[Route]) -> list[Route]:
         Route("GET", "/docs", documentation, waits=False, hidden=True),
         Route("GET", "/docs.css", documentation_style, waits=False, hidden=True),
     ]
+
+
+def dashboard_routes() -> list[Route]:
+    """Return the routes of the dashboard: its page at `/`, its files under `/dashboard/`.
+
+    The files are read once from the package, so that no URL can reach another file.
+    """
+    folder = resources.files("ebrank.service") / "dashboard"
+    files = {
+        file.name: _file(file.name, file.read_bytes())
+        for file in folder.iterdir()
+        if file.is_file()
+    }
+
+    async def dashboard(call: Request) -> Page:
+        """Show the dashboard."""
+        return files["index.html"]
+
+    async def dashboard_file(call: Request) -> Page:
+        """Return a file of the dashboard."""
+        if call.names["file"] not in files:
+            raise HttpProblem(404, "the dashboard has no such file")
+        return files[call.names["file"]]
+
+    return [
+        Route("GET", "/", dashboard, waits=False, hidden=True),
+        Route("GET", "/dashboard/{file}", dashboard_file, waits=False, hidden=True),
+    ]
+
+
+def _file(name: str, content: bytes) -> Page:
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    if kind.startswith("text/") or kind.endswith("javascript"):
+        kind += "; charset=utf-8"
+    headers = {
+        "content-security-policy": POLICY,
+        "cache-control": "no-cache",
+        "etag": f'"{sha256(content).hexdigest()[:16]}"',
+    }
+    return Page(content, kind, headers=headers)
