@@ -18,7 +18,7 @@ from ebrank.equations import relevance_probability
 from ebrank.service.api import Arrival, EventIn, ItemIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops import demo
-from ebrank.service.ops.demo import PRESENT, DemoWorld, demo_settings, guide
+from ebrank.service.ops.demo import PRESENT, DemoWorld, demo_settings
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from tests.service.dashboard.page import Page
@@ -121,12 +121,6 @@ def test_the_demo_keeps_where_to_listen_and_how_to_store_and_nothing_else() -> N
     assert not made.server.access_log
     assert made.ranking.k == Settings().ranking.k
     assert made.insights.new_seconds <= 60
-
-
-def test_the_guide_tells_where_to_look() -> None:
-    told = guide("http://127.0.0.1:8123")
-    assert "http://127.0.0.1:8123/" in told
-    assert "after a few seconds" in told
 
 
 # --- served by clicks alone --------------------------------------------------------------------

@@ -15,7 +15,6 @@ import pytest
 
 import ebrank
 from ebrank.client import Retries, ServiceError
-from ebrank.environment.config import SettingsError
 from ebrank.service.http.admission import Admission, Caller, new_token
 from ebrank.service.http.problems import HttpProblem
 from ebrank.service.http.routes import API
@@ -129,13 +128,6 @@ def test_the_last_token_stays_until_a_restart(
     assert lines[0] == lines[2]
     assert lines[0].startswith("the tokens stay as they are: ")
     assert "restart the server" in lines[0]
-
-
-def test_a_section_of_tokens_that_is_misspelled_is_pointed_out(tmp_path: Path) -> None:
-    file = tmp_path / "serve.toml"
-    file.write_text(table(OLD[1]).replace("[tokens.", "[token."), encoding="utf-8")
-    with pytest.raises(SettingsError, match=r"no section token\. Did you mean tokens\?"):
-        configuration.read(file)
 
 
 def test_a_file_that_is_saved_while_it_is_read_never_admits_more(tmp_path: Path) -> None:

@@ -151,15 +151,17 @@ HALF = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\
 
 
 @pytest.mark.slow
-def test_half_a_request_does_not_keep_it_from_closing(tmp_path: Path) -> None:
+def test_ctrl_c_ends_it_cleanly_whoever_still_sends_half_a_request(tmp_path: Path) -> None:
     with serving(tmp_path / "store") as started:
         with ebrank.Client(started.address) as client:
             client.put_items("tea", ITEMS)
             client.rank("tea")
+        with urllib.request.urlopen(f"{started.address}/readyz", timeout=5) as answer:
+            assert json.load(answer) == {"status": "ready"}
         with socket.create_connection(("127.0.0.1", started.port), timeout=5) as connection:
             connection.sendall(HALF)  # and the caller stays
             time.sleep(0.2)
-            assert started.stop(signal.SIGTERM) == (0, "")
+            assert started.stop(signal.SIGINT) == (0, "")
     # Sums of the minutes are saved when the engine closes; another minute may have begun.
     store = Blocking(SqliteStore(tmp_path / "store", "read"))
     assert sum(minute.values.get("rankings", 0) for minute in store.meta.minutes(0.0)) == 1
@@ -181,14 +183,6 @@ def test_a_start_that_compiles_says_so_before_it_does(tmp_path: Path) -> None:
         compiled = list(tmp_path.glob("cache/kernels/*/__pycache__/*.nbc"))
         process.kill()
     assert len(compiled) <= 1
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
-    with serving(tmp_path / "store") as server:
-        with urllib.request.urlopen(f"{server.address}/readyz", timeout=5) as answer:
-            assert json.load(answer) == {"status": "ready"}
-        assert server.stop(signal.SIGINT) == (0, "")
 
 
 def ask_until_refused(server: Server, counted: list[int]) -> None:

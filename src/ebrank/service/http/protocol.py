@@ -163,6 +163,9 @@ class HttpConnection(HttpToolsProtocol):
         async def received() -> Message:
             if not self._open_body:
                 return await receive()
+            if self._body_unread and self._problem is not None:  # of a request that was queued
+                self._end_body()
+                return await receive()
             self._asks = True
             self._wire.resume_reading()
             self._wait()
@@ -238,9 +241,13 @@ class HttpConnection(HttpToolsProtocol):
         self._deaf, self._problem = True, self._problem or problem
         if self._unanswered == 0:
             self._last_words()
-        elif self._body_unread:  # it will not come
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        elif self._body_unread:
+            self._end_body()
+
+    def _end_body(self) -> None:
+        """Let the application know that the rest of a body will not come."""
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
 
     def _last_words(self) -> None:
         """Report what is wrong with the input, and close."""
