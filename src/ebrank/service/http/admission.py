@@ -103,9 +103,9 @@ class Admission:
             return
         if self._guard is None:
             _same_site(scope)
-            self._count(caller.limited)
+        _limit(self._limiter, caller, "too many requests;")
+        if self._guard is None:
             return
-        self._count(caller.limited)
         token = caller.token
         if token is None:
             raise HttpProblem(
@@ -124,26 +124,20 @@ class Admission:
         Raises:
             HttpProblem: 429 above the rate.
         """
-        wait = self._new_queries.wait(caller.limited)
-        if wait:
-            seconds = math.ceil(wait)
-            raise HttpProblem(
-                429,
-                "too many new queries (limits.new_queries_per_hour); rank a query that exists, put "
-                f"its items with an admin token, or retry in {seconds} s",
-                "query",
-                headers={"retry-after": str(seconds)},
-            )
+        remedy = (
+            "too many new queries (limits.new_queries_per_hour); rank a query that exists, put its "
+            "items with an admin token, or"
+        )
+        _limit(self._new_queries, caller, remedy, "query")
 
-    def _count(self, caller: str) -> None:
-        wait = self._limiter.wait(caller)
-        if wait:
-            seconds = math.ceil(wait)
-            raise HttpProblem(
-                429,
-                f"too many requests; retry in {seconds} s",
-                headers={"retry-after": str(seconds)},
-            )
+
+def _limit(limiter: Limiter, caller: Caller, message: str, field: str | None = None) -> None:
+    """Count a request; raise if the caller has sent too many."""
+    wait = limiter.wait(caller.limited)
+    if wait:
+        seconds = str(math.ceil(wait))
+        headers = {"retry-after": seconds}
+        raise HttpProblem(429, f"{message} retry in {seconds} s", field, headers)
 
 
 def _same_site(scope: Scope) -> None:

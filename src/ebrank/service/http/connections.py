@@ -89,19 +89,15 @@ class OpenConnections:
         self.config.load()
         self._most = min(limits.connections, _files_for(limits.connections))
         self._open: set[HttpConnection] = set()
-        self._waiting: dict[Waiting, OrderedDict[HttpConnection, float]] = {
-            "leaving": OrderedDict(),
-            "head": OrderedDict(),
-            "next": OrderedDict(),
-            "body": OrderedDict(),
-            "answer": OrderedDict(),
-        }
-        self._seconds: dict[Waiting, float] = {
+        self._seconds: dict[Waiting, float] = {  # in the order in which they are closed
             "leaving": LEAVE_SECONDS,
             "head": limits.head_seconds,
             "next": limits.idle_seconds,
             "body": math.inf,  # the application watches it, and answers
             "answer": limits.answer_seconds,
+        }
+        self._waiting: dict[Waiting, OrderedDict[HttpConnection, float]] = {
+            kind: OrderedDict() for kind in self._seconds
         }
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ebrank.service.http import docs, openapi
+from ebrank.service.http import openapi
 from ebrank.service.http.admission import SCOPES
 from ebrank.service.http.metrics import CONTENT_TYPE, Metrics
 from ebrank.service.http.problems import HttpProblem
@@ -80,7 +80,7 @@ def metrics_route(metrics: Metrics) -> Route:
 def documentation_routes(routes: Iterable[Route]) -> list[Route]:
     """Return the OpenAPI document of these routes and a page that shows it."""
     documented = tuple(routes)
-    style = Page(docs.STYLE, "text/css; charset=utf-8")
+    style = Page(openapi.STYLE, "text/css; charset=utf-8")
 
     @cache  # made on first use, in a thread: servers start sooner without, and lists do not wait
     def document() -> dict[str, Any]:
@@ -93,7 +93,7 @@ def documentation_routes(routes: Iterable[Route]) -> list[Route]:
     async def documentation(call: Request) -> Page:
         """Show the documentation."""
         shown = await asyncio.to_thread(document)
-        return html_page(docs.page(shown, call.host or "127.0.0.1:8000"))
+        return html_page(openapi.page(shown, call.host or "127.0.0.1:8000"))
 
     async def documentation_style(call: Request) -> Page:
         """Return the style of the documentation."""

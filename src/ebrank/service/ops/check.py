@@ -47,8 +47,11 @@ async def check(
     """
     found = _Faults()
     found.all += await found.tried("file", store.faults()) or []
-    unreadable = await _unreadable(store, found)
-    if not unreadable:
+    queries = await found.tried("file", store.items.queries()) or []
+    reasons = [reason for query in queries if (reason := await unreadable(store, query))]
+    for reason in reasons:
+        found.add("query", reason)
+    if not reasons:
         report = await found.tried("log", replay(store, progress))
         for difference in report.differences if report else ():
             found.add("counter", str(difference))
@@ -85,26 +88,15 @@ class _Faults:
                 yield fault
 
 
-async def _unreadable(store: StoreView, found: _Faults) -> list[str]:
-    """Return the queries that cannot be read."""
-    names = await found.tried("file", store.items.queries()) or []
-    return [name for name in names if not await readable(store, name, found)]
-
-
-async def readable(store: StoreView, query: str, found: _Faults | None = None) -> bool:
-    """Return whether all of a query can be read."""
+async def unreadable(store: StoreView, query: str) -> str:
+    """Return why a query cannot be read in full; empty if it can."""
     for part in (store.items.load, store.items.snapshot):
         try:
-            state = await part(query)
+            if await part(query) is None:
+                return f"query {query!r} is listed and cannot be found"
         except StoreError as problem:
-            if found is not None:
-                found.add("query", f"query {query!r}: {problem}")
-            return False
-        if state is None:
-            if found is not None:
-                found.add("query", f"query {query!r} is listed and cannot be found")
-            return False
-    return True
+            return f"query {query!r}: {problem}"
+    return ""
 
 
 async def _read_catalog(store: StoreView) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ebrank.service.core.background import GRACE_SECONDS
 from ebrank.service.core.fixed_settings import half_life
-from ebrank.service.ops.check import readable
+from ebrank.service.ops.check import unreadable
 from ebrank.service.ops.clock import day
 from ebrank.service.ops.replay import replay
 from ebrank.service.ops.transfer.importing import fill
@@ -199,7 +199,7 @@ class Mended:
         report = self.report
         report.faults = [fault.what for fault in await self._store.faults()]
         for query in await self._store.items.queries():
-            if not await readable(self._store, query):
+            if await unreadable(self._store, query):
                 report.lost_queries.append(query)
                 continue
             state = await self._store.items.load(query)

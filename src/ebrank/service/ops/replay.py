@@ -117,7 +117,7 @@ async def replay(store: StoreView, progress: Progress | None = None) -> ReplayRe
     """
     report = ReplayReport()
     rebuilt = {
-        query: _Rebuilt(_known_state(query, await store.items.snapshot(query)))
+        query: _Rebuilt(listed(query, await store.items.snapshot(query)))
         for query in await store.items.queries()
     }
     total, done = await store.log.length(), 0
@@ -134,11 +134,11 @@ async def replay(store: StoreView, progress: Progress | None = None) -> ReplayRe
         else:
             report.note(entry.query, "", "query", None, 1.0)
     for query, one in rebuilt.items():
-        _compare(report, _known_state(query, await store.items.load(query)), one)
+        _compare(report, listed(query, await store.items.load(query)), one)
     return report
 
 
-def _known_state(query: str, state: QueryState | None) -> QueryState:
+def listed(query: str, state: QueryState | None) -> QueryState:
     """Return the state of a listed query, which must exist."""
     if state is None:
         raise StoreError(

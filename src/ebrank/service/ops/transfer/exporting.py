@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ebrank.environment.files import make_private_file, make_private_folder, write_whole
+from ebrank.service.ops.replay import listed
 from ebrank.service.ops.transfer import tables
 from ebrank.service.store.base import SALT, Progress, StoreError, StoreView
 from ebrank.service.store.records import RankingEntry
@@ -68,12 +69,8 @@ async def export(
         for table in out.values():
             stack.callback(table.close)
         for query in await store.items.queries():
-            current, snapshot = await store.items.load(query), await store.items.snapshot(query)
-            if current is None or snapshot is None:
-                raise StoreError(
-                    f"query {query!r} is listed and cannot be found: the store is damaged. "
-                    "Run `ebrank check STORE` to see how far."
-                )
+            current = listed(query, await store.items.load(query))
+            snapshot = listed(query, await store.items.snapshot(query))
             out["items"].add(*tables.rows_of_items(current))
             out["evidence"].add(*tables.rows_of_counts(current))
             out["snapshot"].add(*tables.rows_of_counts(snapshot))
