@@ -63,18 +63,15 @@ def test_every_method_waits_for_its_answer(server: Threaded) -> None:
         assert (proof.kind, client.deletions().deletions) == ("user", [proof])
 
 
-def test_methods_are_coroutines_that_may_run_at_once(server: Threaded) -> None:
-    async def session() -> None:
-        async with ebrank.AsyncClient(server.url, token=SECRET) as client:
-            assert (await client.put_items("coffee", ITEMS)).added == 3
-            lists = await asyncio.gather(*(client.rank("coffee", k=1) for _ in range(5)))
-            assert len({served.ranking_id for served in lists}) == 5
-            events = [event(served, served.items[0].id, "click") for served in lists]
-            assert (await client.feedback(events)).accepted == 5
-            assert (await client.feedback(events)).duplicate == 5
-            assert (await client.click(lists[0], "nobody")).rejected == 1
-
-    asyncio.run(session())
+async def test_methods_are_coroutines_that_may_run_at_once(server: Threaded) -> None:
+    async with ebrank.AsyncClient(server.url, token=SECRET) as client:
+        assert (await client.put_items("coffee", ITEMS)).added == 3
+        lists = await asyncio.gather(*(client.rank("coffee", k=1) for _ in range(5)))
+        assert len({served.ranking_id for served in lists}) == 5
+        events = [event(served, served.items[0].id, "click") for served in lists]
+        assert (await client.feedback(events)).accepted == 5
+        assert (await client.feedback(events)).duplicate == 5
+        assert (await client.click(lists[0], "nobody")).rejected == 1
 
 
 def test_items_of_the_catalog_are_listed_and_withdrawn(tmp_path: Path) -> None:
@@ -268,20 +265,16 @@ def test_a_fallback_comes_at_once_when_nobody_answers() -> None:
 PROOF = b'{"kind": "user", "digest": "d", "time": 1.0, "queries": 0, "rankings": 9, "events": 0}'
 
 
-def test_a_deletion_is_waited_for_longer_than_a_list() -> None:
+async def test_a_deletion_is_waited_for_longer_than_a_list() -> None:
     class Slow(Unsteady):
         def _run(self) -> None:
-            time.sleep(0.5)
+            time.sleep(0.3)
             super()._run()
 
-    with ebrank.Client(Slow([], reply(200, PROOF)).address, timeout=0.1) as client:
-        assert client.delete("user", "ada").rankings == 9
-
-    async def session() -> None:
-        async with ebrank.AsyncClient(Slow([], reply(200, PROOF)).address, timeout=0.1) as client:
-            assert (await client.delete("user", "ada")).rankings == 9
-
-    asyncio.run(session())
+    with ebrank.Client(Slow([], reply(200, PROOF)).address, timeout=0.1) as blocking:
+        assert blocking.delete("user", "ada").rankings == 9
+    async with ebrank.AsyncClient(Slow([], reply(200, PROOF)).address, timeout=0.1) as client:
+        assert (await client.delete("user", "ada")).rankings == 9
 
 
 def test_a_deletion_without_a_response_may_still_be_under_way() -> None:

@@ -151,17 +151,14 @@ def test_damage_anywhere_is_told_and_found(sound: Path, tmp_path: Path, seed: in
     asyncio.run(scene())
 
 
-def test_a_sound_store_has_no_faults_and_needs_no_repair(sound: Path, tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with open(str(sound), "read") as store:
-            assert await check(store, NOW) == []
-            before = await contents(store)
-        assert not (await survey(str(sound))).needed
-        assert (await repair(str(sound))).kept is None
-        async with open(str(sound), "read") as store:
-            assert await contents(store) == before
-
-    asyncio.run(scene())
+async def test_a_sound_store_has_no_faults_and_needs_no_repair(sound: Path, tmp_path: Path) -> None:
+    async with open(str(sound), "read") as store:
+        assert await check(store, NOW) == []
+        before = await contents(store)
+    assert not (await survey(str(sound))).needed
+    assert (await repair(str(sound))).kept is None
+    async with open(str(sound), "read") as store:
+        assert await contents(store) == before
 
 
 def test_a_damaged_query_fails_alone_and_is_not_named_in_the_log(

@@ -156,25 +156,21 @@ def test_other_settings_wait_for_the_next_start(
     ]
 
 
-def test_a_change_is_noticed_without_a_signal(
+async def test_a_change_is_noticed_without_a_signal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reloading, "LOOK_SECONDS", 0.02)
     file = tmp_path / "serve.toml"
     file.write_text(table(OLD[1]), encoding="utf-8")
-
-    async def whole() -> None:
-        begun = configuration.read(file)
-        admission = Admission(begun)
-        follower = Reloading(file, lambda: configuration.read(file))
-        task = asyncio.create_task(follower.follow(admission, begun))
-        file.write_text(table(NEW[1]), encoding="utf-8")
-        async with asyncio.timeout(10.0):
-            while not known(admission, NEW[0]):
-                await asyncio.sleep(0.01)
-        task.cancel()
-
-    asyncio.run(whole())
+    begun = configuration.read(file)
+    admission = Admission(begun)
+    follower = Reloading(file, lambda: configuration.read(file))
+    task = asyncio.create_task(follower.follow(admission, begun))
+    file.write_text(table(NEW[1]), encoding="utf-8")
+    async with asyncio.timeout(10.0):
+        while not known(admission, NEW[0]):
+            await asyncio.sleep(0.01)
+    task.cancel()
 
 
 @pytest.mark.slow

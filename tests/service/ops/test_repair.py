@@ -77,33 +77,30 @@ def sound(begun: dict[str, Path], tmp_path: Path) -> Path:
     return Path(shutil.copytree(begun["sound"], tmp_path / "store"))
 
 
-def test_a_poisoned_store_rolls_up_again_after_its_repair(folder: Path) -> None:
-    async def scene() -> None:
-        now = time.time()
-        async with open(str(folder), "read") as store:
-            assert await store.log.last_time() > now + YEARS - DAY
-            before = await contents(store)
-        report = await survey(str(folder))
-        assert (report.late_entries, report.entries, report.kept) == (2, 4, None)
-        async with open(str(folder), "read") as store:
-            assert await contents(store) == before
-        report = await repair(str(folder))
-        assert report.kept is not None
-        async with open(str(folder)) as store:
-            assert abs(await store.log.last_time() - now) < 300.0
-            assert (await replay(store)).equal
-            times = [state["query"] for state in (await contents(store))["current"]]
-            assert times == ["q", "before", "ahead"]
-            assert await store.meta.minutes(now + DAY) == []
-            assert await store.meta.get("salt") == before["settings"]["salt"]
-            later = time.time() + 1.0
-            assert (await store.log.roll_up(later)).events == 2, "retention runs again"
-        async with open(report.kept, "read") as kept:
-            assert await contents(kept) == before
-        assert not (await survey(str(folder))).needed
-        await used(folder, Clock(time.time()), "after")
-
-    asyncio.run(scene())
+async def test_a_poisoned_store_rolls_up_again_after_its_repair(folder: Path) -> None:
+    now = time.time()
+    async with open(str(folder), "read") as store:
+        assert await store.log.last_time() > now + YEARS - DAY
+        before = await contents(store)
+    report = await survey(str(folder))
+    assert (report.late_entries, report.entries, report.kept) == (2, 4, None)
+    async with open(str(folder), "read") as store:
+        assert await contents(store) == before
+    report = await repair(str(folder))
+    assert report.kept is not None
+    async with open(str(folder)) as store:
+        assert abs(await store.log.last_time() - now) < 300.0
+        assert (await replay(store)).equal
+        times = [state["query"] for state in (await contents(store))["current"]]
+        assert times == ["q", "before", "ahead"]
+        assert await store.meta.minutes(now + DAY) == []
+        assert await store.meta.get("salt") == before["settings"]["salt"]
+        later = time.time() + 1.0
+        assert (await store.log.roll_up(later)).events == 2, "retention runs again"
+    async with open(report.kept, "read") as kept:
+        assert await contents(kept) == before
+    assert not (await survey(str(folder))).needed
+    await used(folder, Clock(time.time()), "after")
 
 
 def names(folder: Path) -> set[str]:
@@ -203,31 +200,25 @@ def test_check_finds_damage_of_every_kind(
     assert isinstance(run("repair", str(sound)).exception, SystemExit | None)
 
 
-def test_wrong_counters_are_counted_again(sound: Path) -> None:
-    async def scene() -> None:
-        async with open(str(sound), "read") as store:
-            right = await contents(store)
-        with sqlite3.connect(sound / "log.db") as database:
-            database.execute("UPDATE evidence SET count = count + 1 WHERE slot = 1")
-        database.close()
-        report = await repair(str(sound))
-        assert report.wrong_counters > 0
-        async with open(str(sound), "read") as store:
-            assert await contents(store) == right
-
-    asyncio.run(scene())
+async def test_wrong_counters_are_counted_again(sound: Path) -> None:
+    async with open(str(sound), "read") as store:
+        right = await contents(store)
+    with sqlite3.connect(sound / "log.db") as database:
+        database.execute("UPDATE evidence SET count = count + 1 WHERE slot = 1")
+    database.close()
+    report = await repair(str(sound))
+    assert report.wrong_counters > 0
+    async with open(str(sound), "read") as store:
+        assert await contents(store) == right
 
 
-def test_a_store_in_use_and_a_backup_are_not_repaired(sound: Path, tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with open(str(sound)) as store:
-            await store.backup(tmp_path / "copy.db")
-            with pytest.raises(StoreError, match="another server is using this store"):
-                await repair(str(sound))
-        with pytest.raises(StoreError, match="a backup"):
-            await repair(str(tmp_path / "copy.db"))
-
-    asyncio.run(scene())
+async def test_a_store_in_use_and_a_backup_are_not_repaired(sound: Path, tmp_path: Path) -> None:
+    async with open(str(sound)) as store:
+        await store.backup(tmp_path / "copy.db")
+        with pytest.raises(StoreError, match="another server is using this store"):
+            await repair(str(sound))
+    with pytest.raises(StoreError, match="a backup"):
+        await repair(str(tmp_path / "copy.db"))
 
 
 def test_a_folder_without_a_store_is_rejected(tmp_path: Path) -> None:
