@@ -13,7 +13,7 @@ damage.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable
 from typing import TypeVar
 
 from ebrank.errors import EBRankError
@@ -46,7 +46,8 @@ async def check(
         progress: called with how much of the log was read.
     """
     found = _Faults()
-    found.all += await found.tried("file", store.faults()) or []
+    for fault in await found.tried("file", store.faults()) or ():
+        found.add(fault.kind, fault.what)
     queries = await found.tried("file", store.items.queries()) or []
     reasons = [reason for query in queries if (reason := await unreadable(store, query))]
     for reason in reasons:
@@ -59,17 +60,16 @@ async def check(
     await _times(store, now, found)
     await _models(store, own_parts, found)
     await _settings(store, found)
-    return list(found.few())
+    return list(found)
 
 
-class _Faults:
-    """Faults as they are found."""
-
-    def __init__(self) -> None:
-        self.all: list[Fault] = []
+class _Faults(list[Fault]):
+    """The first faults of each kind, none twice."""
 
     def add(self, kind: FaultKind, what: str) -> None:
-        self.all.append(Fault(kind, what))
+        fault = Fault(kind, what)
+        if fault not in self and sum(one.kind == kind for one in self) < MOST:
+            self.append(fault)
 
     async def tried(self, kind: FaultKind, work: Awaitable[T]) -> T | None:
         """Return the result of work, None if it fails, which is a fault."""
@@ -78,14 +78,6 @@ class _Faults:
         except EBRankError as problem:
             self.add(kind, str(problem))
             return None
-
-    def few(self) -> Iterator[Fault]:
-        """Yield the first faults of each kind, none twice."""
-        counts: dict[str, int] = {}
-        for fault in dict.fromkeys(self.all):
-            counts[fault.kind] = counts.get(fault.kind, 0) + 1
-            if counts[fault.kind] <= MOST:
-                yield fault
 
 
 async def unreadable(store: StoreView, query: str) -> str:
