@@ -54,6 +54,7 @@ def test_every_method_waits_for_its_answer(server: Threaded) -> None:
         state = client.query("tea/green")
         assert {item.id: item.clicks for item in state.items}[served.items[0].id] == 1
         assert [item.id for item in state.withdrawn] == ["a/b ü"]
+        assert {item.id for item in client.rank("tea/green").items} == {"sencha", "assam"}
         assert client.train().training is not None
         assert client.activate(0).active == client.models().active == 0
         assert client.insights().totals.clicks == 1

@@ -210,15 +210,6 @@ def test_the_catalog_is_listed_in_pages(local: Local) -> None:
     assert local.error("GET", "/v1/items?limit=0")[0] == 422
 
 
-def test_a_withdrawn_item_is_not_ranked_and_stays_in_the_books(local: Local) -> None:
-    local.json("PUT", "/v1/queries/tea/items", ITEMS)
-    assert local.json("DELETE", "/v1/queries/tea/items/a")["withdrawn"] is True
-    served = local.json("POST", "/v1/rank", {"query": "tea"})
-    assert sorted(item["id"] for item in served["items"]) == list("bcde")
-    state = local.json("GET", "/v1/queries/tea")
-    assert [item["id"] for item in state["withdrawn"]] == ["a"]
-
-
 NAMES = ["a/b", "grün tee", "100%", "a?b#c", "茶", "..", ".", "%2f", "<img src=x>", "%2F", "a\nb"]
 
 

@@ -42,41 +42,15 @@ def scraped_until(url: str, right: Callable[[Series], bool]) -> Series:
     return found
 
 
-def test_every_metric_keeps_its_name_and_type() -> None:
+def test_prometheus_can_read_the_page() -> None:
+    """`tests/test_deploy.py` compares the names with those in the docs."""
     with in_process() as local:
-        local.request("GET", "/healthz")
         page = local.request("GET", "/metrics")
     assert page.headers["content-type"].startswith("text/plain; version=")
     families = {one.name: one.type for one in text_string_to_metric_families(page.text)}
-    assert {name: kind for name, kind in families.items() if name.startswith("ebrank_")} == {
-        "ebrank_http_requests": "counter",
-        "ebrank_http_request_seconds": "histogram",
-        "ebrank_rankings": "counter",
-        "ebrank_degraded": "counter",
-        "ebrank_slots": "counter",
-        "ebrank_events": "counter",
-        "ebrank_shadow_different": "counter",
-        "ebrank_bots": "counter",
-        "ebrank_flush_seconds": "histogram",
-        "ebrank_connections_closed": "counter",
-        "ebrank_http_in_flight": "gauge",
-        "ebrank_connections": "gauge",
-        "ebrank_store_failing": "gauge",
-        "ebrank_flush_waiting": "gauge",
-        "ebrank_model_version": "gauge",
-        "ebrank_clock_lag_seconds": "gauge",
-        "ebrank_servers": "gauge",
-        "ebrank_announcement_seconds": "gauge",
-        "ebrank_elected": "gauge",
-        "ebrank_lookups": "counter",
-        "ebrank_stale": "counter",
-        "ebrank_prior_state": "gauge",
-        "ebrank_training_ended_timestamp_seconds": "gauge",
-        "ebrank_store_bytes": "gauge",
-        "ebrank_store_free_bytes": "gauge",
-        "ebrank_log_entries": "gauge",
-        "ebrank_roll_up_lag_seconds": "gauge",
-    }
+    assert families["ebrank_http_requests"] == "counter"
+    assert families["ebrank_flush_seconds"] == "histogram"
+    assert families["ebrank_prior_state"] == "gauge"
     assert {"process_resident_memory_bytes", "process_cpu_seconds"} <= families.keys()
 
 
