@@ -84,50 +84,34 @@ class Repair:
 
     def lines(self) -> list[str]:
         """Return it in words, one thing a line."""
-        today, of_log = day(self.now), f"of {self.entries:,} entries of the log are dated"
-        lines: list[tuple[object, str]] = [
-            (
-                self.late_entries,
-                f"{self.late_entries:,} {of_log} after {today}, the last {day(self.last)}: they "
-                "get the time of the repair",
-            ),
-            (
-                self.early_entries,
-                f"{self.early_entries:,} {of_log} long before an earlier one: they get its time",
-            ),
-            (
-                self.late_times,
-                f"{self.late_times:,} other times are after {today}: items and models get the time "
-                "of the repair, minutes of the dashboard are left out",
-            ),
-            (
-                self.wrong_counters,
-                f"{self.wrong_counters:,} counters are not what the log adds up to: they are "
-                "counted again",
-            ),
-            *(
-                (True, f"query {query!r} cannot be read: it is left out, put its items again")
-                for query in self.lost_queries
-            ),
-            (
-                self.lost_entries,
-                f"{self.lost_entries:,} entries of the log are of queries or items that cannot be "
-                "read: they are left out",
-            ),
-            *((True, f"{fault}: the files are rewritten") for fault in self.faults),
-            *((True, f"model {version} cannot be read: left out") for version in self.lost_models),
-            (
-                self.lost_catalog,
-                "the catalog of features cannot be read to its end: the rest is left out, put it "
-                f"again ({self.lost_catalog})",
-            ),
-            (
-                self.unread,
-                "the log cannot be read: counters stay as they are, a new log begins, and feedback "
-                f"on earlier lists will be refused ({self.unread})",
-            ),
+        days = {"today": day(self.now), "latest": day(self.last)}
+        values = ((template, getattr(self, name)) for name, template in _LINES.items())
+        return [
+            template.format(each, **vars(self), **days)
+            for template, value in values
+            for each in (value if isinstance(value, list) else filter(None, [value]))
         ]
-        return [line for applies, line in lines if applies]
+
+
+_LINES = {
+    "late_entries": "{:,} of {entries:,} entries of the log are dated after {today}, the last "
+    "{latest}: they get the time of the repair",
+    "early_entries": "{:,} of {entries:,} entries of the log are dated long before an earlier one: "
+    "they get its time",
+    "late_times": "{:,} other times are after {today}: items and models get the time of the "
+    "repair, minutes of the dashboard are left out",
+    "wrong_counters": "{:,} counters are not what the log adds up to: they are counted again",
+    "lost_queries": "query {!r} cannot be read: it is left out, put its items again",
+    "lost_entries": "{:,} entries of the log are of queries or items that cannot be read: they are "
+    "left out",
+    "faults": "{}: the files are rewritten",
+    "lost_models": "model {} cannot be read: left out",
+    "lost_catalog": "the catalog of features cannot be read to its end: the rest is left out, put "
+    "it again ({})",
+    "unread": "the log cannot be read: counters stay as they are, a new log begins, and feedback "
+    "on earlier lists will be refused ({})",
+}
+"""What is wrong, and what becomes of it, by attribute."""
 
 
 async def survey(path: str, progress: Progress | None = None) -> Repair:
