@@ -12,7 +12,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote
@@ -23,15 +23,10 @@ from ebrank.service.core.problems import Problem
 from ebrank.service.http import Receive, Refusal, Scope, Send
 from ebrank.service.http.admission import Admission, header
 from ebrank.service.http.metrics import AccessLog, Metrics
-from ebrank.service.http.pages import (
-    dashboard_routes,
-    documentation_routes,
-    health_routes,
-    metrics_route,
-)
+from ebrank.service.http.pages import all_routes
 from ebrank.service.http.problems import HttpProblem, error_response
 from ebrank.service.http.readiness import Readiness, starting
-from ebrank.service.http.routes import API, JSON, Page, Request, Router
+from ebrank.service.http.routes import JSON, Page, Request, Router
 from ebrank.service.logs import about
 from ebrank.service.settings import LimitsSettings, Settings
 from ebrank.service.store.base import Conflict, StoreError
@@ -84,11 +79,10 @@ class App:
         self.metrics = Metrics(log, engine)
         self.metrics.store_failing = lambda: self.readiness.troubled
         self._engine = engine
-        self._traced = traced
+        self._traced = traced or (lambda scope, seen: nullcontext())
         self.admission = Admission(settings)
         self._bodies = Bodies(settings.limits)
-        documented = [*API, *health_routes(self.readiness), metrics_route(self.metrics)]
-        self.router = Router([*documented, *documentation_routes(documented), *dashboard_routes()])
+        self.router = Router(all_routes(self.readiness, self.metrics))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -97,11 +91,8 @@ class App:
         self.metrics.in_flight += 1
         seen = Seen()
         try:
-            if self._traced is None:
+            with self._traced(scope, seen):
                 await self._serve(scope, receive, send, seen)
-            else:
-                with self._traced(scope, seen):
-                    await self._serve(scope, receive, send, seen)
         except Gone:
             return
         finally:

@@ -244,12 +244,13 @@ def endpoint(
     method: str,
     path: str,
     *scopes: str,
+    among: list[Route] = API,
     **declared: Any,  # noqa: ANN401 (of `Route`)
 ) -> Callable[[Handler], Handler]:
     """Declare what a handler serves, and for tokens of which scopes; see `Route`."""
 
     def declare(handle: Handler) -> Handler:
-        API.append(Route(method, path, handle, scopes, **declared))
+        among.append(Route(method, path, handle, scopes, **declared))
         return handle
 
     return declare
