@@ -55,6 +55,9 @@ def test_every_method_waits_for_its_answer(server: Threaded) -> None:
         assert {item.id: item.clicks for item in state.items}[served.items[0].id] == 1
         assert [item.id for item in state.withdrawn] == ["a/b ü"]
         assert {item.id for item in client.rank("tea/green").items} == {"sencha", "assam"}
+        assert [item.id for item in client.rank("tea/green", items=["assam"]).items] == ["assam"]
+        brought = client.rank("tea/green", items={"new": [0.1, 1.0], "assam": [0.2, 4.1]})
+        assert {item.id for item in brought.items} == {"assam", "new"}
         assert client.train().training is not None
         assert client.activate(0).active == client.models().active == 0
         assert client.insights().totals.clicks == 1
@@ -88,15 +91,6 @@ def test_items_of_the_catalog_are_listed_and_withdrawn(tmp_path: Path) -> None:
         assert (last.id, last.features, last.withdrawn) == ("b/ü", {"stock": 2.0}, True)
         client.put_catalog({"b/ü": {"stock": 2}})
         assert not client.catalog_item("b/ü").withdrawn
-
-
-def test_candidates_may_be_named_or_brought_along(server: Threaded) -> None:
-    with ebrank.Client(server.url, token=SECRET) as client:
-        client.put_items("named", ITEMS)
-        some = client.rank("named", items=["assam", "sencha"])
-        assert sorted(item.id for item in some.items) == ["assam", "sencha"]
-        brought = client.rank("named", items={"new": [0.1, 1.0], "assam": [0.2, 4.1]})
-        assert sorted(item.id for item in brought.items) == ["assam", "new"]
 
 
 def test_errors_say_what_the_server_says(server: Threaded) -> None:

@@ -226,7 +226,7 @@ class Mended:
             report.wrong_counters = (await replay(self._store)).different
 
 
-class _Part:
+class _MendedPart:
     """Some methods of a store; those that a subclass does not define are as they were."""
 
     def __init__(self, inner: Any, mended: Mended) -> None:  # noqa: ANN401 (a part of a store)
@@ -237,7 +237,7 @@ class _Part:
         return getattr(self._inner, name)
 
 
-class MendedItems(_Part):
+class MendedItems(_MendedPart):
     """Queries that can be read."""
 
     async def queries(self) -> list[str]:
@@ -256,7 +256,7 @@ class MendedItems(_Part):
         return state
 
 
-class MendedCatalog(_Part):
+class MendedCatalog(_MendedPart):
     """Features that queries share, as far as they can be read."""
 
     async def entries(self) -> AsyncIterator[tuple[str, Features]]:
@@ -268,7 +268,7 @@ class MendedCatalog(_Part):
             self._mended.report.lost_catalog = str(problem)
 
 
-class MendedLog(_Part):
+class MendedLog(_MendedPart):
     """Entries of such queries, none in the future."""
 
     async def all(self) -> AsyncIterator[Operation]:
@@ -304,7 +304,7 @@ class MendedLog(_Part):
         return self._mended.time(await self._inner.last_time())
 
 
-class MendedModels(_Part):
+class MendedModels(_MendedPart):
     """The versions of the prior that can be read."""
 
     async def all(self) -> list[ModelRecord]:
@@ -322,7 +322,7 @@ class MendedModels(_Part):
         return active if any(record.version == active for record in known) else 0
 
 
-class MendedMeta(_Part):
+class MendedMeta(_MendedPart):
     """Settings, and minutes up to now."""
 
     async def all(self) -> dict[str, str]:

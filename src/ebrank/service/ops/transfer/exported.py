@@ -68,13 +68,13 @@ class Exported:
             yield from batch.to_pylist()
 
 
-class _Part:
+class _ExportedPart:
     def __init__(self, export: Exported) -> None:
         self._export = export
         self._manifest = export.manifest
 
 
-class ExportedItems(_Part):
+class ExportedItems(_ExportedPart):
     """Queries and their items."""
 
     def __init__(self, export: Exported) -> None:
@@ -123,7 +123,7 @@ class ExportedItems(_Part):
         return counts
 
 
-class ExportedCatalog(_Part):
+class ExportedCatalog(_ExportedPart):
     """Features that queries share."""
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
@@ -137,7 +137,7 @@ class ExportedCatalog(_Part):
             yield row["item"], np.array(row["features"], np.float32)
 
 
-class ExportedLog(_Part):
+class ExportedLog(_ExportedPart):
     """Rankings and events."""
 
     def _entries(self, table: str, kind: type[Operation]) -> Iterator[tuple[int, Operation]]:
@@ -170,7 +170,7 @@ class ExportedLog(_Part):
         return float(self._manifest["last_time"])
 
 
-class ExportedModels(_Part):
+class ExportedModels(_ExportedPart):
     """The versions of the prior."""
 
     async def all(self) -> list[ModelRecord]:
@@ -187,7 +187,7 @@ class ExportedModels(_Part):
         return int(self._manifest["active_model"])
 
 
-class ExportedDeletions(_Part):
+class ExportedDeletions(_ExportedPart):
     """What was deleted."""
 
     async def all(self) -> list[Deletion]:
@@ -195,7 +195,7 @@ class ExportedDeletions(_Part):
         return [tables.record_of(Deletion, row) for row in self._export.rows("deletions")]
 
 
-class ExportedMeta(_Part):
+class ExportedMeta(_ExportedPart):
     """Settings that belong to the data, and sums of minutes."""
 
     async def get(self, key: str) -> str | None:
