@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import wraps
+from inspect import isawaitable
 from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
@@ -36,7 +37,7 @@ def blocking(
     """Return a method that does the same, and returns when it is done."""
 
     @wraps(method)
-    def done(self: Connection, /, *given: Given.args, **named: Given.kwargs) -> Answer:
+    def done(self: BaseClient, /, *given: Given.args, **named: Given.kwargs) -> Answer:
         try:
             method(self, *given, **named).send(None)
         except StopIteration as end:
@@ -47,10 +48,16 @@ def blocking(
     return done
 
 
-class Connection:
+async def _done(work: Any) -> Any:  # noqa: ANN401 (a value, or one to await)
+    """Return the result of work that may have to be awaited."""
+    return await work if isawaitable(work) else work
+
+
+class BaseClient:
     """Where a server is and how to call it; methods raise `ServiceError`."""
 
     _transport: ClassVar[str]  # the class of httpx that carries requests
+    _sleep: ClassVar[Any]  # a function that waits for some seconds
 
     def __init__(
         self,
@@ -84,21 +91,18 @@ class Connection:
             verify=self._url.startswith("https://"),  # certificates take a while to load
         )
 
-    def _request(self, call: Call[Any]) -> Any:  # noqa: ANN401 (a response, or one to await)
-        return self._http.request(
-            call.method,
-            self._url + call.path,
-            content=call.content,
-            headers={"content-type": call.media_type},
-            timeout=self._long_timeout if call.lasts else self._timeout,
-        )
-
     async def _outcome(self, call: Call[Any]) -> httpx.Response:
         """Send a request once; raise one of httpx's errors if no response comes."""
-        raise NotImplementedError
-
-    async def _pause(self, seconds: float) -> None:
-        raise NotImplementedError
+        response: httpx.Response = await _done(
+            self._http.request(
+                call.method,
+                self._url + call.path,
+                content=call.content,
+                headers={"content-type": call.media_type},
+                timeout=self._long_timeout if call.lasts else self._timeout,
+            )
+        )
+        return response
 
     async def _send(self, call: Call[Answer], retries: Retries | None = None) -> Answer:
         """Send a request, again if that is allowed, and return the content of its response."""
@@ -111,7 +115,7 @@ class Connection:
             pause = (retries or self._retries).pause(call.again, attempt, outcome)
             if pause is None:
                 break
-            await self._pause(pause)
+            await _done(self._sleep(pause))
         return call.result(outcome, self._url)
 
     async def _report(
@@ -122,7 +126,7 @@ class Connection:
         return rejected if rejected is not None else await self._send(calls.feedback(events))
 
 
-class Methods(Connection):
+class Methods(BaseClient):
     """The methods of both clients; those of `Client` return without `await`."""
 
     async def put_items(self, query: str, items: calls.Items) -> api.PutItemsResponse:
@@ -323,6 +327,7 @@ class AsyncClient(Methods):
     """Calls a server. Tasks may share one."""
 
     _transport = "AsyncClient"
+    _sleep = staticmethod(asyncio.sleep)
 
     async def __aenter__(self) -> Self:
         return self
@@ -334,18 +339,12 @@ class AsyncClient(Methods):
         """Close the connections."""
         await self._http.aclose()
 
-    async def _outcome(self, call: Call[Any]) -> httpx.Response:
-        response: httpx.Response = await self._request(call)
-        return response
 
-    async def _pause(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
-class Client(Connection):
+class Client(BaseClient):
     """Calls a server, and waits for its responses. Threads may share one."""
 
     _transport = "Client"
+    _sleep = staticmethod(time.sleep)
 
     def __enter__(self) -> Self:
         return self
@@ -356,13 +355,6 @@ class Client(Connection):
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
-
-    async def _outcome(self, call: Call[Any]) -> httpx.Response:
-        response: httpx.Response = self._request(call)
-        return response
-
-    async def _pause(self, seconds: float) -> None:
-        time.sleep(seconds)
 
     put_items = blocking(Methods.put_items)
     put_catalog = blocking(Methods.put_catalog)
