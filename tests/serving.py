@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ebrank.service.ops.compiling import COMPILING
+from ebrank.service.ops.server import COMPILING
 
 PATIENCE_SECONDS = 60.0
 

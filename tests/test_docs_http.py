@@ -64,15 +64,10 @@ def test_the_walk_through_works_as_written(tmp_path: Path) -> None:
 
 
 def test_every_status_in_the_table_exists_and_the_other_way_round() -> None:
-    from ebrank.service.core import problems
-    from ebrank.service.http import problems as http_problems
+    from ebrank.service.core.problems import NotFound, Problem
+    from ebrank.service.http.problems import CODES
 
     table = re.findall(r"^\| (\d{3}) \| (.*?) \|", PAGE, re.MULTILINE)
     told = {(int(status), code) for status, codes in table for code in re.findall("`(.*?)`", codes)}
-    kinds = [*vars(problems).values(), *vars(http_problems).values()]
-    exist = {
-        (kind.status, kind.code)
-        for kind in kinds
-        if isinstance(kind, type) and issubclass(kind, problems.Problem)
-    }
+    exist = {*CODES.items(), *((kind.status, kind.code) for kind in (Problem, NotFound))}
     assert told == exist - {(500, "internal")}

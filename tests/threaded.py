@@ -8,7 +8,16 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Self
 
+from ebrank.service.learning.fitting import TrainingJob, TrainingResult, in_thread
 from ebrank.service.ops import configuration, server
+from ebrank.service.store import open
+
+
+async def trained_here(url: str, job: TrainingJob, seconds: float) -> TrainingResult:
+    """Fit in a thread: what tests may put in the place of a trainer, which imports all again."""
+    async with open(url, "browse") as store:
+        return await in_thread(store, job)
+
 
 PATIENCE = 60.0  # seconds: the machine may be busy
 

@@ -54,6 +54,10 @@ def test_every_method_waits_for_its_answer(server: Threaded) -> None:
         state = client.query("tea/green")
         assert {item.id: item.clicks for item in state.items}[served.items[0].id] == 1
         assert [item.id for item in state.withdrawn] == ["a/b ü"]
+        assert {item.id for item in client.rank("tea/green").items} == {"sencha", "assam"}
+        assert [item.id for item in client.rank("tea/green", items=["assam"]).items] == ["assam"]
+        brought = client.rank("tea/green", items={"new": [0.1, 1.0], "assam": [0.2, 4.1]})
+        assert {item.id for item in brought.items} == {"assam", "new"}
         assert client.train().training is not None
         assert client.activate(0).active == client.models().active == 0
         assert client.insights().totals.clicks == 1
@@ -63,18 +67,15 @@ def test_every_method_waits_for_its_answer(server: Threaded) -> None:
         assert (proof.kind, client.deletions().deletions) == ("user", [proof])
 
 
-def test_methods_are_coroutines_that_may_run_at_once(server: Threaded) -> None:
-    async def session() -> None:
-        async with ebrank.AsyncClient(server.url, token=SECRET) as client:
-            assert (await client.put_items("coffee", ITEMS)).added == 3
-            lists = await asyncio.gather(*(client.rank("coffee", k=1) for _ in range(5)))
-            assert len({served.ranking_id for served in lists}) == 5
-            events = [event(served, served.items[0].id, "click") for served in lists]
-            assert (await client.feedback(events)).accepted == 5
-            assert (await client.feedback(events)).duplicate == 5
-            assert (await client.click(lists[0], "nobody")).rejected == 1
-
-    asyncio.run(session())
+async def test_methods_are_coroutines_that_may_run_at_once(server: Threaded) -> None:
+    async with ebrank.AsyncClient(server.url, token=SECRET) as client:
+        assert (await client.put_items("coffee", ITEMS)).added == 3
+        lists = await asyncio.gather(*(client.rank("coffee", k=1) for _ in range(5)))
+        assert len({served.ranking_id for served in lists}) == 5
+        events = [event(served, served.items[0].id, "click") for served in lists]
+        assert (await client.feedback(events)).accepted == 5
+        assert (await client.feedback(events)).duplicate == 5
+        assert (await client.click(lists[0], "nobody")).rejected == 1
 
 
 def test_items_of_the_catalog_are_listed_and_withdrawn(tmp_path: Path) -> None:
@@ -90,15 +91,6 @@ def test_items_of_the_catalog_are_listed_and_withdrawn(tmp_path: Path) -> None:
         assert (last.id, last.features, last.withdrawn) == ("b/ü", {"stock": 2.0}, True)
         client.put_catalog({"b/ü": {"stock": 2}})
         assert not client.catalog_item("b/ü").withdrawn
-
-
-def test_candidates_may_be_named_or_brought_along(server: Threaded) -> None:
-    with ebrank.Client(server.url, token=SECRET) as client:
-        client.put_items("named", ITEMS)
-        some = client.rank("named", items=["assam", "sencha"])
-        assert sorted(item.id for item in some.items) == ["assam", "sencha"]
-        brought = client.rank("named", items={"new": [0.1, 1.0], "assam": [0.2, 4.1]})
-        assert sorted(item.id for item in brought.items) == ["assam", "new"]
 
 
 def test_errors_say_what_the_server_says(server: Threaded) -> None:
@@ -268,20 +260,16 @@ def test_a_fallback_comes_at_once_when_nobody_answers() -> None:
 PROOF = b'{"kind": "user", "digest": "d", "time": 1.0, "queries": 0, "rankings": 9, "events": 0}'
 
 
-def test_a_deletion_is_waited_for_longer_than_a_list() -> None:
+async def test_a_deletion_is_waited_for_longer_than_a_list() -> None:
     class Slow(Unsteady):
         def _run(self) -> None:
-            time.sleep(0.5)
+            time.sleep(0.3)
             super()._run()
 
-    with ebrank.Client(Slow([], reply(200, PROOF)).address, timeout=0.1) as client:
-        assert client.delete("user", "ada").rankings == 9
-
-    async def session() -> None:
-        async with ebrank.AsyncClient(Slow([], reply(200, PROOF)).address, timeout=0.1) as client:
-            assert (await client.delete("user", "ada")).rankings == 9
-
-    asyncio.run(session())
+    with ebrank.Client(Slow([], reply(200, PROOF)).address, timeout=0.1) as blocking:
+        assert blocking.delete("user", "ada").rankings == 9
+    async with ebrank.AsyncClient(Slow([], reply(200, PROOF)).address, timeout=0.1) as client:
+        assert (await client.delete("user", "ada")).rankings == 9
 
 
 def test_a_deletion_without_a_response_may_still_be_under_way() -> None:

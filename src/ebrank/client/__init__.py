@@ -13,8 +13,8 @@ from ebrank.environment.extras import import_extra
 
 import_extra("msgspec", extra="service", purpose="to call a server")
 
-from ebrank.client.clients import AsyncClient, Client  # noqa: E402 (they need msgspec)
-from ebrank.client.errors import ServiceError  # noqa: E402
+from ebrank.client.calls import ServiceError  # noqa: E402 (they need msgspec)
+from ebrank.client.methods import AsyncClient, Client  # noqa: E402
 from ebrank.client.retries import Retries  # noqa: E402
 from ebrank.service.api import EventIn  # noqa: E402
 

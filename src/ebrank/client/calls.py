@@ -18,9 +18,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from ebrank.client.errors import ServiceError
 from ebrank.client.retries import Again, unsent
-from ebrank.errors import ParameterError
+from ebrank.errors import EBRankError, ParameterError
 from ebrank.service import api
 
 if TYPE_CHECKING:
@@ -36,6 +35,24 @@ Served: TypeAlias = api.RankResponse | str
 LINES_AT_ONCE = 5000
 FALLS_BACK = (404, 408, 409, 429, 500, 502, 503, 504)
 """Statuses for which the caller's own order is returned; others mean that the request is wrong."""
+
+
+class ServiceError(EBRankError):
+    """The server refused a request, or could not be reached.
+
+    Attributes:
+        status: of the response; None if none came.
+        code: a short name of the problem; `unreachable` if no response came.
+        field: the part of the request at fault, if the server names one.
+    """
+
+    def __init__(
+        self, message: str, *, status: int | None = None, code: str, field: str | None = None
+    ) -> None:
+        super().__init__(message if field is None else f"{field}: {message}")
+        self.status = status
+        self.code = code
+        self.field = field
 
 
 @dataclass(frozen=True)
@@ -69,24 +86,14 @@ class Call(Generic[Answer]):
             ) from None
 
 
-class _ErrorBody(msgspec.Struct):
-    code: str
-    message: str
-    field: str | None = None
-
-
-class _ErrorAnswer(msgspec.Struct):
-    error: _ErrorBody
-
-
 def _refusal(response: httpx.Response) -> ServiceError:
     try:
-        error = msgspec.json.decode(response.content, type=_ErrorAnswer).error
+        error = msgspec.json.decode(response.content, type=api.ErrorResponse).error
     except msgspec.DecodeError:
         what = f"{response.url} answered with status {response.status_code}"
-        error = _ErrorBody("foreign", what)
-    status = response.status_code
-    return ServiceError(error.message, status=status, code=error.code, field=error.field)
+        error = api.ErrorBody("foreign", what)
+    field = None if error.field is msgspec.UNSET else error.field
+    return ServiceError(error.message, status=response.status_code, code=error.code, field=field)
 
 
 def path(*parts: str, **options: str | int | None) -> str:

@@ -1,4 +1,4 @@
-"""What both clients can do, written once, as coroutines.
+"""`Client` and `AsyncClient`: what both can do is written once, as coroutines.
 
 `AsyncClient` has these methods as they are. `Client` runs each to its end at once: its requests
 block instead of suspending, so a coroutine never waits for anybody (`blocking`).
@@ -6,14 +6,16 @@ block instead of suspending, so a coroutine never waits for anybody (`blocking`)
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import wraps
+from inspect import isawaitable
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from ebrank.client import calls
-from ebrank.client.calls import Call, path
-from ebrank.client.errors import ServiceError
+from ebrank.client.calls import Call, ServiceError, path
 from ebrank.client.retries import ONCE, Again, Retries
 from ebrank.environment.extras import import_extra
 from ebrank.errors import ParameterError
@@ -35,7 +37,7 @@ def blocking(
     """Return a method that does the same, and returns when it is done."""
 
     @wraps(method)
-    def done(self: Connection, /, *given: Given.args, **named: Given.kwargs) -> Answer:
+    def done(self: BaseClient, /, *given: Given.args, **named: Given.kwargs) -> Answer:
         try:
             method(self, *given, **named).send(None)
         except StopIteration as end:
@@ -46,10 +48,16 @@ def blocking(
     return done
 
 
-class Connection:
+async def _done(work: Any) -> Any:  # noqa: ANN401 (a value, or one to await)
+    """Return the result of work that may have to be awaited."""
+    return await work if isawaitable(work) else work
+
+
+class BaseClient:
     """Where a server is and how to call it; methods raise `ServiceError`."""
 
     _transport: ClassVar[str]  # the class of httpx that carries requests
+    _sleep: ClassVar[Any]  # a function that waits for some seconds
 
     def __init__(
         self,
@@ -83,21 +91,18 @@ class Connection:
             verify=self._url.startswith("https://"),  # certificates take a while to load
         )
 
-    def _request(self, call: Call[Any]) -> Any:  # noqa: ANN401 (a response, or one to await)
-        return self._http.request(
-            call.method,
-            self._url + call.path,
-            content=call.content,
-            headers={"content-type": call.media_type},
-            timeout=self._long_timeout if call.lasts else self._timeout,
-        )
-
     async def _outcome(self, call: Call[Any]) -> httpx.Response:
         """Send a request once; raise one of httpx's errors if no response comes."""
-        raise NotImplementedError
-
-    async def _pause(self, seconds: float) -> None:
-        raise NotImplementedError
+        response: httpx.Response = await _done(
+            self._http.request(
+                call.method,
+                self._url + call.path,
+                content=call.content,
+                headers={"content-type": call.media_type},
+                timeout=self._long_timeout if call.lasts else self._timeout,
+            )
+        )
+        return response
 
     async def _send(self, call: Call[Answer], retries: Retries | None = None) -> Answer:
         """Send a request, again if that is allowed, and return the content of its response."""
@@ -110,7 +115,7 @@ class Connection:
             pause = (retries or self._retries).pause(call.again, attempt, outcome)
             if pause is None:
                 break
-            await self._pause(pause)
+            await _done(self._sleep(pause))
         return call.result(outcome, self._url)
 
     async def _report(
@@ -121,7 +126,7 @@ class Connection:
         return rejected if rejected is not None else await self._send(calls.feedback(events))
 
 
-class Methods(Connection):
+class Methods(BaseClient):
     """The methods of both clients; those of `Client` return without `await`."""
 
     async def put_items(self, query: str, items: calls.Items) -> api.PutItemsResponse:
@@ -316,3 +321,60 @@ class Methods(Connection):
     async def insights(self, hours: int = 1) -> api.Insights:
         """Return what the dashboard shows."""
         return await self._send(Call("GET", path("insights", hours=hours), api.Insights))
+
+
+class AsyncClient(Methods):
+    """Calls a server. Tasks may share one."""
+
+    _transport = "AsyncClient"
+    _sleep = staticmethod(asyncio.sleep)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+
+class Client(BaseClient):
+    """Calls a server, and waits for its responses. Threads may share one."""
+
+    _transport = "Client"
+    _sleep = staticmethod(time.sleep)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    put_items = blocking(Methods.put_items)
+    put_catalog = blocking(Methods.put_catalog)
+    load_catalog = blocking(Methods.load_catalog)
+    load_catalog_lines = blocking(Methods.load_catalog_lines)
+    catalog_item = blocking(Methods.catalog_item)
+    catalog_items = blocking(Methods.catalog_items)
+    withdraw_from_all = blocking(Methods.withdraw_from_all)
+    features = blocking(Methods.features)
+    change_features = blocking(Methods.change_features)
+    withdraw = blocking(Methods.withdraw)
+    rank = blocking(Methods.rank)
+    feedback = blocking(Methods.feedback)
+    click = blocking(Methods.click)
+    impression = blocking(Methods.impression)
+    query = blocking(Methods.query)
+    queries = blocking(Methods.queries)
+    delete = blocking(Methods.delete)
+    deletions = blocking(Methods.deletions)
+    train = blocking(Methods.train)
+    models = blocking(Methods.models)
+    activate = blocking(Methods.activate)
+    insights = blocking(Methods.insights)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from ebrank.service import api
-from ebrank.service.api import EventIn, Malformed, RankRequest, read_events
+from ebrank.service.api import EventIn, Malformed, read_events
 
 GOOD = {"event_id": "e", "ranking_id": "r", "item": "i", "type": "click"}
 
@@ -43,31 +43,3 @@ def test_a_batch_has_a_limit() -> None:
     body = json.dumps({"events": [GOOD] * (api.MOST_EVENTS + 1)}).encode()
     with pytest.raises(msgspec.ValidationError, match=f"length <= {api.MOST_EVENTS}"):
         read_events(body)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"query": ""},
-        {"query": "q" * 513},
-        {"query": "q", "k": 0},
-        {"query": "q", "k": 1001},
-        {"query": "q", "items": []},
-        {"query": "q", "items": [{"id": "a", "features": 3}]},
-        {"query": "q", "items": ["x" * 257]},
-        {"query": "q", "user": ""},
-        {"query": "q", "limit": 3},
-    ],
-)
-def test_requests_out_of_bounds_are_refused(body: object) -> None:
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.json.decode(json.dumps(body), type=RankRequest)
-
-
-def test_answers_hold_what_was_asked_for_and_no_more() -> None:
-    plain = api.RankResponse("r", 0, [api.RankedItem("a", 1, 0.5)])
-    assert msgspec.to_builtins(plain) == {
-        "ranking_id": "r",
-        "model": 0,
-        "items": [{"id": "a", "rank": 1, "score": 0.5}],
-    }

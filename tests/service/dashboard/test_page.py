@@ -14,10 +14,11 @@ from selenium.webdriver import Chrome, Keys
 import ebrank
 from ebrank.report.figures.palette import LOOKS
 from ebrank.service.api import Insights
+from ebrank.service.learning import training
 from ebrank.service.ops import demo
 from tests.accessibility import COLORS, violations
 from tests.service.dashboard.page import Page
-from tests.threaded import Threaded
+from tests.threaded import Threaded, trained_here
 
 CONFIG = """
 [ranking]
@@ -37,7 +38,11 @@ SESSIONS = 400
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Threaded]:
     """A server whose users have searched, clicked and seen items arrive, with a trained prior."""
-    with Threaded(tmp_path_factory.mktemp("dashboard"), CONFIG) as running:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        Threaded(tmp_path_factory.mktemp("dashboard"), CONFIG) as running,
+    ):
+        patch.setattr(training, "in_process", trained_here)
         world = demo_world()
         with ebrank.Client(running.url) as client:
             demo.fill(client, world)

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from ebrank.errors import ParameterError
 from ebrank.service.http import admission
-from ebrank.service.http.admission import SCOPES, Guard, Limiter, is_loopback, new_token
+from ebrank.service.http.admission import SCOPES, Guard, Limiter, new_token
 from ebrank.service.http.metrics import AccessLog
-from ebrank.service.http.routes import API, Route
+from ebrank.service.http.routes import API
 from ebrank.service.settings import FeaturesSettings, LimitsSettings, Settings, Token
 from tests.in_process import Local, in_process
+from tests.service.scenes import Clock
 
 SECRETS, TOKENS = zip(*(new_token(scope, [scope]) for scope in SCOPES), strict=True)
 SECRET = dict(zip(SCOPES, SECRETS, strict=True))
@@ -75,12 +76,20 @@ def test_the_table_is_complete(local: Local) -> None:
 
 @pytest.mark.parametrize(("method", "path"), list(ALLOWED))
 def test_only_the_right_scope_opens_it(local: Local, method: str, path: str) -> None:
-    wrong = new_token("stranger", SCOPES)[0]
-    for header in (None, f"Bearer {wrong}", "Bearer", f"Basic {SECRET['admin']}"):
+    for header in (None, f"Bearer {new_token('stranger', SCOPES)[0]}", f"Basic {SECRET['admin']}"):
         assert status(local, method, path, header) == 401
     for scope, secret in SECRET.items():
         found = status(local, method, path, f"Bearer {secret}")
         assert found == (200 if scope in ALLOWED[method, path] else 403)
+
+
+def test_a_token_is_taken_in_its_own_header_alone(local: Local) -> None:
+    secret, hashed = SECRET["admin"], TOKENS[SCOPES.index("admin")].sha256
+    for header in ("", "Bearer", "Bearer ", "Basic x", secret, f"Bearer {hashed}"):
+        assert status(local, "GET", "/v1/models", header) == 401
+    assert status(local, "HEAD", "/v1/models", None) == 401
+    assert status(local, "GET", "/v1/models", f"bearer  {secret} ") == 200
+    assert Guard(TOKENS).caller("Bearer é\udcff") is None  # no client sends that, but a socket may
 
 
 @pytest.mark.parametrize("path", sorted(OPEN - {"/dashboard/{file}"}))
@@ -109,10 +118,6 @@ def test_callers_who_may_only_rank_cannot_bring_back_withdrawn_items(local: Loca
     assert local.request("POST", "/v1/rank", json=body, headers=rank).status_code == 200
 
 
-def test_head_is_guarded_too(local: Local) -> None:
-    assert status(local, "HEAD", "/v1/models", None) == 401
-
-
 def test_two_headers_are_none(local: Local) -> None:
     both = [("authorization", f"Bearer {SECRET['admin']}"), ("authorization", "Bearer other")]
     assert local.request("GET", "/v1/models", headers=both).status_code == 401
@@ -132,17 +137,16 @@ def test_guessing_is_limited_by_address_and_callers_by_token() -> None:
     with in_process(Settings(tokens=TOKENS, limits=limits)) as local:
         tried = [status(local, "GET", "/v1/models", f"Bearer {n}") for n in range(5)]
         assert tried == [401, 401, 401, 429, 429]
+        refused = local.request("GET", "/v1/models")
+        assert 1 <= int(refused.headers["retry-after"]) <= 100
+        assert status(local, "GET", "/healthz", None) == 200  # never limited
         known = f"Bearer {SECRET['rank']}"
         assert status(local, "GET", "/v1/models", known) == 200  # a caller of its own
 
 
-def test_routes_are_closed_unless_they_say_otherwise() -> None:
-    """An endpoint of the API without scopes would be open to everybody."""
-    assert all(isinstance(one, Route) and one.scopes for one in API)
-
-
 OURS = ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1:8000", "127.8.9.1", "[::1]:8000"]
 FOREIGN = ["evil.example:8000", "127.0.0.1.evil.example", "localhost@evil.example", "192.0.2.1"]
+FOREIGN += ["0.0.0.0", "[::]", "localhost.example.org"]
 
 
 @pytest.fixture(scope="module")
@@ -196,30 +200,7 @@ def test_a_token_is_known_by_its_hash_alone() -> None:
     assert token == Token("shop", hashlib.sha256(secret.encode()).hexdigest(), ("rank", "feedback"))
     assert secret not in repr(token)
     assert len(secret) >= 43  # 256 bits in base64
-
-
-def test_every_token_is_another() -> None:
-    assert new_token("a", ["rank"])[0] != new_token("a", ["rank"])[0]
-
-
-def test_a_guard_knows_its_tokens_only() -> None:
-    (first, one), (second, two) = new_token("one", ["rank"]), new_token("two", ["admin"])
-    guard = Guard([one, two])
-    assert guard.caller(f"Bearer {first}") is one
-    assert guard.caller(f"bearer  {second} ") is two
-    assert guard.caller(f"Bearer {new_token('three', ['rank'])[0]}") is None
-
-
-@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic x", "Bearer é\udcff"])
-def test_no_token_is_no_caller(header: str | None) -> None:
-    assert Guard([new_token("one", ["rank"])[1]]).caller(header) is None
-
-
-def test_the_secret_without_its_kind_is_no_header() -> None:
-    secret, token = new_token("one", ["rank"])
-    assert Guard([token]).caller(secret) is None
-    assert Guard([token]).caller(f"Basic {secret}") is None
-    assert Guard([token]).caller(f"Bearer {token.sha256}") is None  # the hash opens nothing
+    assert new_token("shop", ["rank"])[0] != secret
 
 
 @pytest.mark.parametrize("name", ["", "a b", "ünï", "-a", "a" * 65, "a\n"])
@@ -236,55 +217,6 @@ def test_scopes_are_known_and_some() -> None:
     with pytest.raises(ParameterError, match="needs a scope"):
         new_token("a", [])
     assert new_token("a", SCOPES)[1].scopes == ("rank", "feedback", "admin")
-
-
-@pytest.mark.parametrize(
-    ("host", "local"),
-    [
-        ("127.0.0.1", True),
-        ("127.8.8.8", True),
-        ("::1", True),
-        ("localhost", True),
-        ("0.0.0.0", False),
-        ("::", False),
-        ("10.0.0.1", False),
-        ("localhost.example.org", False),
-        ("", False),
-    ],
-)
-def test_which_addresses_are_this_machine_only(host: str, local: bool) -> None:
-    assert is_loopback(host) is local
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_a_burst_then_the_rate() -> None:
-    clock = Clock()
-    limiter = Limiter(rate=4.0, burst=3, clock=clock)
-    assert [limiter.wait("a") for _ in range(3)] == [0.0, 0.0, 0.0]
-    assert limiter.wait("a") == pytest.approx(0.25)
-    clock.now += 0.25
-    assert limiter.wait("a") == 0.0
-    assert limiter.wait("a") == pytest.approx(0.25)
-
-
-def test_callers_do_not_share() -> None:
-    limiter = Limiter(rate=1.0, burst=1, clock=Clock())
-    assert limiter.wait("a") == 0.0
-    assert limiter.wait("b") == 0.0
-    assert limiter.wait("a") > 0
-
-
-def test_no_rate_is_no_limit() -> None:
-    limiter = Limiter(rate=0.0, burst=1)
-    assert [limiter.wait("a") for _ in range(1000)] == [0.0] * 1000
 
 
 @given(

@@ -66,26 +66,23 @@ async def within_starlette(app: App) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize("host", [under_uvicorn, under_hypercorn, within_starlette])
-def test_other_servers_run_it(
+async def test_other_servers_run_it(
     host: Callable[[App], AbstractAsyncContextManager[httpx.AsyncClient]],
 ) -> None:
-    async def session() -> None:
-        engine = await Engine.open(MemoryStore(), SETTINGS)
-        app = App(engine, SETTINGS)
-        app.readiness.started = True
-        async with host(app) as client:
-            put = await client.put("/v1/queries/tea%2Fgreen/items", json=ITEMS)
-            assert put.json()["query"] == "tea/green"
-            ranked = await client.post("/v1/rank", json={"query": "tea/green"})
-            assert [item["id"] for item in ranked.json()["items"]] == ["a/b"]
-            withdrawn = await client.delete("/v1/queries/tea%2Fgreen/items/a%2Fb")
-            assert withdrawn.json()["withdrawn"] is True
-            found = await client.get("/v1/queries?prefix=tea&limit=1")
-            assert found.json()["next"] is None
-            assert (await client.get("/v1/nothing")).status_code == 404
-            large = await client.post("/v1/rank", content=b" " * 2000)
-            assert (large.status_code, large.json()["error"]["code"]) == (413, "too_large")
-            assert (await client.head("/healthz")).status_code == 200
-        await engine.close()
-
-    asyncio.run(session())
+    engine = await Engine.open(MemoryStore(), SETTINGS)
+    app = App(engine, SETTINGS)
+    app.readiness.started = True
+    async with host(app) as client:
+        put = await client.put("/v1/queries/tea%2Fgreen/items", json=ITEMS)
+        assert put.json()["query"] == "tea/green"
+        ranked = await client.post("/v1/rank", json={"query": "tea/green"})
+        assert [item["id"] for item in ranked.json()["items"]] == ["a/b"]
+        withdrawn = await client.delete("/v1/queries/tea%2Fgreen/items/a%2Fb")
+        assert withdrawn.json()["withdrawn"] is True
+        found = await client.get("/v1/queries?prefix=tea&limit=1")
+        assert found.json()["next"] is None
+        assert (await client.get("/v1/nothing")).status_code == 404
+        large = await client.post("/v1/rank", content=b" " * 2000)
+        assert (large.status_code, large.json()["error"]["code"]) == (413, "too_large")
+        assert (await client.head("/healthz")).status_code == 200
+    await engine.close()

@@ -14,13 +14,15 @@ from prometheus_client.parser import text_string_to_metric_families
 import ebrank
 from ebrank.service import engine as engines
 from ebrank.service.engine import Engine
+from ebrank.service.learning import training
+from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.in_process import in_process
-from tests.service.scenes import Clock, play
+from tests.service.scenes import Clock, better, play
 from tests.threaded import Threaded
 
-PATIENCE = 180.0  # seconds: the trainer may have to compile
+PATIENCE = 60.0  # seconds: the machine may be busy
 Series = dict[tuple[str, ...], float]
 
 
@@ -42,41 +44,15 @@ def scraped_until(url: str, right: Callable[[Series], bool]) -> Series:
     return found
 
 
-def test_every_metric_keeps_its_name_and_type() -> None:
+def test_prometheus_can_read_the_page() -> None:
+    """`tests/test_deploy.py` compares the names with those in the docs."""
     with in_process() as local:
-        local.request("GET", "/healthz")
         page = local.request("GET", "/metrics")
     assert page.headers["content-type"].startswith("text/plain; version=")
     families = {one.name: one.type for one in text_string_to_metric_families(page.text)}
-    assert {name: kind for name, kind in families.items() if name.startswith("ebrank_")} == {
-        "ebrank_http_requests": "counter",
-        "ebrank_http_request_seconds": "histogram",
-        "ebrank_rankings": "counter",
-        "ebrank_degraded": "counter",
-        "ebrank_slots": "counter",
-        "ebrank_events": "counter",
-        "ebrank_shadow_different": "counter",
-        "ebrank_bots": "counter",
-        "ebrank_flush_seconds": "histogram",
-        "ebrank_connections_closed": "counter",
-        "ebrank_http_in_flight": "gauge",
-        "ebrank_connections": "gauge",
-        "ebrank_store_failing": "gauge",
-        "ebrank_flush_waiting": "gauge",
-        "ebrank_model_version": "gauge",
-        "ebrank_clock_lag_seconds": "gauge",
-        "ebrank_servers": "gauge",
-        "ebrank_announcement_seconds": "gauge",
-        "ebrank_elected": "gauge",
-        "ebrank_lookups": "counter",
-        "ebrank_stale": "counter",
-        "ebrank_prior_state": "gauge",
-        "ebrank_training_ended_timestamp_seconds": "gauge",
-        "ebrank_store_bytes": "gauge",
-        "ebrank_store_free_bytes": "gauge",
-        "ebrank_log_entries": "gauge",
-        "ebrank_roll_up_lag_seconds": "gauge",
-    }
+    assert families["ebrank_http_requests"] == "counter"
+    assert families["ebrank_flush_seconds"] == "histogram"
+    assert families["ebrank_prior_state"] == "gauge"
     assert {"process_resident_memory_bytes", "process_cpu_seconds"} <= families.keys()
 
 
@@ -89,39 +65,39 @@ def test_two_servers_of_a_process_count_apart() -> None:
         assert line not in other.request("GET", "/metrics").text
 
 
-@pytest.mark.slow
 def test_a_server_tells_the_state_of_its_store_and_prior(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async def fitted(*_: object) -> TrainingResult:
+        return better()
+
+    monkeypatch.setattr(training, "in_process", fitted)
     monkeypatch.setattr(engines, "LOOK_SECONDS", 0.05)
     began = time.time()
+    config = "[training]\nafter_events = 0\n[ranking]\npolicy = 'ebrank'\n"
     with (
-        Threaded(tmp_path, "[training]\nafter_events = 0\n") as server,
+        Threaded(tmp_path, config) as server,
         ebrank.Client(server.url) as client,
     ):
         first = scraped(server.url)
         assert first["ebrank_prior_state", "untrained"] == 1.0
         assert first["ebrank_log_entries",] == 0.0
         assert not any(name == "ebrank_training_ended_timestamp_seconds" for name, *_ in first)
-        for query in range(12):
-            client.put_items(f"q{query}", {f"i{at}": [float(at)] for at in range(4)})
-            for _ in range(3):
-                served = client.rank(f"q{query}")
-                client.click(served, "i3")
+        client.put_items("q", {f"i{at}": [float(at)] for at in range(4)})
+        for _ in range(9):
+            client.click(client.rank("q"), "i3")
         client.train()
         ended = ("ebrank_training_ended_timestamp_seconds", "succeeded")
         told = scraped_until(server.url, lambda found: ended in found)
         assert began < told[ended] < time.time()
-        state = client.models().prior.state
-        assert state != "untrained"
         then = scraped_until(
             server.url,
             lambda found: (
-                found["ebrank_prior_state", state] == 1.0 and found["ebrank_log_entries",] >= 72.0
+                found["ebrank_prior_state", "live"] == 1.0 and found["ebrank_log_entries",] >= 18.0
             ),
         )
         states = {labels[0]: value for (name, *labels), value in then.items() if "prior" in name}
-        assert states == {one: float(one == state) for one in states}
+        assert states == {one: float(one == "live") for one in states}
         assert set(states) == {"live", "untrained", "refused", "unused", "failing"}
         assert then["ebrank_store_bytes",] > first["ebrank_store_bytes",] > 0.0
         free = shutil.disk_usage(tmp_path).free

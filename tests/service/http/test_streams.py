@@ -24,18 +24,6 @@ def lines(count: int) -> Iterator[bytes]:
         yield json.dumps({"id": f"item-{number}", "features": {"x": number}}).encode() + b"\n"
 
 
-def test_a_body_may_be_longer_than_others() -> None:
-    async def pieces() -> AsyncIterator[bytes]:
-        for line in lines(200):
-            yield line
-
-    store = MemoryStore()
-    with in_process(SETTINGS, store) as local:
-        told = local.request("POST", "/v1/items:bulk", content=pieces())
-        assert (told.status_code, told.json()["changed"]) == (200, 200)
-        assert local.run(store.catalog.tally()).rows == 200
-
-
 def test_a_piece_that_does_not_come_ends_it_and_what_came_stands() -> None:
     async def pieces() -> AsyncIterator[bytes]:
         yield b"".join(lines(50))

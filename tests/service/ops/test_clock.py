@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from ebrank.cli import root
 from ebrank.service.ops.clock import DAY, ClockError, check
 from ebrank.service.store import open
 from ebrank.testing.histories import new_items
@@ -47,20 +47,6 @@ def test_a_log_far_ahead_of_the_clock_is_refused() -> None:
         check(NOW, NOW + 2 * YEAR, None, YEAR)
 
 
-def serve(folder: Path, **variables: str) -> str:
-    """Return what a server says that should not start."""
-    done = subprocess.run(
-        [sys.executable, "-m", "ebrank", "serve", "--store", str(folder), "--port", "0"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={**os.environ, **variables},
-    )
-    assert done.returncode == 2, done.stdout
-    return done.stderr
-
-
 def written(folder: Path, moment: float) -> None:
     """Make a store whose log and files are of a moment."""
 
@@ -73,12 +59,11 @@ def written(folder: Path, moment: float) -> None:
         os.utime(file, (moment, moment))
 
 
-@pytest.mark.slow
-def test_a_server_does_not_start_with_such_a_clock(tmp_path: Path) -> None:
-    written(tmp_path / "old", time.time() - 2 * YEAR)
+@pytest.mark.parametrize(("years", "told"), [(-2, "730 days after"), (2, "730 days before")])
+def test_a_server_does_not_start_with_such_a_clock(tmp_path: Path, years: int, told: str) -> None:
+    written(tmp_path / "store", time.time() + years * YEAR)
     for _ in range(2):  # what is refused is refused again, if a supervisor starts it again
-        said = serve(tmp_path / "old")
-        assert "730 days after the log's last entry" in said
-        assert "Traceback" not in said
-    written(tmp_path / "future", time.time() + 2 * YEAR)
-    assert "730 days before the log's last entry" in serve(tmp_path / "future")
+        arguments = ["serve", "--store", str(tmp_path / "store"), "--port", "0"]
+        done = CliRunner().invoke(root, arguments, prog_name="ebrank")
+        assert done.exit_code == 2
+        assert f"{told} the log's last entry" in done.stderr

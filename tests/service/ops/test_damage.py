@@ -18,8 +18,9 @@ from ebrank.policy import model_file
 from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.http import readiness
+from ebrank.service.learning.fitting import gather
+from ebrank.service.learning.training import job
 from ebrank.service.ops.check import check
-from ebrank.service.ops.examine import examined
 from ebrank.service.ops.repair import repair, survey
 from ebrank.service.ops.replay import replay
 from ebrank.service.ops.transfer.exporting import export
@@ -31,7 +32,7 @@ from ebrank.testing.histories import contents, event, new_items, ranking
 from tests.in_process import in_process
 from tests.service.scenes import linear_state
 
-QUERIES = 40
+QUERIES = 20
 SEEDS = range(12)
 NOW = 10_000.0
 BROKEN = {7, 9, 11, 13, 15, 17}
@@ -41,7 +42,7 @@ async def fill(store: Store) -> None:
     """Write a history on many pages, a part of it rolled up."""
     for number in range(QUERIES):
         await store.items.put(f"query {number}", new_items(*"abcdefgh", width=30), 1.0)
-    for turn in range(400):
+    for turn in range(200):
         served = ranking(
             f"r{turn}",
             "abcdefgh",
@@ -124,7 +125,7 @@ def test_damage_anywhere_is_told_and_found(sound: Path, tmp_path: Path, seed: in
             "load": await opened(folder, each_query),
             "export": await opened(folder, lambda store: export(store, tmp_path / "out")),
             "backup": await opened(folder, lambda store: store.backup(tmp_path / "copy.db")),
-            "examine": await opened(folder, lambda store: examined(store, Settings())),
+            "examine": await opened(folder, lambda store: gather(store, job(Settings(), 0))),
         }
         found: list[str] = []
 
@@ -150,17 +151,14 @@ def test_damage_anywhere_is_told_and_found(sound: Path, tmp_path: Path, seed: in
     asyncio.run(scene())
 
 
-def test_a_sound_store_has_no_faults_and_needs_no_repair(sound: Path, tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with open(str(sound), "read") as store:
-            assert await check(store, NOW) == []
-            before = await contents(store)
-        assert not (await survey(str(sound))).needed
-        assert (await repair(str(sound))).kept is None
-        async with open(str(sound), "read") as store:
-            assert await contents(store) == before
-
-    asyncio.run(scene())
+async def test_a_sound_store_has_no_faults_and_needs_no_repair(sound: Path, tmp_path: Path) -> None:
+    async with open(str(sound), "read") as store:
+        assert await check(store, NOW) == []
+        before = await contents(store)
+    assert not (await survey(str(sound))).needed
+    assert (await repair(str(sound))).kept is None
+    async with open(str(sound), "read") as store:
+        assert await contents(store) == before
 
 
 def test_a_damaged_query_fails_alone_and_is_not_named_in_the_log(

@@ -17,7 +17,6 @@ from ebrank.service.ops.transfer.evidence import import_evidence
 from ebrank.service.settings import EventsSettings, Settings, StoreSettings
 from ebrank.service.store import open
 from tests.logs.replaying import BEHAVIORS, Event, confirmed, write
-from tests.service.store.blocking import run
 
 EVENTS = [
     Event("r1", "tea", "a", "impression", 1, 50.0),
@@ -42,85 +41,77 @@ async def shown(engine: Engine, query: str) -> dict[str, tuple[float, float]]:
     return {item.id: (item.shown, item.clicks) for item in (await engine.query(query)).items}
 
 
-def test_with_features_it_ranks_at_once(evidence: Path, tmp_path: Path) -> None:
-    url = str(tmp_path / "store")
-    read = read_evidence(evidence, features=tmp_path / "items.csv")
+@pytest.fixture
+def expected() -> dict[tuple[str, int, int], int]:
+    """What a store counts that was there."""
     plain = [replace(event, query=event.query.strip().lower()) for event in EVENTS]
-    counts = confirmed(plain).items()
-    expected = {key[1:]: count for key, (count, _) in counts if key[0] == "tea"}
-
-    async def session() -> None:
-        await import_evidence(read, url)
-        async with open(url) as store:
-            state = await store.items.load("tea")
-            assert state is not None
-            assert list(state.ids) == ["a", "b"]
-            assert state.active.all()
-            found = {
-                (state.ids[at], outcome, slot): int(state.counts[at, outcome, slot])
-                for at, outcome, slot in np.argwhere(state.counts).tolist()
-            }
-            assert found == expected
-            assert state.first_shown.tolist() == state.entered.tolist() == [50.0, 40.0]
-            assert (await replay(store)).equal
-            engine = await Engine.open(store, SETTINGS)
-            answer = await engine.rank(RankRequest("Tea", k=2))
-            assert {item.id for item in answer.items} == {"a", "b"}
-            click = EventIn("e", answer.ranking_id, "a", "click")
-            assert (await engine.feedback([click])).accepted == 1
-            assert await shown(engine, "tea") == {"a": (2, 1), "b": (3, 2)}
-            await engine.close()
-            assert (await replay(store)).equal
-
-    run(session())
+    return {key[1:]: count for key, (count, _) in confirmed(plain).items() if key[0] == "tea"}
 
 
-def test_without_features_items_come_back_when_they_are_put(evidence: Path, tmp_path: Path) -> None:
-    url = str(tmp_path / "store")
-
-    async def session() -> None:
-        await import_evidence(read_evidence(evidence), url)
-        async with open(url) as store:
-            engine = await Engine.open(store, SETTINGS)
-            items = [
-                ItemIn("b", {"price": 1.0, "age": 2.0}),
-                ItemIn("new", {"price": 2.0, "age": 3.0}),
-            ]
-            await engine.put_items("tea", items)
-            answer = await engine.rank(RankRequest("tea", k=5))
-            assert {item.id for item in answer.items} == {"b", "new"}
-            counts = await shown(engine, "tea")
-            assert (counts["b"], counts["new"]) == ((3, 2), (1, 0))
-            await engine.close()
-            assert (await replay(store)).equal
-
-    run(session())
-
-
-def test_names_of_queries_may_stay(evidence: Path, tmp_path: Path) -> None:
+async def test_with_features_it_ranks_at_once(
+    evidence: Path, expected: dict[tuple[str, int, int], int], tmp_path: Path
+) -> None:
     url = str(tmp_path / "store")
     read = read_evidence(evidence, features=tmp_path / "items.csv")
+    await import_evidence(read, url)
+    async with open(url) as store:
+        state = await store.items.load("tea")
+        assert state is not None
+        assert list(state.ids) == ["a", "b"]
+        assert state.active.all()
+        found = {
+            (state.ids[at], outcome, slot): int(state.counts[at, outcome, slot])
+            for at, outcome, slot in np.argwhere(state.counts).tolist()
+        }
+        assert found == expected
+        assert state.first_shown.tolist() == state.entered.tolist() == [50.0, 40.0]
+        assert (await replay(store)).equal
+        engine = await Engine.open(store, SETTINGS)
+        answer = await engine.rank(RankRequest("Tea", k=2))
+        assert {item.id for item in answer.items} == {"a", "b"}
+        click = EventIn("e", answer.ranking_id, "a", "click")
+        assert (await engine.feedback([click])).accepted == 1
+        assert await shown(engine, "tea") == {"a": (2, 1), "b": (3, 2)}
+        await engine.close()
+        assert (await replay(store)).equal
 
-    async def session() -> None:
-        await import_evidence(read, url, normalize=False)
-        async with open(url) as store:
-            assert await store.items.queries() == [" TEA", "milk", "tea"]
-            with pytest.raises(SettingsError, match="normalize_queries"):
-                await Engine.open(store, SETTINGS)
-            literal = Settings(store=StoreSettings(normalize_queries=False), events=SETTINGS.events)
-            engine = await Engine.open(store, literal)
-            await engine.close()
 
-    run(session())
-
-
-def test_a_store_keeps_what_was_counted(evidence: Path, tmp_path: Path) -> None:
+async def test_without_features_items_come_back_when_they_are_put(
+    evidence: Path, tmp_path: Path
+) -> None:
     url = str(tmp_path / "store")
+    await import_evidence(read_evidence(evidence), url)
+    async with open(url) as store:
+        engine = await Engine.open(store, SETTINGS)
+        items = [
+            ItemIn("b", {"price": 1.0, "age": 2.0}),
+            ItemIn("new", {"price": 2.0, "age": 3.0}),
+        ]
+        await engine.put_items("tea", items)
+        answer = await engine.rank(RankRequest("tea", k=5))
+        assert {item.id for item in answer.items} == {"b", "new"}
+        counts = await shown(engine, "tea")
+        assert (counts["b"], counts["new"]) == ((3, 2), (1, 0))
+        await engine.close()
+        assert (await replay(store)).equal
 
-    async def session() -> None:
-        await import_evidence(read_evidence(evidence), url)
-        async with open(url) as store:
-            with pytest.raises(SettingsError, match="the store counts click, dwell>=30, purchase"):
-                await Engine.open(store, Settings())
 
-    run(session())
+async def test_names_of_queries_may_stay(evidence: Path, tmp_path: Path) -> None:
+    url = str(tmp_path / "store")
+    read = read_evidence(evidence, features=tmp_path / "items.csv")
+    await import_evidence(read, url, normalize=False)
+    async with open(url) as store:
+        assert await store.items.queries() == [" TEA", "milk", "tea"]
+        with pytest.raises(SettingsError, match="normalize_queries"):
+            await Engine.open(store, SETTINGS)
+        literal = Settings(store=StoreSettings(normalize_queries=False), events=SETTINGS.events)
+        engine = await Engine.open(store, literal)
+        await engine.close()
+
+
+async def test_a_store_keeps_what_was_counted(evidence: Path, tmp_path: Path) -> None:
+    url = str(tmp_path / "store")
+    await import_evidence(read_evidence(evidence), url)
+    async with open(url) as store:
+        with pytest.raises(SettingsError, match="the store counts click, dwell>=30, purchase"):
+            await Engine.open(store, Settings())

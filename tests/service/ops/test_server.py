@@ -20,14 +20,15 @@ import pytest
 import ebrank
 from ebrank.client import Retries, ServiceError
 from ebrank.service.engine import Engine
-from ebrank.service.ops.compiling import COMPILING
+from ebrank.service.http import app
+from ebrank.service.ops import server
 from ebrank.service.ops.reloading import Reloading
-from ebrank.service.ops.server import ServerError, check, listening, run
+from ebrank.service.ops.server import COMPILING, ServerError, check, listening, run
 from ebrank.service.settings import ServerSettings, Settings, StoreSettings, Token
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.store.blocking import Blocking
-from tests.serving import PATIENCE_SECONDS, Server, serving
+from tests.serving import Server, serving
 from tests.threaded import Threaded
 
 ITEMS = {f"item {place}": [float(place)] for place in range(20)}
@@ -151,16 +152,19 @@ def test_a_hangup_while_it_starts_does_not_end_it(
 HALF = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
 
 
-@pytest.mark.slow
-def test_half_a_request_does_not_keep_it_from_closing(tmp_path: Path) -> None:
-    with serving(tmp_path / "store") as started:
-        with ebrank.Client(started.address) as client:
+def test_half_a_request_does_not_keep_it_from_closing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "LAST_SECONDS", 0.1)
+    monkeypatch.setattr(server, "LEAVE_SECONDS", 0.1)
+    with Threaded(tmp_path) as started:
+        with ebrank.Client(started.url) as client:
             client.put_items("tea", ITEMS)
             client.rank("tea")
-        with socket.create_connection(("127.0.0.1", started.port), timeout=5) as connection:
-            connection.sendall(HALF)  # and the caller stays
-            time.sleep(0.2)
-            assert started.stop(signal.SIGTERM) == (0, "")
+        connection = socket.create_connection(("127.0.0.1", started.port), timeout=5)
+        connection.sendall(HALF)  # and the caller stays
+        time.sleep(0.1)
+    connection.close()
     # Sums of the minutes are saved when the engine closes; another minute may have begun.
     store = Blocking(SqliteStore(tmp_path / "store", "read"))
     assert sum(minute.values.get("rankings", 0) for minute in store.meta.minutes(0.0)) == 1
@@ -184,14 +188,6 @@ def test_a_start_that_compiles_says_so_before_it_does(tmp_path: Path) -> None:
     assert len(compiled) <= 1
 
 
-@pytest.mark.slow
-def test_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
-    with serving(tmp_path / "store") as server:
-        with urllib.request.urlopen(f"{server.address}/readyz", timeout=5) as answer:
-            assert json.load(answer) == {"status": "ready"}
-        assert server.stop(signal.SIGINT) == (0, "")
-
-
 def ask_until_refused(server: Server, counted: list[int]) -> None:
     """Rank and click as fast as possible; note what was acknowledged."""
     with ebrank.Client(server.address, retries=ONCE) as client:
@@ -206,18 +202,20 @@ def ask_until_refused(server: Server, counted: list[int]) -> None:
 
 
 @pytest.mark.slow
-def test_closing_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
+def test_ctrl_c_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
     folder = tmp_path / "store"
-    with serving(folder) as server:
-        with ebrank.Client(server.address) as client:
+    with serving(folder) as started:
+        with urllib.request.urlopen(f"{started.address}/readyz", timeout=5) as answer:
+            assert json.load(answer) == {"status": "ready"}
+        with ebrank.Client(started.address) as client:
             client.put_items("tea", ITEMS)
         counts = [[0] for _ in range(4)]
-        threads = [threading.Thread(target=ask_until_refused, args=(server, c)) for c in counts]
+        threads = [threading.Thread(target=ask_until_refused, args=(started, c)) for c in counts]
         for thread in threads:
             thread.start()
         while min(counts) < [20] and all(thread.is_alive() for thread in threads):
             time.sleep(0.01)
-        assert server.stop() == (0, "")
+        assert started.stop(signal.SIGINT) == (0, "")
         for thread in threads:
             thread.join()
     assert all(count > 0 for (count,) in counts)  # -1: it was refused with something else
@@ -229,45 +227,14 @@ def test_closing_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_servers_that_start_at_once_do_not_share_a_port(tmp_path: Path) -> None:
-    with listening("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
-    started = [
-        subprocess.Popen(
-            [
-                *(sys.executable, "-m", "ebrank", "serve", "--port", str(port)),
-                *("--store", str(tmp_path / name)),
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-        for name in ("one", "other")
-    ]
-    try:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not (ended := [process for process in started if process.poll() is not None]):
-            assert time.monotonic() < deadline, "both serve"
-            time.sleep(0.05)
-        [loser] = ended
-        assert loser.returncode != 0
-        assert "address already in use" in loser.communicate()[1]
-    finally:
-        for process in started:
-            process.kill()
-            process.communicate()
-
-
-@pytest.mark.slow
 def test_names_in_raw_addresses(tmp_path: Path) -> None:
     """Curl sends what it is given; both spellings of a name mean the same query."""
-    with Threaded(tmp_path) as server:
-        with ebrank.Client(server.url) as client:
+    with Threaded(tmp_path) as started:
+        with ebrank.Client(started.url) as client:
             client.put_items("grün/тea", {"a": [1.0]})
         for name in ("gr%C3%BCn%2F%D1%82ea", "grün%2Fтea"):
             found = subprocess.run(
-                ["curl", "-s", f"{server.url}/v1/queries/{name}"],
+                ["curl", "-s", f"{started.url}/v1/queries/{name}"],
                 capture_output=True,
                 text=True,
                 check=True,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from ebrank.cli import root
 from ebrank.service.ops.tracing import WRITES, Spans
 from ebrank.service.store.memory import MemoryStore
 from tests.in_process import Local, in_process
@@ -97,18 +98,13 @@ def test_every_method_that_is_traced_is_one_of_a_store() -> None:
         assert all(callable(getattr(getattr(store, group), method)) for method in methods)
 
 
-@pytest.mark.slow
-def test_without_the_extra_the_command_is_told(tmp_path: Path) -> None:
+def test_without_the_extra_the_command_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "serve.toml"
     file.write_text("[server]\ntraces = true\n", encoding="utf-8")
-    code = (
-        "import sys; sys.modules['opentelemetry'] = None\n"
-        f"sys.argv = ['ebrank', 'serve', '--store', 'memory:', '--config', {str(file)!r}]\n"
-        "from ebrank.cli import main; main()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 2
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    done = CliRunner().invoke(root, ["serve", "--store", "memory:", "--config", str(file)])
+    assert done.exit_code == 2
     assert "opentelemetry is needed to trace" in done.stderr
     assert "pip install 'ebrank[otel]'" in done.stderr

@@ -49,6 +49,20 @@ DeletedKind: TypeAlias = Literal["item", "query", "user"]
 EventStatus: TypeAlias = Literal["accepted", "duplicate", "rejected"]
 
 
+class ErrorBody(Struct, frozen=True, omit_defaults=True):
+    """What went wrong: a code, a sentence, and the part of the request at fault, if it is one."""
+
+    code: str
+    message: str
+    field: str | UnsetType = UNSET
+
+
+class ErrorResponse(Struct, frozen=True):
+    """The response to a request that cannot be served."""
+
+    error: ErrorBody
+
+
 # --- items -----------------------------------------------------------------------------------
 
 

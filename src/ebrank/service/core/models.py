@@ -15,12 +15,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ebrank.evidence import CLICKS, Behaviors, BehaviorStats
+from ebrank.evidence import Behaviors, BehaviorStats
 from ebrank.policy import model_file, policies
 from ebrank.policy.policies import Policy
 from ebrank.policy.ranker import EBRanker
 from ebrank.policy.scaling import Scaling
-from ebrank.policy.scoring import compile_kernels
 from ebrank.priors.base import ItemPrior, State
 from ebrank.service.core.feature_schema import matched
 from ebrank.service.settings import Settings
@@ -183,8 +182,7 @@ def own_parts(policy: Policy) -> list[str]:
 def warm_up(model: Model, behaviors: Behaviors, *, whole: bool = True) -> None:
     """Compile, or load from the cache, what a request would otherwise wait for.
 
-    The score takes longest and comes first: `precompile` can do the rest meanwhile, in another
-    process. Unless `whole`, this is only what the next list needs.
+    Unless `whole`, this is only what the next list needs.
     """
     ranker, nothing = _copy(model.ranker), BehaviorStats.zeros(2, behaviors=behaviors)
     states: tuple[State | None, ...] = (None, ranker.policy.learner.example_state(1))
@@ -192,14 +190,6 @@ def warm_up(model: Model, behaviors: Behaviors, *, whole: bool = True) -> None:
         _ = ranker.scores(nothing).both.compiled
         ranking = ranker.rank(_FEATURES, nothing)
         _ = ranking.interval if whole else None
-
-
-def precompile(policy: str) -> None:
-    """Compile what lists need besides the score, then all that `warm_up` does."""
-    ranker = EBRanker(policy, scaling=Scaling("query"), threads=1)
-    valuation = BehaviorStats.zeros(2).valuation(ranker.examination)
-    compile_kernels(ranker.prior(_FEATURES), valuation)
-    warm_up(Model(0, ranker, True), CLICKS)
 
 
 _FEATURES = np.array([[0.0], [1.0]], np.float32)

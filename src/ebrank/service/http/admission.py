@@ -22,22 +22,21 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, TypeAlias, get_args
+from typing import get_args
 from urllib.parse import SplitResult, urlsplit
 
 from cachetools import LRUCache
 
 from ebrank.errors import ParameterError
 from ebrank.service import settings as config
-from ebrank.service.http.problems import Forbidden, TooMany, Unauthorized
+from ebrank.service.http import Scope
+from ebrank.service.http.problems import HttpProblem
 from ebrank.service.http.routes import Route
 from ebrank.service.settings import Settings, Token
 
-Scope: TypeAlias = MutableMapping[str, Any]
-"""What ASGI says about a request."""
 SCOPES: tuple[config.Scope, ...] = get_args(config.Scope)
 PREFIX = "ebrank_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -96,50 +95,49 @@ class Admission:
         """Return if the caller may call this route now.
 
         Raises:
-            Unauthorized: without a known token.
-            Forbidden: with one that lacks the scope, or from a page of another site.
-            TooMany: above the rate.
+            HttpProblem: 401 without a known token.
+            HttpProblem: 403 with one that lacks the scope, or from a page of another site.
+            HttpProblem: 429 above the rate.
         """
         if not route.scopes:
             return
         if self._guard is None:
             _same_site(scope)
-            self._count(caller.limited)
+        _limit(self._limiter, caller, "too many requests;")
+        if self._guard is None:
             return
-        self._count(caller.limited)
         token = caller.token
         if token is None:
-            raise Unauthorized(
+            raise HttpProblem(
+                401,
                 "this endpoint needs a valid token: send the header Authorization: Bearer TOKEN",
                 headers={"www-authenticate": 'Bearer realm="ebrank"'},
             )
         if not set(token.scopes) & set(route.scopes):
-            raise Forbidden(f"this endpoint needs a token with scope {' or '.join(route.scopes)}")
+            raise HttpProblem(
+                403, f"this endpoint needs a token with scope {' or '.join(route.scopes)}"
+            )
 
     def admit_query(self, caller: Caller) -> None:
         """Return if the caller may create one more query by a rank request.
 
         Raises:
-            TooMany: above the rate.
+            HttpProblem: 429 above the rate.
         """
-        wait = self._new_queries.wait(caller.limited)
-        if wait:
-            seconds = math.ceil(wait)
-            raise TooMany(
-                "too many new queries (limits.new_queries_per_hour); rank a query that exists, put "
-                f"its items with an admin token, or retry in {seconds} s",
-                "query",
-                headers={"retry-after": str(seconds)},
-            )
+        remedy = (
+            "too many new queries (limits.new_queries_per_hour); rank a query that exists, put its "
+            "items with an admin token, or"
+        )
+        _limit(self._new_queries, caller, remedy, "query")
 
-    def _count(self, caller: str) -> None:
-        wait = self._limiter.wait(caller)
-        if wait:
-            seconds = math.ceil(wait)
-            raise TooMany(
-                f"too many requests; retry in {seconds} s",
-                headers={"retry-after": str(seconds)},
-            )
+
+def _limit(limiter: Limiter, caller: Caller, message: str, field: str | None = None) -> None:
+    """Count a request; raise if the caller has sent too many."""
+    wait = limiter.wait(caller.limited)
+    if wait:
+        seconds = str(math.ceil(wait))
+        headers = {"retry-after": seconds}
+        raise HttpProblem(429, f"{message} retry in {seconds} s", field, headers)
 
 
 def _same_site(scope: Scope) -> None:
@@ -150,12 +148,13 @@ def _same_site(scope: Scope) -> None:
     """
     host, origin = header(scope, b"host"), header(scope, b"origin")
     if host is None or not is_loopback(_parts(f"//{host}").hostname or ""):
-        raise Forbidden(
+        raise HttpProblem(
+            403,
             "a server without tokens accepts only requests to localhost or a loopback address, "
-            "not to the name in the Host header"
+            "not to the name in the Host header",
         )
     if origin is not None and _parts(origin).netloc != host:
-        raise Forbidden("web pages of other sites may not call a server without tokens")
+        raise HttpProblem(403, "web pages of other sites may not call a server without tokens")
 
 
 def _parts(address: str) -> SplitResult:

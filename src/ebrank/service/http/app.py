@@ -11,43 +11,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote
 
 import msgspec
 
 from ebrank.service.core.problems import Problem
-from ebrank.service.http.admission import Admission, Scope, header
+from ebrank.service.http import Receive, Refusal, Scope, Send
+from ebrank.service.http.admission import Admission, header
 from ebrank.service.http.metrics import AccessLog, Metrics
-from ebrank.service.http.problems import (
-    BadRequest,
-    Bug,
-    Encoded,
-    HttpProblem,
-    TooLarge,
-    TooSlow,
-    Unavailable,
-    WriteConflict,
-    error_response,
-)
+from ebrank.service.http.pages import all_routes
+from ebrank.service.http.problems import HttpProblem, error_response
 from ebrank.service.http.readiness import Readiness, starting
-from ebrank.service.http.routes import API, JSON, Page, Request, Router
-from ebrank.service.http.static import dashboard_routes
-from ebrank.service.http.system import documentation_routes, health_routes, metrics_route
+from ebrank.service.http.routes import JSON, Page, Request, Router
 from ebrank.service.logs import about
 from ebrank.service.settings import LimitsSettings, Settings
 from ebrank.service.store.base import Conflict, StoreError
 
 if TYPE_CHECKING:
     from ebrank.service.engine import Engine
-
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Refusal: TypeAlias = tuple[int, list[tuple[bytes, bytes]], bytes]
-"""Status, headers and body."""
 
 SAFE = {
     "x-content-type-options": "nosniff",
@@ -94,15 +79,10 @@ class App:
         self.metrics = Metrics(log, engine)
         self.metrics.store_failing = lambda: self.readiness.troubled
         self._engine = engine
-        self._traced = traced
+        self._traced = traced or (lambda scope, seen: nullcontext())
         self.admission = Admission(settings)
         self._bodies = Bodies(settings.limits)
-        documented = [
-            *API,
-            *health_routes(self.readiness),
-            metrics_route(self.metrics),
-        ]
-        self.router = Router([*documented, *documentation_routes(documented), *dashboard_routes()])
+        self.router = Router(all_routes(self.readiness, self.metrics))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -111,11 +91,8 @@ class App:
         self.metrics.in_flight += 1
         seen = Seen()
         try:
-            if self._traced is None:
+            with self._traced(scope, seen):
                 await self._serve(scope, receive, send, seen)
-            else:
-                with self._traced(scope, seen):
-                    await self._serve(scope, receive, send, seen)
         except Gone:
             return
         finally:
@@ -167,16 +144,16 @@ class App:
         except Problem as problem:
             return _error(problem)
         except Conflict as problem:
-            return _error(WriteConflict(str(problem)))
+            return _error(HttpProblem(409, str(problem)))
         except StoreError as problem:
             self.readiness.failed(problem)
-            return _error(Unavailable(str(problem)))
+            return _error(HttpProblem(503, str(problem)))
         except Gone:
             raise
         except Exception:
             # Ours, not the caller's: the log gets the details, the caller gets none.
             log.exception("a request failed; this is a bug", extra=about("bug", route=seen.route))
-            return _error(Bug("internal error; see the server's log"))
+            return _error(HttpProblem(500, "internal error; see the server's log"))
         if self.readiness.troubled:
             self.readiness.served(answer)
         self.metrics.served(answer)
@@ -196,7 +173,8 @@ def _raw_path(scope: Scope) -> bytes:
 def _check_encoding(scope: Scope) -> None:
     encoding = header(scope, b"content-encoding")
     if encoding is not None and encoding.lower() != "identity":
-        raise Encoded(
+        raise HttpProblem(
+            415,
             f"the body is encoded ({encoding}); send it as it is, without Content-Encoding",
             headers={"accept-encoding": "identity", **CLOSE},
         )
@@ -227,49 +205,32 @@ class Bodies:
         """Return the body of a request; it counts as held until it is freed.
 
         Raises:
-            TooLarge: if it is longer than the limit; the rest is not read.
-            TooSlow: if it does not arrive in time.
-            Unavailable: if it has not arrived when the server closes, or others hold too much.
+            HttpProblem: 413 if it is longer than the limit; the rest is not read.
+            HttpProblem: 408 if it does not arrive in time.
+            HttpProblem: 503 if it has not arrived when the server closes, or others hold too much.
             Gone: if the caller leaves before its end.
         """
         announced = header(scope, b"content-length") or "0"
         if not announced.isdecimal():
-            raise BadRequest("content-length is not a number")
+            raise HttpProblem(400, "content-length is not a number")
         if int(announced) > self._limit:
             raise self._too_large()
-        wait = asyncio.timeout(LAST_SECONDS if self._closing else self._seconds)
-        self._waits.add(wait)
-        try:
-            async with wait:
-                return await self._received(receive, seen)
-        except TimeoutError:
-            raise self._too_slow() from None
-        finally:
-            self._waits.remove(wait)
+        async with self._in_time():
+            return await self._received(receive, seen)
 
     async def pieces(self, receive: Receive) -> AsyncIterator[bytes]:
         """Yield a body as it arrives; none of it is held, so it may have any length.
 
         Raises:
-            TooSlow: if the next piece does not come in time.
-            Unavailable: if it does not come when the server closes.
+            HttpProblem: 408 if the next piece does not come in time.
+            HttpProblem: 503 if it does not come when the server closes.
             Gone: if the caller leaves before its end.
         """
         more = True
         while more:
-            wait = asyncio.timeout(LAST_SECONDS if self._closing else self._seconds)
-            self._waits.add(wait)
-            try:
-                async with wait:
-                    message = await receive()
-            except TimeoutError:
-                raise self._too_slow() from None
-            finally:
-                self._waits.remove(wait)
-            if message["type"] == "http.disconnect":
-                raise Gone
-            more = message.get("more_body", False)
-            yield message.get("body", b"")
+            async with self._in_time():
+                piece, more = await _piece(receive)
+            yield piece
 
     def free(self, count: int) -> None:
         """Release this many bytes."""
@@ -285,33 +246,50 @@ class Bodies:
 
     async def _received(self, receive: Receive, seen: Seen) -> bytes:
         pieces: list[bytes] = []
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Gone
-            piece = message.get("body", b"")
+        more = True
+        while more:
+            piece, more = await _piece(receive)
             pieces.append(piece)
             seen.held += len(piece)
             self._held += len(piece)
             if seen.held > self._limit:
                 raise self._too_large()
             if self._held > self._most_held:
-                raise Unavailable(
-                    "all request bodies together exceed limits.bodies_bytes; try again",
-                    headers={"retry-after": "1", **CLOSE},
-                )
-            if not message.get("more_body", False):
-                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+                raise _again("all request bodies together exceed limits.bodies_bytes; try again")
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _too_slow(self) -> HttpProblem:
-        if self._closing:
-            return Unavailable("the server is shutting down", headers={"retry-after": "1", **CLOSE})
-        return TooSlow(f"the body was not sent within {self._seconds:g} s", headers=CLOSE)
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        """Limit the time that the code inside may wait for a caller."""
+        wait = asyncio.timeout(LAST_SECONDS if self._closing else self._seconds)
+        self._waits.add(wait)
+        try:
+            async with wait:
+                yield
+        except TimeoutError:
+            if self._closing:
+                raise _again("the server is shutting down") from None
+            late = f"the body was not sent within {self._seconds:g} s"
+            raise HttpProblem(408, late, headers=CLOSE) from None
+        finally:
+            self._waits.remove(wait)
 
     def _too_large(self) -> HttpProblem:
-        return TooLarge(
-            f"the body has more than {self._limit:,} bytes; send it in parts", headers=CLOSE
+        return HttpProblem(
+            413, f"the body has more than {self._limit:,} bytes; send it in parts", headers=CLOSE
         )
+
+
+async def _piece(receive: Receive) -> tuple[bytes, bool]:
+    """Return the next piece of a body, and whether more follow."""
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise Gone
+    return message.get("body", b""), message.get("more_body", False)
+
+
+def _again(message: str) -> HttpProblem:
+    return HttpProblem(503, message, headers={"retry-after": "1", **CLOSE})
 
 
 def page(answer: object) -> Page:
@@ -329,10 +307,6 @@ async def send_page(send: Send, answer: Page, *, with_body: bool) -> None:
 
 def encoded(answer: Page) -> list[tuple[bytes, bytes]]:
     """Return the headers of a response."""
-    headers: Mapping[str, str] = {
-        **SAFE,
-        "content-type": answer.media_type,
-        "content-length": str(len(answer.content)),
-        **answer.headers,
-    }
+    own = {"content-type": answer.media_type, "content-length": str(len(answer.content))}
+    headers = {**SAFE, **own, **answer.headers}
     return [(key.encode("latin-1"), value.encode("latin-1")) for key, value in headers.items()]

@@ -26,8 +26,9 @@ from typing import Literal, TypeAlias
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from ebrank.service.http import Application, Message, Receive, Refusal, Send
 from ebrank.service.http.problems import HttpProblem
-from ebrank.service.http.protocol import Application, HttpConnection, Message, Receive, Send
+from ebrank.service.http.protocol import HttpConnection
 from ebrank.service.settings import LimitsSettings
 
 Waiting: TypeAlias = Literal["leaving", "head", "next", "body", "answer"]
@@ -45,10 +46,6 @@ NEVER = 10**6
 """Seconds."""
 OTHER_FILES = 256
 """File descriptors left for everything else."""
-
-
-Refusal: TypeAlias = tuple[int, list[tuple[bytes, bytes]], bytes]
-"""Status, headers and body of a response to what is not a request."""
 
 
 class OpenConnections:
@@ -92,19 +89,15 @@ class OpenConnections:
         self.config.load()
         self._most = min(limits.connections, _files_for(limits.connections))
         self._open: set[HttpConnection] = set()
-        self._waiting: dict[Waiting, OrderedDict[HttpConnection, float]] = {
-            "leaving": OrderedDict(),
-            "head": OrderedDict(),
-            "next": OrderedDict(),
-            "body": OrderedDict(),
-            "answer": OrderedDict(),
-        }
-        self._seconds: dict[Waiting, float] = {
+        self._seconds: dict[Waiting, float] = {  # in the order in which they are closed
             "leaving": LEAVE_SECONDS,
             "head": limits.head_seconds,
             "next": limits.idle_seconds,
             "body": math.inf,  # the application watches it, and answers
             "answer": limits.answer_seconds,
+        }
+        self._waiting: dict[Waiting, OrderedDict[HttpConnection, float]] = {
+            kind: OrderedDict() for kind in self._seconds
         }
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None

@@ -12,15 +12,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sized
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TextIO, get_args
+from typing import TYPE_CHECKING, TextIO, TypeAlias, get_args
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
-    Gauge,
     Histogram,
     Metric,
     ProcessCollector,
@@ -38,10 +36,12 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+Value: TypeAlias = float | tuple[str, Mapping[str, float]] | None
+"""A number, None if it is unknown; or a label, and a number for each of its values."""
 _METHODS = {"GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH"}
 
 
-class Metrics:
+class Metrics(Collector):
     """Counts requests and their outcomes, and writes the access log.
 
     Attributes:
@@ -52,21 +52,19 @@ class Metrics:
 
     def __init__(self, log: AccessLog | None, engine: Engine) -> None:
         self._log = log
-        self._on_answer = engine.answered
+        self._engine = engine
         self.in_flight = 0
         self.connections: Sized = ()
         self.store_failing: Callable[[], bool] = lambda: False
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside each series, which no dashboard asks for
         self._registry = own = CollectorRegistry()
-        count, timed = partial(Counter, registry=own), partial(Histogram, registry=own)
+        count = partial(Counter, registry=own)
+        timed = partial(Histogram, registry=own, buckets=SECONDS)
         self._requests = count(
             "ebrank_http_requests_total", "Requests handled.", ("method", "route", "status")
         )
         self._seconds = timed(
-            "ebrank_http_request_seconds",
-            "Time from request to response.",
-            ("route",),
-            buckets=SECONDS,
+            "ebrank_http_request_seconds", "Time from request to response.", ("route",)
         )
         self._rankings = count("ebrank_rankings_total", "Lists served.")
         self._degraded = count(
@@ -81,9 +79,7 @@ class Metrics:
             ("reason",),
         )
         engine.flusher.on_flush = timed(
-            "ebrank_flush_seconds",
-            "Duration of a flush, which many requests may share.",
-            buckets=SECONDS,
+            "ebrank_flush_seconds", "Duration of a flush, which many requests may share."
         ).observe
         bots = count(
             "ebrank_bots_total", "Lists and events of bots, which do not count.", ("kind",)
@@ -91,32 +87,69 @@ class Metrics:
         for kind in ("list", "event"):
             bots.labels(kind)  # shown as 0 before there is one
         engine.bots.on_bot = lambda kind: bots.labels(kind).inc()
-        for name, meaning, value in (
-            ("http_in_flight", "Requests in progress.", lambda: self.in_flight),
-            ("connections", "Open connections.", lambda: len(self.connections)),
-            ("store_failing", "1 while the store is failing.", lambda: float(self.store_failing())),
-            ("flush_waiting", "Requests waiting for a flush.", lambda: engine.flusher.waiting),
-            ("model_version", "Version of the prior in use.", lambda: engine.version),
-            ("servers", "Servers that share the store.", lambda: engine.fleet.size),
-            (
-                "announcement_seconds",
-                "Time the store took to record the server's announcement.",
-                lambda: engine.fleet.store_seconds,
-            ),
-            (
-                "clock_lag_seconds",
-                "How far the clock is behind the log; the log's time then stands still.",
-                lambda: engine.clock_lag,
-            ),
-            (
-                "roll_up_lag_seconds",
-                "Time since the last roll-up of the log, by this server or another one.",
-                lambda: engine.roll_up_lag,
-            ),
-        ):
-            Gauge(f"ebrank_{name}", meaning, registry=own).set_function(value)
-        own.register(FromEngine(engine))
+        own.register(self)
         ProcessCollector(registry=own)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what is not counted here: it is as it is now, or others count it."""
+        for name, (meaning, value) in self._current().items():
+            kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            label, values = value if isinstance(value, tuple) else (None, {"": value})
+            family = kind(f"ebrank_{name}", meaning, labels=(label,) if label else ())
+            for labelled, number in values.items():
+                if number is not None:
+                    family.add_metric((labelled,) if label else (), float(number))
+            yield family
+
+    def _current(self) -> dict[str, tuple[str, Value]]:
+        """Return metrics by name, each with its meaning and its value; `_total` is a counter."""
+        engine, size = self._engine, self._engine.store_size
+        lookups, jobs = engine.lookups, engine.fleet.jobs
+        states = {state: state == engine.prior_state for state in get_args(api.PriorState)}
+        return {
+            "http_in_flight": ("Requests in progress.", self.in_flight),
+            "connections": ("Open connections.", len(self.connections)),
+            "store_failing": ("1 while the store is failing.", self.store_failing()),
+            "flush_waiting": ("Requests waiting for a flush.", engine.flusher.waiting),
+            "model_version": ("Version of the prior in use.", engine.version),
+            "servers": ("Servers that share the store.", engine.fleet.size),
+            "announcement_seconds": (
+                "Time the store took to record the server's announcement.",
+                engine.fleet.store_seconds,
+            ),
+            "clock_lag_seconds": (
+                "How far the clock is behind the log; the log's time then stands still.",
+                engine.clock_lag,
+            ),
+            "roll_up_lag_seconds": (
+                "Time since the last roll-up of the log, by this server or another one.",
+                engine.roll_up_lag,
+            ),
+            "lookups_total": (
+                "Queries found in memory or in the store.",
+                ("found", {"memory": lookups.memory, "store": lookups.store}),
+            ),
+            "stale_total": (
+                "Writes to queries that another server had changed in the meantime.",
+                lookups.stale,
+            ),
+            "shadow_different_total": (
+                "Lists that EBRank would have ordered differently, without bots and refreshes.",
+                engine.shadow_different,
+            ),
+            "prior_state": ("1 for the state that the prior is in.", ("state", states)),
+            "elected": (
+                "1 if this server does a task for all.",
+                ("task", {job: job in jobs for job in JOBS}),
+            ),
+            "training_ended_timestamp_seconds": (
+                "When the server's last training run that succeeded, or failed, ended.",
+                ("outcome", engine.trainings),
+            ),
+            "store_bytes": ("Disk space that the store takes.", size and size.used),
+            "store_free_bytes": ("Free space on the disk of the store.", size and size.free),
+            "log_entries": ("Lists and events in the log, roughly.", size and size.entries),
+        }
 
     def closed(self, reason: str) -> None:
         """Count a connection that was closed."""
@@ -132,9 +165,9 @@ class Metrics:
         counted = method if method in _METHODS else "other"
         self._requests.labels(counted, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
-        self._on_answer(route, status)
+        self._engine.answered(route, status)
         if self._log is not None:
-            self._log.write(Access(time.time(), counted, route, status, seconds, caller))
+            self._log.write(counted, route, status, seconds, caller)
 
     def served(self, answer: object) -> None:
         """Count the content of a response."""
@@ -148,116 +181,26 @@ class Metrics:
                 self._events.labels(status).inc(getattr(answer, status))
 
 
-class FromEngine(Collector):
-    """What the engine counts itself, and what it has read from the store; some may be unknown."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the counters as they are now."""
-        engine, size = self._engine, self._engine.store_size
-        lookups, jobs = engine.lookups, engine.fleet.jobs
-        yield _labelled(
-            CounterMetricFamily,
-            ("ebrank_lookups_total", "Queries found in memory or in the store.", "found"),
-            {"memory": lookups.memory, "store": lookups.store},
-        )
-        yield CounterMetricFamily(
-            "ebrank_stale_total",
-            "Writes to queries that another server had changed in the meantime.",
-            value=lookups.stale,
-        )
-        yield CounterMetricFamily(
-            "ebrank_shadow_different_total",
-            "Lists that EBRank would have ordered differently, without bots and refreshes.",
-            value=engine.shadow_different,
-        )
-        yield _labelled(
-            GaugeMetricFamily,
-            ("ebrank_prior_state", "1 for the state that the prior is in.", "state"),
-            {state: state == engine.prior_state for state in get_args(api.PriorState)},
-        )
-        yield _labelled(
-            GaugeMetricFamily,
-            ("ebrank_elected", "1 if this server does a task for all.", "task"),
-            {job: job in jobs for job in JOBS},
-        )
-        yield _labelled(
-            GaugeMetricFamily,
-            (
-                "ebrank_training_ended_timestamp_seconds",
-                "When the server's last training run that succeeded, or failed, ended.",
-                "outcome",
-            ),
-            engine.trainings,
-        )
-        for name, meaning, value in (
-            ("store_bytes", "Disk space that the store takes.", size and size.used),
-            ("store_free_bytes", "Free space on the disk of the store.", size and size.free),
-            ("log_entries", "Lists and events in the log, roughly.", size and size.entries),
-        ):
-            gauge = GaugeMetricFamily(f"ebrank_{name}", meaning)
-            if value is not None:
-                gauge.add_metric((), value)
-            yield gauge
-
-
-def _labelled(
-    kind: type[CounterMetricFamily | GaugeMetricFamily],
-    described: tuple[str, str, str],
-    values: Mapping[str, float],
-) -> Metric:
-    """Return a metric, given its name, meaning and label, with a value for each label's value."""
-    name, meaning, label = described
-    family = kind(name, meaning, labels=(label,))
-    for labelled, value in values.items():
-        family.add_metric((labelled,), float(value))
-    return family
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """One request and its response.
-
-    Attributes:
-        time: of the response, in seconds since 1970.
-        method: such as GET.
-        route: the pattern that its URL matched; empty if none did.
-        status: of the response.
-        seconds: from its arrival to the response.
-        caller: the name of its token, or its address.
-    """
-
-    time: float
-    method: str
-    route: str
-    status: int
-    seconds: float
-    caller: str
-
-
 class AccessLog:
     """Writes requests to a stream: a terminal or a log collector."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream
 
-    def write(self, access: Access) -> None:
-        """Write one line; a log that cannot be written must not stop the service."""
-        text = logs.line(
-            access.time,
-            "info",
-            "request",
-            "",
-            method=access.method,
-            route=access.route,
-            status=access.status,
-            ms=round(access.seconds * 1e3, 3),
-            caller=access.caller,
-        )
+    def write(self, method: str, route: str, status: int, seconds: float, caller: str) -> None:
+        """Write one line; a log that cannot be written must not stop the service.
+
+        Args:
+            method: such as GET.
+            route: the pattern that the URL matched; empty if none did.
+            status: of the response.
+            seconds: from the request's arrival to the response.
+            caller: the name of its token, or its address.
+        """
+        fields: dict[str, object] = {"method": method, "route": route, "status": status}
+        fields |= {"ms": round(seconds * 1e3, 3), "caller": caller}
         try:
-            self._stream.write(text + "\n")
+            self._stream.write(logs.line(time.time(), "info", "request", "", **fields) + "\n")
             self._stream.flush()
         except (OSError, ValueError):
             return

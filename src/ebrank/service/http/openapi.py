@@ -1,23 +1,28 @@
 """The OpenAPI document, generated from the table of routes and the types that decode requests.
 
-The document forbids whatever the decoder rejects: lengths, ranges, unknown fields.
+The document forbids whatever the decoder rejects: lengths, ranges, unknown fields. `page` shows it
+as plain HTML, without scripts or network.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from html import escape
 from http import HTTPStatus
+from importlib import resources
 from inspect import cleandoc
 from typing import Any
 
 import msgspec
 
 from ebrank import __version__
-from ebrank.service.http.problems import ErrorResponse
+from ebrank.service.api import ErrorResponse
 from ebrank.service.http.routes import PARTS, Route
 
+STYLE = (resources.files("ebrank.service.http") / "docs.css").read_bytes()
 _REF = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"{(\w+)}")
 
@@ -122,3 +127,110 @@ def _components(routes: Iterable[Route]) -> dict[str, Any]:
     for schema in components.values():
         schema["description"] = cleandoc(schema.get("description", ""))
     return components
+
+
+# --- the page ---
+
+
+def page(document: Mapping[str, Any], host: str) -> str:
+    """Return the page of an OpenAPI document, with examples for a server at `host`."""
+    return "\n".join(
+        (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<title>EBRank API</title><link rel="icon" href="/dashboard/icon.svg">',
+            '<link rel="stylesheet" href="/docs.css"></head><body>',
+            f"<h1>EBRank API {escape(document['info']['version'])}</h1>",
+            "<p>JSON over HTTP. For programs:  ",
+            '<a href="/openapi.json">openapi.json</a>. Live view:  ',
+            '<a href="/">dashboard</a>.</p>',
+            *_operations(document, host),
+            "<h1>Types</h1>",
+            *_types(document["components"]["schemas"]),
+            "</body></html>",
+        )
+    )
+
+
+def _operations(document: Mapping[str, Any], host: str) -> Iterator[str]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield (
+                f'<h2 id="{escape(operation["operationId"])}"><code>'
+                f'<span class="method">{method.upper()}</span>{escape(path)}</code></h2>'
+            )
+            yield f"<p>{_prose(operation['description'])}</p>"
+            if "x-scopes" in operation:
+                scopes = escape(" or ".join(operation["x-scopes"]))
+                yield f"<p>Needs a token with scope {scopes}.</p>"
+            yield f"<pre>{escape(_curl(host, method.upper(), path, operation))}</pre>"
+            yield f"<p>{_bodies(operation)}</p>"
+
+
+def _prose(text: str) -> str:
+    """Return a description as HTML, with text in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def _curl(host: str, method: str, path: str, operation: Mapping[str, Any]) -> str:
+    address = path.replace("{query}", "tea").replace("{item}", "sencha").replace("{version}", "1")
+    line = f"curl -X {method} http://{host}{address}"
+    body = operation.get("requestBody")
+    if body is None:
+        return line
+    return f"{line} -d '\n{json.dumps(_content(body)['example'], indent=2)}'"
+
+
+def _bodies(operation: Mapping[str, Any]) -> str:
+    parts = []
+    if "requestBody" in operation:
+        parts.append(f"Request: {_type(_content(operation['requestBody'])['schema'])}.")
+    parts.append(f"Response: {_type(_content(operation['responses']['200'])['schema'])}.")
+    errors = [status for status in operation["responses"] if status != "200"]
+    if errors:
+        parts.append(f"Errors: {', '.join(errors)}.")
+    return " ".join(parts)
+
+
+def _content(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = next(iter(body["content"].values()))
+    return content
+
+
+def _types(schemas: Mapping[str, Any]) -> Iterator[str]:
+    for name, schema in schemas.items():
+        yield f'<h3 id="type-{escape(name)}">{escape(name)}</h3>'
+        yield f"<p>{_prose(schema.get('description', ''))}</p><table>"
+        required = schema.get("required", ())
+        for field, kind in schema.get("properties", {}).items():
+            need = "" if field in required else ", optional"
+            yield f"<tr><td><code>{escape(field)}</code></td><td>{_type(kind)}{need}</td></tr>"
+        yield "</table>"
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """Return a schema in a few words, types linked."""
+    if "$ref" in schema:
+        name = escape(schema["$ref"].rpartition("/")[2])
+        return f'<a href="#type-{name}">{name}</a>'
+    if "anyOf" in schema:
+        return " or ".join(_type(part) for part in schema["anyOf"])
+    if "enum" in schema:
+        return " or ".join(f"<code>{escape(json.dumps(value))}</code>" for value in schema["enum"])
+    words = escape(str(schema.get("format") or schema.get("type", "anything")))
+    if isinstance(schema.get("items"), Mapping):
+        words += f" of {_type(schema['items'])}"
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        words += f" of {_type(schema['additionalProperties'])}"
+    limits = [f"{label} {schema[key]:,}" for key, label in _LIMITS.items() if key in schema]
+    return words + (f" ({', '.join(limits)})" if limits else "")
+
+
+_LIMITS = {
+    "minimum": "from",
+    "maximum": "to",
+    "minLength": "length from",
+    "maxLength": "to",
+    "minItems": "from",
+    "maxItems": "to",
+}

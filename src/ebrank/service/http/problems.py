@@ -2,7 +2,7 @@
 
 Every error is JSON of one shape, with a code for programs and a sentence for people:
 
->>> error_response(TooLarge("the body has more than 1024 bytes")).error.code
+>>> error_response(HttpProblem(413, "the body has more than 1024 bytes")).error.code
 'too_large'
 """
 
@@ -12,134 +12,44 @@ import re
 from collections.abc import Mapping
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
+from ebrank.service.api import ErrorBody, ErrorResponse
 from ebrank.service.core.problems import Problem
 
-
-class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What went wrong: a code, a sentence, and the part of the request at fault, if it is one."""
-
-    code: str
-    message: str
-    field: str | UnsetType = UNSET
-
-
-class ErrorResponse(msgspec.Struct, frozen=True):
-    """The response to a request that cannot be served."""
-
-    error: ErrorBody
+CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "timeout",
+    409: "conflict",
+    413: "too_large",
+    415: "encoded",
+    422: "invalid",
+    429: "too_many_requests",
+    431: "head_too_large",
+    500: "internal",
+    503: "unavailable",
+}
+"""The codes of problems of the transport, by status."""
 
 
 class HttpProblem(Problem):
-    """A problem of the transport; may carry headers."""
+    """A problem of the transport, with the status of its response; may carry headers."""
 
     def __init__(
         self,
+        status: int,
         message: str,
         field: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message, field)
+        self.status = status
+        self.code = CODES[status]
         self.headers = dict(headers or {})
-
-
-class BadRequest(HttpProblem):
-    """Not JSON, or a URL that is not text."""
-
-    status = 400
-    code = "bad_request"
-
-
-class Invalid(HttpProblem):
-    """JSON, but not what the schema says."""
-
-    status = 422
-    code = "invalid"
-
-
-class Unauthorized(HttpProblem):
-    """No token, or an unknown one."""
-
-    status = 401
-    code = "unauthorized"
-
-
-class Forbidden(HttpProblem):
-    """A known token without the scope, or a page of another site."""
-
-    status = 403
-    code = "forbidden"
-
-
-class NoSuchPage(HttpProblem):
-    """An unknown URL."""
-
-    status = 404
-    code = "not_found"
-
-
-class WrongMethod(HttpProblem):
-    """A URL that does not allow this method."""
-
-    status = 405
-    code = "method_not_allowed"
-
-
-class TooSlow(HttpProblem):
-    """The body did not arrive in time."""
-
-    status = 408
-    code = "timeout"
-
-
-class WriteConflict(HttpProblem):
-    """Another write came first, again and again: the request may be sent again."""
-
-    status = 409
-    code = "conflict"
-
-
-class TooLarge(HttpProblem):
-    """More bytes than the limit."""
-
-    status = 413
-    code = "too_large"
-
-
-class Encoded(HttpProblem):
-    """A compressed body."""
-
-    status = 415
-    code = "encoded"
-
-
-class TooLargeHead(HttpProblem):
-    """URL and headers have too many bytes."""
-
-    status = 431
-    code = "head_too_large"
-
-
-class TooMany(HttpProblem):
-    """More requests than the limit."""
-
-    status = 429
-    code = "too_many_requests"
-
-
-class Unavailable(HttpProblem):
-    """The server starts or closes, or the store cannot be used: the request may be sent again."""
-
-    status = 503
-    code = "unavailable"
-
-
-class Bug(HttpProblem):
-    """Our mistake; the server's log has the details."""
-
-    status = 500
-    code = "internal"
 
 
 def error_response(problem: Problem) -> ErrorResponse:
@@ -164,7 +74,8 @@ def unreadable(problem: msgspec.DecodeError) -> HttpProblem:
     """
     text = str(problem)
     if not isinstance(problem, msgspec.ValidationError):
-        return BadRequest(f"the body is not JSON: {text}")
+        return HttpProblem(400, f"the body is not JSON: {text}")
     place, named = _PLACE.search(text), _FIELD.search(text)
     path = [match.group(1) for match in (place, named) if match is not None and match.group(1)]
-    return Invalid(text[: place.start()] if place else text, ".".join(path) or None)
+    message = text[: place.start()] if place else text
+    return HttpProblem(422, message, ".".join(path) or None)

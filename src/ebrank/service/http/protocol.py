@@ -18,22 +18,17 @@ from __future__ import annotations
 import asyncio
 import string
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from ebrank.service.http.problems import BadRequest, HttpProblem, TooLargeHead, TooSlow
+from ebrank.service.http import Application, Message, Receive, Send
+from ebrank.service.http.problems import HttpProblem
 
 if TYPE_CHECKING:
     from ebrank.service.http.connections import OpenConnections, Waiting
-
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-Application: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MOST_OVERHEAD = 64 * 1024
 """Bytes of a request besides its body, and as many again as its body has, for chunks."""
@@ -97,7 +92,7 @@ class HttpConnection(HttpToolsProtocol):
         self._overhead += len(data)
         super().data_received(data)
         if self._overhead > MOST_OVERHEAD:
-            self._refuse(TooLargeHead(f"more than {MOST_OVERHEAD:,} bytes besides the body"))
+            self._refuse(HttpProblem(431, f"more than {MOST_OVERHEAD:,} bytes besides the body"))
         if not (self.reads or self._wire.is_closing()):
             self._wire.pause_reading()
 
@@ -138,7 +133,7 @@ class HttpConnection(HttpToolsProtocol):
         """Serve the request, or queue it."""
         self.began = False
         if len(self.headers) > MOST_HEADERS:
-            self._refuse(TooLargeHead(f"more than {MOST_HEADERS} headers"))
+            self._refuse(HttpProblem(431, f"more than {MOST_HEADERS} headers"))
         if self._problem is None:
             super().on_headers_complete()
             self._unanswered += 1
@@ -167,6 +162,9 @@ class HttpConnection(HttpToolsProtocol):
 
         async def received() -> Message:
             if not self._open_body:
+                return await receive()
+            if self._body_unread and self._problem is not None:  # of a request that was queued
+                self._end_body()
                 return await receive()
             self._asks = True
             self._wire.resume_reading()
@@ -230,20 +228,26 @@ class HttpConnection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what the parser does not understand; uvicorn calls this."""
-        self._refuse(BadRequest(f"this is not HTTP/1.1: {sys.exception() or msg}"))
+        self._refuse(HttpProblem(400, f"this is not HTTP/1.1: {sys.exception() or msg}"))
 
     def too_slow(self, seconds: float) -> None:
         """Tell a caller that the head of its request did not arrive in time."""
-        self._refuse(TooSlow(f"the request line and headers were not sent within {seconds:g} s"))
+        self._refuse(
+            HttpProblem(408, f"the request line and headers were not sent within {seconds:g} s")
+        )
 
     def _refuse(self, problem: HttpProblem) -> None:
         """Read nothing more; answer earlier requests, and then say why."""
         self._deaf, self._problem = True, self._problem or problem
         if self._unanswered == 0:
             self._last_words()
-        elif self._body_unread:  # it will not come
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        elif self._body_unread:
+            self._end_body()
+
+    def _end_body(self) -> None:
+        """Let the application know that the rest of a body will not come."""
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
 
     def _last_words(self) -> None:
         """Report what is wrong with the input, and close."""

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ebrank.service import api
-from ebrank.service.http.problems import Unavailable
+from ebrank.service.http.problems import HttpProblem
 from ebrank.service.logs import about
 from ebrank.service.store.base import StoreError
 
@@ -70,9 +70,9 @@ class Readiness:
             self._tried = self._timer()
             self._problem = await self._try()
         if self._problem is not None:
-            raise Unavailable(self._problem)
+            raise HttpProblem(503, self._problem)
         if self.troubled and self._timer() - self._failed < HEALED_SECONDS:
-            raise Unavailable(self._failure)
+            raise HttpProblem(503, self._failure)
 
     async def _try(self) -> str | None:
         """Return what is wrong with the store, None if it takes a write and flushes it."""
@@ -123,7 +123,7 @@ class Readiness:
         self._said, self._unsaid = -math.inf, 0
 
 
-def starting(waits_for: str = "") -> Unavailable:
+def starting(waits_for: str = "") -> HttpProblem:
     """Return the problem with a request that comes while the server starts or closes."""
     what = f"starting: {waits_for}" if waits_for else "starting or shutting down"
-    return Unavailable(f"the server is {what}", headers={"retry-after": "1"})
+    return HttpProblem(503, f"the server is {what}", headers={"retry-after": "1"})

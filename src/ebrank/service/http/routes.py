@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from ebrank.service import api
-from ebrank.service.http.problems import BadRequest, Invalid, NoSuchPage, WrongMethod, unreadable
+from ebrank.service.http.problems import HttpProblem, unreadable
 
 if TYPE_CHECKING:
     from ebrank.service.engine import Engine
@@ -132,8 +132,8 @@ class Route:
         """Return the variable parts of a URL that matched, decoded.
 
         Raises:
-            BadRequest: if one is not UTF-8.
-            Invalid: if one is not what its type says.
+            HttpProblem: 400 if one is not UTF-8.
+            HttpProblem: 422 if one is not what its type says.
         """
         return {
             pattern[1:-1]: _name(pattern[1:-1], part)
@@ -145,8 +145,8 @@ class Route:
         """Return what follows `?` in a URL, as `handle` gets it.
 
         Raises:
-            BadRequest: if it is not UTF-8.
-            Invalid: if it is not what the type says.
+            HttpProblem: 400 if it is not UTF-8.
+            HttpProblem: 422 if it is not what the type says.
         """
         if self.takes is None:
             return None
@@ -154,7 +154,7 @@ class Route:
             pairs = parse_qsl(query_string.decode(), keep_blank_values=True, errors="strict")
             return msgspec.convert(dict(pairs), self.takes, strict=False)
         except UnicodeDecodeError:
-            raise BadRequest("the query string is not UTF-8") from None
+            raise HttpProblem(400, "the query string is not UTF-8") from None
         except msgspec.ValidationError as problem:
             raise unreadable(problem) from None
 
@@ -162,8 +162,8 @@ class Route:
         """Return the body as `handle` gets it.
 
         Raises:
-            BadRequest: if it is not JSON, not UTF-8, or too deep.
-            Invalid: if it is not what the type says.
+            HttpProblem: 400 if it is not JSON, not UTF-8, or too deep.
+            HttpProblem: 422 if it is not what the type says.
         """
         if self.reads is None:
             return None
@@ -173,9 +173,11 @@ class Route:
             raise unreadable(problem) from None
         except UnicodeDecodeError:
             place = api.not_utf8(body)
-            raise BadRequest(f"the body is not UTF-8 at byte {place:,}, counted from 0") from None
+            raise HttpProblem(
+                400, f"the body is not UTF-8 at byte {place:,}, counted from 0"
+            ) from None
         except RecursionError:
-            raise BadRequest("the body is nested too deeply to be read") from None
+            raise HttpProblem(400, "the body is nested too deeply to be read") from None
 
 
 class Router:
@@ -191,14 +193,14 @@ class Router:
         """Return the route and the parts of the URL, as they were sent.
 
         Raises:
-            NoSuchPage: if there is none.
-            WrongMethod: if there is one for other methods.
-            BadRequest: if the URL is not UTF-8.
+            HttpProblem: 404 if there is none.
+            HttpProblem: 405 if there is one for other methods.
+            HttpProblem: 400 if the URL is not UTF-8.
         """
         try:
             path = raw_path.decode()
         except UnicodeDecodeError:
-            raise BadRequest("the URL is not UTF-8") from None
+            raise HttpProblem(400, "the URL is not UTF-8") from None
         wanted = "GET" if method == "HEAD" else method
         parts = tuple(path[1:].split("/"))
         route = self._fixed.get((wanted, path))
@@ -209,9 +211,9 @@ class Router:
             if route.method == wanted:
                 return route, parts
         if not near:
-            raise NoSuchPage("nothing found at this URL; /docs lists all endpoints")
+            raise HttpProblem(404, "nothing found at this URL; /docs lists all endpoints")
         allowed = ", ".join(sorted({route.method for route in near}))
-        raise WrongMethod(f"this URL accepts only {allowed}", headers={"allow": allowed})
+        raise HttpProblem(405, f"this URL accepts only {allowed}", headers={"allow": allowed})
 
 
 def _matches(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
@@ -225,9 +227,9 @@ def _name(kind: str, part: str) -> Any:  # noqa: ANN401 (as `PARTS` says)
     try:
         return msgspec.convert(unquote(part, errors="strict"), PARTS[kind], strict=False)
     except UnicodeDecodeError:
-        raise BadRequest("the URL is not UTF-8 after percent-decoding", kind) from None
+        raise HttpProblem(400, "the URL is not UTF-8 after percent-decoding", kind) from None
     except msgspec.ValidationError as problem:
-        raise Invalid(str(problem), kind) from None
+        raise HttpProblem(422, str(problem), kind) from None
 
 
 # --- the engine's endpoints, in the order of the documentation ---
@@ -242,12 +244,13 @@ def endpoint(
     method: str,
     path: str,
     *scopes: str,
+    among: list[Route] = API,
     **declared: Any,  # noqa: ANN401 (of `Route`)
 ) -> Callable[[Handler], Handler]:
     """Declare what a handler serves, and for tokens of which scopes; see `Route`."""
 
     def declare(handle: Handler) -> Handler:
-        API.append(Route(method, path, handle, scopes, **declared))
+        among.append(Route(method, path, handle, scopes, **declared))
         return handle
 
     return declare

@@ -13,7 +13,7 @@ damage.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable
 from typing import TypeVar
 
 from ebrank.errors import EBRankError
@@ -46,9 +46,13 @@ async def check(
         progress: called with how much of the log was read.
     """
     found = _Faults()
-    found.all += await found.tried("file", store.faults()) or []
-    unreadable = await _unreadable(store, found)
-    if not unreadable:
+    for fault in await found.tried("file", store.faults()) or ():
+        found.add(fault.kind, fault.what)
+    queries = await found.tried("file", store.items.queries()) or []
+    reasons = [reason for query in queries if (reason := await unreadable(store, query))]
+    for reason in reasons:
+        found.add("query", reason)
+    if not reasons:
         report = await found.tried("log", replay(store, progress))
         for difference in report.differences if report else ():
             found.add("counter", str(difference))
@@ -56,17 +60,16 @@ async def check(
     await _times(store, now, found)
     await _models(store, own_parts, found)
     await _settings(store, found)
-    return list(found.few())
+    return list(found)
 
 
-class _Faults:
-    """Faults as they are found."""
-
-    def __init__(self) -> None:
-        self.all: list[Fault] = []
+class _Faults(list[Fault]):
+    """The first faults of each kind, none twice."""
 
     def add(self, kind: FaultKind, what: str) -> None:
-        self.all.append(Fault(kind, what))
+        fault = Fault(kind, what)
+        if fault not in self and sum(one.kind == kind for one in self) < MOST:
+            self.append(fault)
 
     async def tried(self, kind: FaultKind, work: Awaitable[T]) -> T | None:
         """Return the result of work, None if it fails, which is a fault."""
@@ -76,35 +79,16 @@ class _Faults:
             self.add(kind, str(problem))
             return None
 
-    def few(self) -> Iterator[Fault]:
-        """Yield the first faults of each kind, none twice."""
-        counts: dict[str, int] = {}
-        for fault in dict.fromkeys(self.all):
-            counts[fault.kind] = counts.get(fault.kind, 0) + 1
-            if counts[fault.kind] <= MOST:
-                yield fault
 
-
-async def _unreadable(store: StoreView, found: _Faults) -> list[str]:
-    """Return the queries that cannot be read."""
-    names = await found.tried("file", store.items.queries()) or []
-    return [name for name in names if not await readable(store, name, found)]
-
-
-async def readable(store: StoreView, query: str, found: _Faults | None = None) -> bool:
-    """Return whether all of a query can be read."""
+async def unreadable(store: StoreView, query: str) -> str:
+    """Return why a query cannot be read in full; empty if it can."""
     for part in (store.items.load, store.items.snapshot):
         try:
-            state = await part(query)
+            if await part(query) is None:
+                return f"query {query!r} is listed and cannot be found"
         except StoreError as problem:
-            if found is not None:
-                found.add("query", f"query {query!r}: {problem}")
-            return False
-        if state is None:
-            if found is not None:
-                found.add("query", f"query {query!r} is listed and cannot be found")
-            return False
-    return True
+            return f"query {query!r}: {problem}"
+    return ""
 
 
 async def _read_catalog(store: StoreView) -> None:

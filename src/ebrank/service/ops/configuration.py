@@ -37,6 +37,8 @@ OFF = "off"
 """The type of a setting that may have no value."""
 
 Tables = Mapping[str, Mapping[str, object]]
+Values = dict[tuple[str, str], object]
+"""By section and key."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,8 @@ def declarations() -> tuple[Declaration, ...]:
     for section in _sections():
         kinds = get_type_hints(sections[section], include_extras=True)
         for key in fields(sections[section]):
-            kind = kinds[key.name]
-            declared.append(Declaration(section, key.name, kind, key.default, _meaning(kind)))
+            meaning = key.metadata["about"].description
+            declared.append(Declaration(section, key.name, kinds[key.name], key.default, meaning))
     return tuple(declared)
 
 
@@ -89,14 +91,14 @@ def read(
     Raises:
         SettingsError: naming the file, variable or flag, the key and the remedy.
     """
-    values: dict[str, dict[str, object]] = {section: {} for section in _sections()}
+    values: Values = {}
     tokens: tuple[Token, ...] = ()
     if path is not None:
         table = _toml(Path(path))
         tokens = _tokens(table.pop("tokens", {}), str(path))
-        _merge(values, _checked(table, str(path)))
-    _merge(values, _from_environment(environment or {}))
-    _merge(values, _checked(flags or {}, "flags"))
+        values |= _checked(table, str(path))
+    values |= _from_environment(environment or {})
+    values |= _checked(flags or {}, "flags")
     return _settings(values, tokens)
 
 
@@ -131,23 +133,16 @@ def _toml_text(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _meaning(kind: Any) -> str:  # noqa: ANN401 (any type)
-    """Return what is said of a type, or of a part of it such as that beside None."""
-    for part in get_args(kind):
-        if isinstance(part, msgspec.Meta):
-            return part.description or ""
-        if get_args(part) and (meaning := _meaning(part)):
-            return meaning
-    return ""
-
-
 def _sections() -> list[str]:
     return [section.name for section in fields(Settings) if section.name != "tokens"]
 
 
-def _settings(values: Mapping[str, Mapping[str, object]], tokens: tuple[Token, ...]) -> Settings:
+def _settings(values: Values, tokens: tuple[Token, ...]) -> Settings:
+    sections: dict[str, dict[str, Any]] = {name: {} for name in _sections()}
+    for (section, key), value in values.items():
+        sections[section][key] = value
     kinds = get_type_hints(Settings)
-    made: dict[str, Any] = {name: kinds[name](**values[name]) for name in _sections()}
+    made: dict[str, Any] = {name: kinds[name](**given) for name, given in sections.items()}
     settings = Settings(**made, tokens=tokens)
     checks: dict[str, Callable[[], object]] = {
         "[examination]": lambda: Valuation.of(settings.examination.examination(), slots=SLOTS),
@@ -174,10 +169,10 @@ def _toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path}: not valid TOML: {problem}") from None
 
 
-def _checked(tables: Mapping[str, Any], origin: str) -> dict[str, dict[str, object]]:
+def _checked(tables: Mapping[str, Any], origin: str) -> Values:
     """Return the values in their types; raise if a key is unknown or a value does not fit."""
     declared = {(setting.section, setting.key): setting for setting in declarations()}
-    checked: dict[str, dict[str, object]] = {}
+    checked: Values = {}
     for section, table in tables.items():
         if section not in _sections():
             hint = _hint(section, [*_sections(), "tokens"])
@@ -188,16 +183,14 @@ def _checked(tables: Mapping[str, Any], origin: str) -> dict[str, dict[str, obje
         for key, value in table.items():
             if key not in keys:
                 raise SettingsError(f"{origin}: there is no {section}.{key}.{_hint(key, keys)}")
-            setting = declared[section, key]
-            checked.setdefault(section, {})[key] = _value(
-                setting, value, f"{origin}: {setting.name}"
-            )
+            place = f"{origin}: {section}.{key}"
+            checked[section, key] = _value(declared[section, key], value, place)
     return checked
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, dict[str, object]]:
+def _from_environment(environment: Mapping[str, str]) -> Values:
     declared = {setting.variable: setting for setting in declarations()}
-    values: dict[str, dict[str, object]] = {}
+    values: Values = {}
     for variable, text in environment.items():
         if not variable.startswith(PREFIX):
             continue
@@ -206,9 +199,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, dict[str, obj
         setting = declared[variable]
         many = setting.many and text != OFF
         value = [word.strip() for word in text.split(",") if word] if many else text
-        values.setdefault(setting.section, {})[setting.key] = _value(
-            setting, value, variable, strict=False
-        )
+        values[setting.section, setting.key] = _value(setting, value, variable, strict=False)
     return values
 
 
@@ -241,11 +232,6 @@ def _tokens(table: object, origin: str) -> tuple[Token, ...]:
             # Do not repeat the value: it may be the secret itself, in the wrong place.
             raise SettingsError(f"{origin}: tokens.{name}: {problem}. {remedy}") from None
     return tuple(tokens)
-
-
-def _merge(values: dict[str, dict[str, object]], more: Tables) -> None:
-    for section, table in more.items():
-        values[section].update(table)
 
 
 def _hint(word: str, names: Collection[str]) -> str:

@@ -14,12 +14,13 @@ from __future__ import annotations
 import time as clock
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
 
 from ebrank.service.core.background import GRACE_SECONDS
 from ebrank.service.core.fixed_settings import half_life
-from ebrank.service.ops.check import readable
+from ebrank.service.ops.check import unreadable
 from ebrank.service.ops.clock import day
 from ebrank.service.ops.replay import replay
 from ebrank.service.ops.transfer.importing import fill
@@ -79,65 +80,38 @@ class Repair:
     @property
     def needed(self) -> bool:
         """Whether anything must be corrected."""
-        return bool(
-            self.late_entries
-            or self.early_entries
-            or self.late_times
-            or self.wrong_counters
-            or self.lost_queries
-            or self.lost_entries
-            or self.lost_models
-            or self.lost_catalog
-            or self.faults
-            or self.unread
-        )
+        return bool(self.lines())
 
     def lines(self) -> list[str]:
         """Return it in words, one thing a line."""
-        today = day(self.now)
-        lines = []
-        if self.late_entries:
-            lines.append(
-                f"{self.late_entries:,} of {self.entries:,} entries of the log are dated after "
-                f"{today}, the last {day(self.last)}: they get the time of the repair"
-            )
-        if self.early_entries:
-            lines.append(
-                f"{self.early_entries:,} of {self.entries:,} entries of the log are dated long "
-                "before an earlier one: they get its time"
-            )
-        if self.late_times:
-            lines.append(
-                f"{self.late_times:,} other times are after {today}: items and models get the time "
-                "of the repair, minutes of the dashboard are left out"
-            )
-        if self.wrong_counters:
-            lines.append(
-                f"{self.wrong_counters:,} counters are not what the log adds up to: they are "
-                "counted again"
-            )
-        lines += [
-            f"query {query!r} cannot be read: it is left out, put its items again"
-            for query in self.lost_queries
+        days = {"today": day(self.now), "latest": day(self.last)}
+        values = ((template, getattr(self, name)) for name, template in _LINES.items())
+        return [
+            template.format(each, **vars(self), **days)
+            for template, value in values
+            for each in (value if isinstance(value, list) else filter(None, [value]))
         ]
-        if self.lost_entries:
-            lines.append(
-                f"{self.lost_entries:,} entries of the log are of queries or items that cannot be "
-                "read: they are left out"
-            )
-        lines += [f"{fault}: the files are rewritten" for fault in self.faults]
-        lines += [f"model {version} cannot be read: left out" for version in self.lost_models]
-        if self.lost_catalog:
-            lines.append(
-                "the catalog of features cannot be read to its end: the rest is left out, put it "
-                f"again ({self.lost_catalog})"
-            )
-        if self.unread:
-            lines.append(
-                "the log cannot be read: counters stay as they are, a new log begins, and feedback "
-                f"on earlier lists will be refused ({self.unread})"
-            )
-        return lines
+
+
+_LINES = {
+    "late_entries": "{:,} of {entries:,} entries of the log are dated after {today}, the last "
+    "{latest}: they get the time of the repair",
+    "early_entries": "{:,} of {entries:,} entries of the log are dated long before an earlier one: "
+    "they get its time",
+    "late_times": "{:,} other times are after {today}: items and models get the time of the "
+    "repair, minutes of the dashboard are left out",
+    "wrong_counters": "{:,} counters are not what the log adds up to: they are counted again",
+    "lost_queries": "query {!r} cannot be read: it is left out, put its items again",
+    "lost_entries": "{:,} entries of the log are of queries or items that cannot be read: they are "
+    "left out",
+    "faults": "{}: the files are rewritten",
+    "lost_models": "model {} cannot be read: left out",
+    "lost_catalog": "the catalog of features cannot be read to its end: the rest is left out, put "
+    "it again ({})",
+    "unread": "the log cannot be read: counters stay as they are, a new log begins, and feedback "
+    "on earlier lists will be refused ({})",
+}
+"""What is wrong, and what becomes of it, by attribute."""
 
 
 async def survey(path: str, progress: Progress | None = None) -> Repair:
@@ -160,7 +134,7 @@ async def repair(path: str, progress: Progress | None = None) -> Repair:
             report = await view.survey(None)
             if report.needed:
                 async with open(place.url, "new") as new:
-                    await fill(new, view, progress)
+                    await fill(new, cast(StoreView, view), progress)
                     proof = await replay(new)
                     if not proof.equal:
                         raise StoreError(
@@ -184,11 +158,11 @@ class Mended:
         self._now = now
         self._ids: dict[str, frozenset[str]] = {}
         self.epoch = 0
-        self.items = MendedItems(store, self)
-        self.catalog = MendedCatalog(store, self)
-        self.log = MendedLog(store, self)
-        self.models = MendedModels(store, self)
-        self.meta = MendedMeta(store, self)
+        self.items = MendedItems(store.items, self)
+        self.catalog = MendedCatalog(store.catalog, self)
+        self.log = MendedLog(store.log, self)
+        self.models = MendedModels(store.models, self)
+        self.meta = MendedMeta(store.meta, self)
         self.deletions = store.deletions
 
     def time(self, time: float) -> float:
@@ -209,7 +183,7 @@ class Mended:
         report = self.report
         report.faults = [fault.what for fault in await self._store.faults()]
         for query in await self._store.items.queries():
-            if not await readable(self._store, query):
+            if await unreadable(self._store, query):
                 report.lost_queries.append(query)
                 continue
             state = await self._store.items.load(query)
@@ -252,28 +226,29 @@ class Mended:
             report.wrong_counters = (await replay(self._store)).different
 
 
-class MendedItems:
-    """Queries that can be read."""
+class _MendedPart:
+    """Some methods of a store; those that a subclass does not define are as they were."""
 
-    def __init__(self, store: StoreView, mended: Mended) -> None:
-        self._store = store
+    def __init__(self, inner: Any, mended: Mended) -> None:  # noqa: ANN401 (a part of a store)
+        self._inner = inner
         self._mended = mended
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (as the store's)
+        return getattr(self._inner, name)
+
+
+class MendedItems(_MendedPart):
+    """Queries that can be read."""
 
     async def queries(self) -> list[str]:
         """Return the names of queries that can be read."""
         lost = set(self._mended.report.lost_queries)
-        return [query for query in await self._store.items.queries() if query not in lost]
-
-    async def load(self, query: str) -> QueryState | None:
-        """Return a query's state."""
-        return self._dated(await self._store.items.load(query))
+        return [query for query in await self._inner.queries() if query not in lost]
 
     async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state by what was rolled up: by all, if the log cannot be read."""
-        items, unread = self._store.items, self._mended.report.unread
-        return self._dated(await (items.load if unread else items.snapshot)(query))
-
-    def _dated(self, state: QueryState | None) -> QueryState | None:
+        read = self._inner.load if self._mended.report.unread else self._inner.snapshot
+        state: QueryState | None = await read(query)
         if state is not None:
             state.entered = np.minimum(state.entered, self._mended.report.now)
             state.first_shown = np.minimum(state.first_shown, self._mended.report.now)
@@ -281,37 +256,25 @@ class MendedItems:
         return state
 
 
-class MendedCatalog:
+class MendedCatalog(_MendedPart):
     """Features that queries share, as far as they can be read."""
-
-    def __init__(self, store: StoreView, mended: Mended) -> None:
-        self._store = store
-        self._mended = mended
-
-    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
-        """Return the rows of some items."""
-        return await self._store.catalog.read(names, since)
 
     async def entries(self) -> AsyncIterator[tuple[str, Features]]:
         """Yield items with their rows, up to the first that cannot be read."""
         try:
-            async for entry in self._store.catalog.entries():
+            async for entry in self._inner.entries():
                 yield entry
         except StoreError as problem:
             self._mended.report.lost_catalog = str(problem)
 
 
-class MendedLog:
+class MendedLog(_MendedPart):
     """Entries of such queries, none in the future."""
-
-    def __init__(self, store: StoreView, mended: Mended) -> None:
-        self._store = store
-        self._mended = mended
 
     async def all(self) -> AsyncIterator[Operation]:
         """Yield the log as far as it can be read."""
         try:
-            async for entry in self._store.log.entries():
+            async for entry in self._inner.entries():
                 yield entry
         except StoreError as problem:
             self._mended.report.unread = str(problem)
@@ -336,64 +299,40 @@ class MendedLog:
             else:
                 yield replace(entry, time=time(entry.time), received=right, epoch=epoch)
 
-    async def ranking(self, ranking_id: str) -> RankingEntry | None:
-        """Return a list that is still in the log."""
-        return await self._store.log.ranking(ranking_id)
-
-    async def length(self) -> int:
-        """Return how many entries the log holds, or a little more."""
-        return await self._store.log.length()
-
     async def last_time(self) -> float:
         """Return the time of the latest write."""
-        return self._mended.time(await self._store.log.last_time())
+        return self._mended.time(await self._inner.last_time())
 
 
-class MendedModels:
+class MendedModels(_MendedPart):
     """The versions of the prior that can be read."""
-
-    def __init__(self, store: StoreView, mended: Mended) -> None:
-        self._store = store
-        self._mended = mended
 
     async def all(self) -> list[ModelRecord]:
         """Return all versions that can be read, oldest first."""
         lost = self._mended.report.lost_models
         return [
             replace(record, created=self._mended.time(record.created))
-            for record in await self._store.models.all()
+            for record in await self._inner.all()
             if record.version not in lost
         ]
 
-    async def document(self, version: int) -> bytes | None:
-        """Return the file of a version."""
-        return await self._store.models.document(version)
-
     async def active(self) -> int:
         """Return the active version, 0 if it cannot be read."""
-        active, known = await self._store.models.active(), await self.all()
+        active, known = await self._inner.active(), await self.all()
         return active if any(record.version == active for record in known) else 0
 
 
-class MendedMeta:
+class MendedMeta(_MendedPart):
     """Settings, and minutes up to now."""
-
-    def __init__(self, store: StoreView, mended: Mended) -> None:
-        self._store = store
-        self._mended = mended
-
-    async def get(self, key: str) -> str | None:
-        """Return a setting."""
-        return (await self.all()).get(key)
 
     async def all(self) -> dict[str, str]:
         """Return all settings, in the order of their names."""
-        settings = await self._store.meta.all()
+        settings: dict[str, str] = await self._inner.all()
         for name in settings.keys() & DATES:
             settings[name] = repr(self._mended.time(float(settings[name])))
         return settings
 
     async def minutes(self, since: float) -> list[Minute]:
         """Return the sums of the minutes since a time, in order."""
-        minutes: Sequence[Minute] = await self._store.meta.minutes(since)
+        minutes: Sequence[Minute] = await self._inner.minutes(since)
         return [minute for minute in minutes if not self._mended.late(minute.start)]

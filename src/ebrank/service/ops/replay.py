@@ -63,6 +63,12 @@ class ReplayReport:
         """Whether all counters are what snapshot and log add up to."""
         return self.different == 0
 
+    def note(self, query: str, item: str, counter: str, *values: float | None) -> None:
+        """Count a difference between two values of a counter, and keep the first ones."""
+        self.different += 1
+        if len(self.differences) < MOST_DIFFERENCES:
+            self.differences.append(Difference(query, item, counter, *values))
+
     def __str__(self) -> str:
         counts = (
             f"{_count(self.items, 'item')} of {_count(self.queries, 'query', 'queries')}, "
@@ -87,7 +93,7 @@ class _Rebuilt:
     def add(self, entry: Operation, report: ReplayReport) -> None:
         names = counting.items_of(entry)
         for name in {name for name, *_ in counting.steps(entry, names)} - self.places.keys():
-            _note(report, Difference(entry.query, name, "item", None, 1.0))
+            report.note(entry.query, name, "item", None, 1.0)
         self._fold.add(entry)
         for name in counting.shown(entry, names):
             place = self.places.get(name)
@@ -111,7 +117,7 @@ async def replay(store: StoreView, progress: Progress | None = None) -> ReplayRe
     """
     report = ReplayReport()
     rebuilt = {
-        query: _begin(query, await store.items.snapshot(query))
+        query: _Rebuilt(listed(query, await store.items.snapshot(query)))
         for query in await store.items.queries()
     }
     total, done = await store.log.length(), 0
@@ -119,21 +125,20 @@ async def replay(store: StoreView, progress: Progress | None = None) -> ReplayRe
         if progress is not None and done % 1000 == 0:
             progress(done, total)
         done += 1
-        _count_entry(report, entry)
+        if isinstance(entry, EventEntry):
+            report.events += 1
+        else:
+            report.rankings += 1
         if entry.query in rebuilt:
             rebuilt[entry.query].add(entry, report)
         else:
-            _note(report, Difference(entry.query, "", "query", None, 1.0))
+            report.note(entry.query, "", "query", None, 1.0)
     for query, one in rebuilt.items():
-        _compare(report, _known_state(query, await store.items.load(query)), one)
+        _compare(report, listed(query, await store.items.load(query)), one)
     return report
 
 
-def _begin(query: str, snapshot: QueryState | None) -> _Rebuilt:
-    return _Rebuilt(_known_state(query, snapshot))
-
-
-def _known_state(query: str, state: QueryState | None) -> QueryState:
+def listed(query: str, state: QueryState | None) -> QueryState:
     """Return the state of a listed query, which must exist."""
     if state is None:
         raise StoreError(
@@ -152,13 +157,6 @@ def _counted(state: QueryState) -> dict[tuple[str, str], ItemCounts]:
     return found
 
 
-def _count_entry(report: ReplayReport, entry: Operation) -> None:
-    if isinstance(entry, EventEntry):
-        report.events += 1
-    else:
-        report.rankings += 1
-
-
 def _compare(report: ReplayReport, state: QueryState, rebuilt: _Rebuilt) -> None:
     report.queries += 1
     report.items += len(state.ids)
@@ -173,22 +171,12 @@ def _compare(report: ReplayReport, state: QueryState, rebuilt: _Rebuilt) -> None
         here, there = stored.get(key, 0), replayed.get(key, 0)
         if here != there:
             counter = f"count of outcome {key[1]} in slot {key[2]}"
-            _note(report, Difference(state.query, key[0], counter, here, there))
+            report.note(state.query, key[0], counter, here, there)
     times = zip(state.ids, state.first_shown.tolist(), rebuilt.first_shown.tolist(), strict=True)
     for item, first, again in times:
         if first != again and not (math.isnan(first) and math.isnan(again)):
-            difference = Difference(state.query, item, "first_shown", _known(first), _known(again))
-            _note(report, difference)
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _note(report: ReplayReport, difference: Difference) -> None:
-    report.different += 1
-    if len(report.differences) < MOST_DIFFERENCES:
-        report.differences.append(difference)
+            times_shown = (None if math.isnan(time) else time for time in (first, again))
+            report.note(state.query, item, "first_shown", *times_shown)
 
 
 def _count(number: int, one: str, many: str = "") -> str:

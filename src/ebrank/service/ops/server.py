@@ -18,16 +18,18 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from ebrank.errors import EBRankError
+from ebrank.kernels.compiled import announced
 from ebrank.service import logs
 from ebrank.service.engine import Engine
 from ebrank.service.http.admission import is_loopback
 from ebrank.service.http.app import App
 from ebrank.service.http.connections import BACKLOG, OpenConnections
 from ebrank.service.http.metrics import AccessLog
+from ebrank.service.http.readiness import Readiness
 from ebrank.service.ops import clock, tracing
-from ebrank.service.ops.compiling import Compilation
 from ebrank.service.ops.reloading import Reloading
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
@@ -37,6 +39,8 @@ GRACE_SECONDS = 5.0
 LEAVE_SECONDS = 2.0
 """How long callers may then take to read their responses."""
 
+COMPILING = "compiling for this machine, some seconds; later starts find the code in the cache"
+"""What the log says at once about a start that has to wait for the compiler, and `/readyz` too."""
 SWITCH_SECONDS = 1e-3
 """How long a thread may hold Python's lock while the loop wants it."""
 
@@ -155,14 +159,13 @@ async def serve(
         port = opened.getsockname()[1]
         address = f"http://{_bracketed(reachable(settings.server.host))}:{port}"
         beside: list[asyncio.Future[None]] = []
-        compilation = Compilation(settings.ranking.policy, app.readiness)
         try:
             await connections.listen(opened)
-            with compilation.announced():
+            with announced(partial(_say_compiling, app.readiness)):
                 await engine.start()
             app.readiness.started = True
             announce(address)
-            beside.append(asyncio.create_task(_warm_up(engine, compilation)))
+            beside.append(asyncio.create_task(engine.warm_up()))
             if companion is not None:
                 beside.append(asyncio.ensure_future(companion(address)))
             if reloading is not None:
@@ -175,16 +178,14 @@ async def serve(
                 task.cancel()
             if beside:
                 await asyncio.wait(beside)
-            compilation.close()
             await app.drained(GRACE_SECONDS)
             await connections.close(LEAVE_SECONDS)
             await engine.close()
 
 
-async def _warm_up(engine: Engine, compilation: Compilation) -> None:
-    """Load what lists did not need, once it is compiled."""
-    await compilation.finished()
-    await engine.warm_up()
+def _say_compiling(readiness: Readiness) -> None:
+    log.warning("%s", COMPILING)
+    readiness.waits_for = COMPILING
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from ebrank.environment.extras import import_extra
-from ebrank.service.http.admission import Scope
+from ebrank.service.http import Scope
 from ebrank.service.http.app import Seen
 from ebrank.service.store.base import Store
 

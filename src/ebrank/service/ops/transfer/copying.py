@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import fields
 from typing import NamedTuple
@@ -37,72 +38,47 @@ async def copy_store(source: str, target: str, progress: Progress | None = None)
     """
     async with open(source, "read") as view, open(target, "copy") as store:
         await fill(store, view, progress)
-        await _compare(view, store)
-        items, queries = 0, await view.items.queries()
-        for query in queries:
-            items += await _compared(view, store, query)
-        return Copied(len(queries), items, await _compared_logs(view, store))
+        counts = Counter[str]()
+        copied = _parts(store, Counter())
+        async for part in _parts(view, counts):
+            if await anext(copied, None) != part:
+                raise StoreError(f"{part[0]} not the same in the copy. {_REMEDY}")
+        return Copied(**{name: counts[name] for name in Copied._fields})
 
 
-async def _compare(view: StoreView, store: StoreView) -> None:
-    """Raise unless all but the queries' items and the log is the same in both stores.
+async def _parts(store: StoreView, counts: Counter[str]) -> AsyncIterator[tuple[str, object]]:
+    """Yield all that a store holds, with its names, and count it; the last of each kind ends it.
 
     A copy that was continued may hold what was deleted meanwhile.
     """
-    copied = _parts(store)
-    async for what, part in _parts(view):
-        if await anext(copied, None) != (what, part):
-            raise StoreError(f"the {what} are not the same in the copy. {_REMEDY}")
-
-
-async def _parts(store: StoreView) -> AsyncIterator[tuple[str, object]]:
-    """Yield small parts of a store with their names; the last one with a name ends them."""
-    yield "names of the queries", await store.items.queries()
+    queries = await store.items.queries()
+    counts["queries"] = len(queries)
+    yield "the names of the queries are", queries
     async for name, row in store.catalog.entries():
-        yield "items of the catalog", (name, row.tobytes())
-    yield "items of the catalog", None
+        yield "the items of the catalog are", (name, row.tobytes())
+    yield "the items of the catalog are", None
     for record in await store.models.all():
-        yield "models", (record, await store.models.document(record.version))
-    yield "models", await store.models.active()
-    yield "settings", await store.meta.all()
+        yield "the models are", (record, await store.models.document(record.version))
+    yield "the models are", await store.models.active()
+    yield "the settings are", await store.meta.all()
     minutes = await store.meta.minutes(0.0)
-    yield "sums of minutes", [(minute.start, minute.values) for minute in minutes]
-    yield "proofs of deletions", await store.deletions.all()
+    yield "the sums of minutes are", [(minute.start, minute.values) for minute in minutes]
+    yield "the proofs of deletions are", await store.deletions.all()
+    for query in queries:
+        state = await store.items.load(query)
+        counts["items"] += 0 if state is None else len(state.ids)
+        yield f"query {query!r} is", (_bits(state), _bits(await store.items.snapshot(query)))
+    async for entry in store.log.entries():
+        counts["entries"] += 1
+        yield f"entry {counts['entries']} of the log is", entry
+    yield "the length of the log is", counts["entries"]
 
 
-async def _compared(view: StoreView, store: StoreView, query: str) -> int:
-    """Return how many items a query has, which are the same in both stores."""
-    pairs = [
-        (await view.items.load(query), await store.items.load(query)),
-        (await view.items.snapshot(query), await store.items.snapshot(query)),
+def _bits(state: QueryState | None) -> list[object]:
+    """Return what is equal if two states are equal to the bit, whatever their versions."""
+    names = [] if state is None else [field.name for field in fields(QueryState)]
+    values = [getattr(state, name) for name in names if name != "version"]
+    return [
+        (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
+        for value in values
     ]
-    if not all(_same(*pair) for pair in pairs):
-        raise StoreError(f"query {query!r} is not the same in the copy. {_REMEDY}")
-    there = pairs[0][0]
-    return 0 if there is None else len(there.ids)
-
-
-def _same(one: QueryState | None, two: QueryState | None) -> bool:
-    """Return whether two states are equal to the bit, whatever their versions."""
-    if one is None or two is None:
-        return one is two
-    names = [field.name for field in fields(QueryState) if field.name != "version"]
-    values = ((getattr(one, name), getattr(two, name)) for name in names)
-    return all(
-        here.shape == there.shape and here.tobytes() == there.tobytes()
-        if isinstance(here, np.ndarray)
-        else here == there
-        for here, there in values
-    )
-
-
-async def _compared_logs(view: StoreView, store: StoreView) -> int:
-    """Return how many entries the log has, which are the same in both stores."""
-    count, copied = 0, aiter(store.log.entries())
-    async for entry in view.log.entries():
-        if await anext(copied, None) != entry:
-            raise StoreError(f"entry {count + 1} of the log is not the same in the copy. {_REMEDY}")
-        count += 1
-    if await anext(copied, None) is not None:
-        raise StoreError(f"the copy has more than the {count} entries of the log. {_REMEDY}")
-    return count

@@ -7,7 +7,8 @@ import heapq
 import itertools
 import json
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ebrank.errors import DataError
 from ebrank.service.ops.transfer import tables
 from ebrank.service.store.records import (
     Deletion,
+    EventEntry,
     Minute,
     ModelRecord,
     Operation,
@@ -39,13 +41,13 @@ class Exported:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = expanded(folder)
         self.manifest = _manifest(self.folder)
-        files = {name: self._open(name) for name in tables.TABLES}
-        self.items = ExportedItems(files, self.folder)
-        self.catalog = ExportedCatalog(files["catalog"])
-        self.log = ExportedLog(files, self.folder, self.manifest)
-        self.models = ExportedModels(files, self.manifest)
-        self.meta = ExportedMeta(files, self.manifest)
-        self.deletions = ExportedDeletions(files["deletions"])
+        self.files = {name: self._open(name) for name in tables.TABLES}
+        self.items = ExportedItems(self)
+        self.catalog = ExportedCatalog(self)
+        self.log = ExportedLog(self)
+        self.models = ExportedModels(self)
+        self.meta = ExportedMeta(self)
+        self.deletions = ExportedDeletions(self)
 
     def _open(self, name: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
         path = self.folder / f"{name}.parquet"
@@ -60,15 +62,27 @@ class Exported:
             raise _damaged(path, f"{file.metadata.num_rows} rows, {tables.MANIFEST} says otherwise")
         return file
 
+    def rows(self, table: str) -> Iterator[tables.Row]:
+        """Yield the rows of a table."""
+        for batch in self.files[table].iter_batches(batch_size=tables.ROWS_AT_ONCE):
+            yield from batch.to_pylist()
 
-class ExportedItems:
+
+class _ExportedPart:
+    def __init__(self, export: Exported) -> None:
+        self._export = export
+        self._manifest = export.manifest
+
+
+class ExportedItems(_ExportedPart):
     """Queries and their items."""
 
-    def __init__(self, files: Mapping[str, Any], folder: Path) -> None:
-        self._folder = folder
-        self._items = _Groups(files["items"], folder / "items.parquet")
-        self._evidence = _Groups(files["evidence"], folder / "evidence.parquet")
-        self._snapshot = _Groups(files["snapshot"], folder / "snapshot.parquet")
+    def __init__(self, export: Exported) -> None:
+        super().__init__(export)
+        self._items, self._evidence, self._snapshot = (
+            _Groups(export.files[name], export.folder / f"{name}.parquet")
+            for name in ("items", "evidence", "snapshot")
+        )
 
     async def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were added."""
@@ -79,9 +93,7 @@ class ExportedItems:
         rows = self._items.rows(query)
         if not rows:
             return None
-        items = [
-            ItemRow(row["item"], row["entered"], row["active"], row["first_shown"]) for row in rows
-        ]
+        items = [ItemRow(*(row[name] for name in tables.OF_ITEM)) for row in rows]
         counts = self._counts(self._evidence, query, [item.id for item in items])
         try:
             features = padded([row["features"] for row in rows])
@@ -98,64 +110,53 @@ class ExportedItems:
 
     def _counts(self, table: _Groups, query: str, ids: Sequence[str]) -> list[Count]:
         places = {name: place for place, name in enumerate(ids)}
-        rows = table.rows(query)
-        for row in rows:
+        counts: list[Count] = []
+        for row in table.rows(query):
             if row["item"] not in places:
                 raise _damaged(table.path, f"query {query!r} has a count of something unknown")
-        numbers = ("outcome", "slot", "count", "epoch")
-        found = [(places[row["item"]], *(row[name] for name in numbers)) for row in rows]
+            outcome, slot, count, epoch = (row[name] for name in tables.OF_COUNT)
+            counts.append((places[row["item"]], outcome, slot, count, epoch))
         try:
-            counts_of(found, query, ids)
-            return found
+            counts_of(counts, query, ids)
         except ValueError as problem:
             raise _damaged(table.path, f"query {query!r}: {problem}") from problem
+        return counts
 
 
-class ExportedCatalog:
+class ExportedCatalog(_ExportedPart):
     """Features that queries share."""
-
-    def __init__(self, file: Any) -> None:  # noqa: ANN401 (pyarrow has no types)
-        self._file = file
-
-    async def version(self) -> int:
-        """Return 1: an export does not change."""
-        return 1
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
         """Return the rows of some items, which takes a look at all of them."""
-        wanted = set(names) if since < await self.version() else set()
+        wanted = set(names) if since < 1 else set()  # an export stays at version 1
         return {name: row async for name, row in self.entries() if name in wanted}
 
     async def entries(self) -> AsyncIterator[tuple[str, Features]]:
         """Yield all items with their rows."""
-        for row in _rows(self._file):
+        for row in self._export.rows("catalog"):
             yield row["item"], np.array(row["features"], np.float32)
 
 
-class ExportedLog:
+class ExportedLog(_ExportedPart):
     """Rankings and events."""
 
-    def __init__(self, files: Mapping[str, Any], folder: Path, manifest: Mapping[str, Any]) -> None:
-        self._files = files
-        self._folder = folder
-        self._manifest = manifest
+    def _entries(self, table: str, kind: type[Operation]) -> Iterator[tuple[int, Operation]]:
+        for row in self._export.rows(table):
+            yield row["position"], tables.record_of(kind, row)
 
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list, which takes a look at all of them."""
-        for _, entry in map(tables.ranking_of, _rows(self._files["rankings"])):
+        for _, entry in self._entries("rankings", RankingEntry):
             if isinstance(entry, RankingEntry) and entry.id == ranking_id:
                 return entry
         return None
 
     async def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in order."""
-        rankings = map(tables.ranking_of, _rows(self._files["rankings"]))
-        events = map(tables.event_of, _rows(self._files["events"]))
-        merged: Iterator[tuple[int, Operation]]
-        merged = heapq.merge(rankings, events, key=lambda entry: entry[0])
-        for expected, (position, entry) in enumerate(merged):
+        parts = self._entries("rankings", RankingEntry), self._entries("events", EventEntry)
+        for expected, (position, entry) in enumerate(heapq.merge(*parts, key=itemgetter(0))):
             if position != expected:
-                raise _damaged(self._folder, f"entry {expected} of the log is missing")
+                raise _damaged(self._export.folder, f"entry {expected} of the log is missing")
             if expected % tables.ROWS_AT_ONCE == 0:
                 await asyncio.sleep(0)  # a turn for others, such as Ctrl-C
             yield entry
@@ -169,50 +170,33 @@ class ExportedLog:
         return float(self._manifest["last_time"])
 
 
-class ExportedModels:
+class ExportedModels(_ExportedPart):
     """The versions of the prior."""
-
-    def __init__(self, files: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
-        self._file = files["models"]
-        self._manifest = manifest
 
     async def all(self) -> list[ModelRecord]:
         """Return all versions, oldest first."""
-        return [
-            ModelRecord(
-                **{name: row[name] for name in row if name not in ("document", "features")},
-                features=tuple(row["features"]),
-            )
-            for row in _rows(self._file)
-        ]
+        return [tables.record_of(ModelRecord, row) for row in self._export.rows("models")]
 
     async def document(self, version: int) -> bytes | None:
         """Return the file of a version."""
-        found = (row["document"] for row in _rows(self._file) if row["version"] == version)
-        return next(found, None)
+        rows = self._export.rows("models")
+        return next((row["document"] for row in rows if row["version"] == version), None)
 
     async def active(self) -> int:
         """Return the active version."""
         return int(self._manifest["active_model"])
 
 
-class ExportedDeletions:
+class ExportedDeletions(_ExportedPart):
     """What was deleted."""
-
-    def __init__(self, file: Any) -> None:  # noqa: ANN401 (pyarrow has no types)
-        self._file = file
 
     async def all(self) -> list[Deletion]:
         """Return the proofs of all deletions, oldest first."""
-        return [Deletion(**row) for row in _rows(self._file)]
+        return [tables.record_of(Deletion, row) for row in self._export.rows("deletions")]
 
 
-class ExportedMeta:
+class ExportedMeta(_ExportedPart):
     """Settings that belong to the data, and sums of minutes."""
-
-    def __init__(self, files: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
-        self._file = files["minutes"]
-        self._manifest = manifest
 
     async def get(self, key: str) -> str | None:
         """Return a setting."""
@@ -224,16 +208,12 @@ class ExportedMeta:
 
     async def minutes(self, since: float) -> list[Minute]:
         """Return the sums of the minutes since a time, in order."""
+        by_start = itertools.groupby(self._export.rows("minutes"), itemgetter("start"))
         return [
-            Minute(start, {row["name"]: row["value"] for row in rows})
-            for start, rows in itertools.groupby(_rows(self._file), lambda row: float(row["start"]))
+            Minute(float(start), {row["name"]: row["value"] for row in rows})
+            for start, rows in by_start
             if start >= since
         ]
-
-
-def _rows(file: Any) -> Iterator[tables.Row]:  # noqa: ANN401 (pyarrow has no types)
-    for batch in file.iter_batches(batch_size=tables.ROWS_AT_ONCE):
-        yield from batch.to_pylist()
 
 
 class _Groups:
@@ -244,11 +224,8 @@ class _Groups:
         self._file = file
         self._group = -1
         self._rows: list[tables.Row] = []
-        self._ends = list(
-            itertools.accumulate(
-                file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)
-            )
-        )
+        groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
+        self._ends = list(itertools.accumulate(group.num_rows for group in groups))
         self.places: dict[str, tuple[int, int]] = {}
         begin = 0
         names = (

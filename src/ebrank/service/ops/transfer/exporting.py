@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from ebrank.environment.files import make_private_file, make_private_folder, write_whole
+from ebrank.service.ops.replay import listed
 from ebrank.service.ops.transfer import tables
 from ebrank.service.store.base import SALT, Progress, StoreError, StoreView
 from ebrank.service.store.records import RankingEntry
@@ -71,57 +69,40 @@ async def export(
         for table in out.values():
             stack.callback(table.close)
         for query in await store.items.queries():
-            current, snapshot = await store.items.load(query), await store.items.snapshot(query)
-            if current is None or snapshot is None:
-                raise StoreError(
-                    f"query {query!r} is listed and cannot be found: the store is damaged. "
-                    "Run `ebrank check STORE` to see how far."
-                )
+            current = listed(query, await store.items.load(query))
+            snapshot = listed(query, await store.items.snapshot(query))
             out["items"].add(*tables.rows_of_items(current))
             out["evidence"].add(*tables.rows_of_counts(current))
             out["snapshot"].add(*tables.rows_of_counts(snapshot))
         async for item, features in store.catalog.entries():
             out["catalog"].add({"item": item, "features": features})
-        async for name, row in _log_rows(store, progress):
-            out[name].add(row)
+        total, position = await store.log.length(), 0
+        async for entry in store.log.entries():
+            if progress is not None and position % 1000 == 0:
+                progress(position, total)
+            name = "rankings" if isinstance(entry, RankingEntry) else "events"
+            out[name].add({"position": position} | tables.row_of(entry))
+            position += 1
         for minute in await store.meta.minutes(0.0):
             for name, value in minute.values.items():
                 out["minutes"].add({"start": minute.start, "name": name, "value": value})
         for record in await store.models.all():
             document = await store.models.document(record.version)
-            out["models"].add(asdict(record) | {"document": document})
+            out["models"].add(tables.row_of(record) | {"document": document})
         for deletion in await store.deletions.all():
-            out["deletions"].add(asdict(deletion))
+            out["deletions"].add(tables.row_of(deletion))
     counts = {name: table.count for name, table in out.items()}
-    manifest = json.dumps(await _manifest(store, counts), indent=2)
-    write_whole(path / tables.MANIFEST, manifest.encode(), private=True)
-    return counts
-
-
-async def _log_rows(
-    store: StoreView, progress: Progress | None
-) -> AsyncIterator[tuple[str, tables.Row]]:
-    """Yield the log's rows with the tables they belong to."""
-    total, position = await store.log.length(), 0
-    async for entry in store.log.entries():
-        if progress is not None and position % 1000 == 0:
-            progress(position, total)
-        name = "rankings" if isinstance(entry, RankingEntry) else "events"
-        yield name, tables.entry_row(position, entry)
-        position += 1
-
-
-async def _manifest(store: StoreView, counts: dict[str, int]) -> dict[str, Any]:
     settings = await store.meta.all()
-    settings.pop(SALT, None)
-    return {
+    manifest = {
         "format": tables.FORMAT,
         "version": tables.VERSION,
         "last_time": await store.log.last_time(),
         "active_model": await store.models.active(),
-        "settings": settings,
+        "settings": {key: value for key, value in settings.items() if key != SALT},
         "rows": counts,
     }
+    write_whole(path / tables.MANIFEST, json.dumps(manifest, indent=2).encode(), private=True)
+    return counts
 
 
 def _make(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.errors import DataError
+from ebrank.service.ops.replay import listed
 from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.store import Store, open
 from ebrank.service.store.base import Progress, StoreView
@@ -54,9 +55,7 @@ async def _fill_items(store: Store, exported: StoreView, time: float) -> None:
     for query in await exported.items.queries():
         if query in there:
             continue
-        state = await exported.items.snapshot(query)
-        if state is None:
-            raise DataError(f"query {query!r} is listed and cannot be found")
+        state = listed(query, await exported.items.snapshot(query))
         some.append(state)
         items += len(state.ids)
         if items >= ENTRIES_AT_ONCE:
@@ -102,9 +101,8 @@ async def _write(store: Store, entries: list[Operation]) -> None:
 async def check(store: Store, exported: Exported) -> None:
     """Raise unless the counters of a store are those that were exported."""
     for query in await exported.items.queries():
-        there, here = await exported.items.load(query), await store.items.load(query)
-        assert there is not None, "it is listed"
-        assert here is not None, "it was restored"
+        there = listed(query, await exported.items.load(query))
+        here = listed(query, await store.items.load(query))
         if not np.array_equal(there.counts, here.counts):
             raise DataError(
                 f"the evidence of query {query!r} is not what snapshot and log add up to",

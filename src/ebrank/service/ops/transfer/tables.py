@@ -1,4 +1,4 @@
-"""The tables of an export, and how entries become rows and entries again.
+"""The tables of an export, and how records become rows and records again.
 
 `ebrank.service.store.tables` declares the columns.
 
@@ -10,11 +10,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ebrank.environment.extras import import_extra
 from ebrank.environment.paths import expanded
-from ebrank.service.store.records import EventEntry, Operation, QueryState, RankingEntry
+from ebrank.service.store.records import (
+    Deletion,
+    EventEntry,
+    ModelRecord,
+    QueryState,
+    RankingEntry,
+)
 from ebrank.service.store.rows import count_rows, item_rows
 from ebrank.service.store.tables import EXPORTED
 
@@ -22,14 +28,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row: TypeAlias = dict[str, Any]
+Record = TypeVar("Record")
 
 MANIFEST = "export.json"
 FORMAT, VERSION = "ebrank export", 3
 ROWS_AT_ONCE = 1000  # read together
 
 TABLES = tuple(EXPORTED)
-_OF_RANKING = tuple(field.name for field in fields(RankingEntry) if field.compare)
-_OF_EVENT = tuple(field.name for field in fields(EventEntry) if field.compare)
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in fields(kind) if field.compare)
+    for kind in (RankingEntry, EventEntry, ModelRecord, Deletion)
+}
+OF_ITEM = ("item", "entered", "active", "first_shown")
+OF_COUNT = ("outcome", "slot", "count", "epoch")
 
 
 def is_export(path: str | os.PathLike[str]) -> bool:
@@ -46,70 +57,37 @@ def arrow() -> Any:  # noqa: ANN401 (pyarrow has no types)
 def schema(table: str) -> pa.Schema:
     """Return the columns of a table; only those marked with `?` may be null."""
     pa = arrow()
-    kinds = {
-        "string": pa.string(),
-        "int64": pa.int64(),
-        "double": pa.float64(),
-        "bool": pa.bool_(),
-        "binary": pa.binary(),
-        "floats": pa.list_(pa.float32()),
-        "ints": pa.list_(pa.int64()),
-        "doubles": pa.list_(pa.float64()),
-        "bools": pa.list_(pa.bool_()),
-        "strings": pa.list_(pa.string()),
-    }
-    columns = (column.split(":") for column in EXPORTED[table])
-    return pa.schema(
-        [
-            pa.field(name, kinds[kind.rstrip("?")], nullable=kind.endswith("?"))
-            for name, kind in columns
-        ]
-    )
+
+    def column(text: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
+        name, kind = text.rstrip("?").replace(":ints", ":int64s").split(":")
+        one = pa.type_for_alias(kind.rstrip("s"))
+        return pa.field(name, pa.list_(one) if kind.endswith("s") else one, text.endswith("?"))
+
+    return pa.schema([column(text) for text in EXPORTED[table]])
 
 
 def rows_of_items(state: QueryState) -> list[Row]:
     """Return the rows of `items` of a query."""
     return [
-        {
-            "query": state.query,
-            "item": row.id,
-            "entered": row.entered,
-            "active": row.active,
-            "first_shown": row.first_shown,
-            "features": state.features[place],
-        }
-        for place, row in enumerate(item_rows(state))
+        {"query": state.query, "features": features, **dict(zip(OF_ITEM, row, strict=True))}
+        for features, row in zip(state.features, item_rows(state), strict=True)
     ]
 
 
 def rows_of_counts(state: QueryState) -> list[Row]:
     """Return the rows of `evidence` or `snapshot` of a query, those of its first item first."""
     return [
-        {
-            "query": state.query,
-            "item": state.ids[place],
-            "outcome": outcome,
-            "slot": slot,
-            "count": count,
-            "epoch": epoch,
-        }
-        for place, outcome, slot, count, epoch in count_rows(state)
+        {"query": state.query, "item": state.ids[place], **dict(zip(OF_COUNT, row, strict=True))}
+        for place, *row in count_rows(state)
     ]
 
 
-def entry_row(position: int, entry: Operation) -> Row:
-    """Return the row of `rankings` or `events`."""
-    names = _OF_RANKING if isinstance(entry, RankingEntry) else _OF_EVENT
-    return {"position": position} | {name: getattr(entry, name) for name in names}
+def row_of(record: object) -> Row:
+    """Return the row of an entry of the log, a model or a deletion."""
+    return {name: getattr(record, name) for name in _FIELDS[type(record)]}
 
 
-def ranking_of(row: Row) -> tuple[int, Operation]:
-    """Return the position and the entry of a row of `rankings`."""
-    position = row.pop("position")
-    lists = ("items", "explored", "relevance", "would_rank", "seen", "contexts")
-    return position, RankingEntry(**row | {name: tuple(row[name]) for name in lists})
-
-
-def event_of(row: Row) -> tuple[int, Operation]:
-    """Return the position and the entry of a row of `events`."""
-    return row.pop("position"), EventEntry(**row)
+def record_of(kind: type[Record], row: Row) -> Record:
+    """Return what a row was made of."""
+    values = ((name, row[name]) for name in _FIELDS[kind])
+    return kind(**{name: tuple(one) if isinstance(one, list) else one for name, one in values})
