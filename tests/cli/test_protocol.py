@@ -11,7 +11,7 @@ import click
 import pytest
 
 from ebrank.cli._protocol import config_of, protocol_options
-from ebrank.cli.simulate import command as simulate
+from ebrank.cli.simulate import simulate
 from ebrank.evidence import Examination
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.protocol import SETTINGS
@@ -154,9 +154,9 @@ def test_a_file_that_is_not_there() -> None:
 
 
 def test_all_commands_that_simulate_have_the_same_options() -> None:
-    from ebrank.cli.compare import command as compare
-    from ebrank.cli.reproduce import command as reproduce
-    from ebrank.cli.tune import command as tune
+    from ebrank.cli.compare import compare
+    from ebrank.cli.reproduce import reproduce
+    from ebrank.cli.tune import tune
 
     names = {
         name: {option.name for option in own.params}

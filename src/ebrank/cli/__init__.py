@@ -1,8 +1,8 @@
-"""The command line: `ebrank VERB`, one file per verb.
+"""The command line: `ebrank VERB`.
 
-A verb is a module of this package with a click command called `command`, and a line in `GROUPS`. It
-is imported only when called, and its functions import heavy packages themselves, so that
-`ebrank --help` answers at once.
+A verb is a function of a module of this package, which has its name unless `MODULES` says
+otherwise, and a line in `GROUPS`. It is imported only when called, and its functions import heavy
+packages themselves, so that `ebrank --help` answers at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import click
 
 from ebrank import __version__
-from ebrank.cli.lazy import RootGroup, examples
+from ebrank.cli.verbs import RootVerbs, described
 
 GROUPS = {
     "Find out which ranker is best": {
@@ -47,24 +47,37 @@ GROUPS = {
 }
 """The verbs, grouped by what a user wants to do."""
 VERBS = {verb: line for verbs in GROUPS.values() for verb, line in verbs.items()}
+MODULES = {
+    "contents": ("items", "features", "delete"),
+    "history": ("aggregate", "import", "examine"),
+    "reproduce": ("reproduce", "report"),
+    "upkeep": ("backup", "check", "export", "repair", "replay", "store"),
+}
+"""The modules of several verbs; any other verb has one of its own name."""
 
 
-@click.command(
-    cls=RootGroup,
-    package=__name__,
+def front_door() -> None:
+    """Rank with user behavior without burying what is new.
+
+    Examples:
+        ebrank data list
+        ebrank data check ~/datasets/MQ2008/Fold1
+        ebrank simulate --dataset mq2007-like --ranker ebrank
+        ebrank reproduce --scale 0.1 --trials 2
+        ebrank serve --demo
+    """
+
+
+root = RootVerbs(
+    "ebrank",
+    callback=front_door,
     groups=GROUPS,
+    modules={verb: f"{__name__}.{verb}" for verb in VERBS}
+    | {verb: f"{__name__}.{module}" for module, verbs in MODULES.items() for verb in verbs},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=examples(
-        "ebrank data list",
-        "ebrank data check ~/datasets/MQ2008/Fold1",
-        "ebrank simulate --dataset mq2007-like --ranker ebrank",
-        "ebrank reproduce --scale 0.1 --trials 2",
-        "ebrank serve --demo",
-    ),
+    **described(front_door),
 )
-@click.version_option(__version__, prog_name="ebrank", message="%(prog)s %(version)s")
-def root() -> None:
-    """Rank with user behavior without burying what is new."""
+click.version_option(__version__, prog_name="ebrank", message="%(prog)s %(version)s")(root)
 
 
 def main() -> None:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import click
 from click.core import ParameterSource
 
 from ebrank.cli import console
-from ebrank.cli._protocol import config_of, is_given, protocol_options
-from ebrank.cli.options import ALL_FOLDS, dataset_options
-from ebrank.data.interpretation import as_text
+from ebrank.cli._protocol import config_of, protocol_options
+from ebrank.cli.options import ALL_FOLDS, Option, dataset_options, together
 from ebrank.errors import DataError
 from ebrank.experiments.framework.numbers import counted
 
@@ -32,18 +30,13 @@ if TYPE_CHECKING:
     from ebrank.experiments.framework.outcome import Table
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.config import SimulationConfig
-    from ebrank.simulation.parallel import TrialPool
     from ebrank.simulation.result import Result
     from ebrank.simulation.worker import Locator
     from ebrank.typing import Texts
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 LARGEST_SEED = 2**63 - 2
 COMPILING = "note: compiling for this machine; this takes a few seconds, only the first time"
 RANKER = "NAME[:PARAM=VALUE,…]"
-OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "cluster", "out", "as_json"}
-"""Options that say what to do with a simulation, rather than what it is."""
 
 
 def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
@@ -113,23 +106,16 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 """What the lab's verbs share: the dataset, what to simulate on it, and how to run it."""
 
 
-def simulation_options(
-    *, without: Collection[str] = (), **changes: dict[str, Any]
-) -> Callable[[F], F]:
+def simulation_options(*, without: Collection[str] = (), **changes: dict[str, Any]) -> Option[Any]:
     """Add the options that the lab's verbs share, some changed, and those of the protocol."""
-
-    def add(function: F) -> F:
-        function = dataset_options(function)
-        for name, usual in reversed(_OPTIONS.items()):
-            about: dict[str, Any] = {"metavar": "NUMBER", "show_default": True}
-            about |= usual | changes.get(name, {})
-            names = (f"--{name}", about.pop("called", name))
-            function = click.option(*names, **about)(function)
-            if name == "jobs":
-                function = protocol_options(without)(function)
-        return function
-
-    return add
+    options = []
+    for name, usual in _OPTIONS.items():
+        about: dict[str, Any] = {"metavar": "NUMBER", "show_default": True}
+        about |= usual | changes.get(name, {})
+        if name == "jobs":
+            options.append(protocol_options(without))
+        options.append(click.option(f"--{name}", about.pop("called", name), **about))
+    return together([*options, dataset_options])
 
 
 @dataclass(frozen=True)
@@ -170,17 +156,6 @@ class SimulationPlan:
         return "".join(f", {what}" for what, said in unusual.items() if said)
 
 
-def given_options() -> str:
-    """Return the options that describe the simulation, as the user typed them."""
-    context = click.get_current_context()
-    words = []
-    for option in context.command.params:
-        name = option.name or ""
-        if is_given(context, name) and name not in OF_ONE_RUN:
-            words += [option.opts[0], as_text(context.params[name])]
-    return shlex.join(words)
-
-
 def plan_simulation(
     dataset: str,
     *,
@@ -195,17 +170,25 @@ def plan_simulation(
     refuse_jobs_on_clusters()
     fold = others.get("fold")
     say_what_begins(dataset if fold is None else f"{dataset}, fold {fold}", trials, seed)
-    import ebrank
     from ebrank.kernels.threads import available_threads
-    from ebrank.simulation.worker import Locator
 
     config = config_of(others)
-    with console.progress("reading") as progress:
-        loaded = ebrank.load(dataset, progress=progress, **others)
-    config.session_count(loaded)  # raises if it is too short
-    locator = Locator.of(dataset, **others)
+    loaded, locator = read_dataset(dataset, config, "reading", others)
     at_a_time = jobs or available_threads()
     return SimulationPlan(loaded, config, trials, seed, at_a_time, cluster, locator, out, fold)
+
+
+def read_dataset(
+    name: str, config: SimulationConfig, label: str, options: Mapping[str, Any]
+) -> tuple[Dataset, Locator]:
+    """Return a dataset that is large enough for the simulation, and how workers find it."""
+    import ebrank
+    from ebrank.simulation.worker import Locator
+
+    with console.progress(label) as progress:
+        dataset = ebrank.load(name, progress=progress, **options)
+    config.session_count(dataset)  # raises if it is too short
+    return dataset, Locator.of(name, **options)
 
 
 def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
@@ -225,27 +208,21 @@ def plan_pooled_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN4
 
     Only the first stays in memory; each other one is read again when it is needed.
     """
+    from ebrank.experiments.framework.folds import check_disjoint
+
     plans: list[SimulationPlan] = []
-    with disjoint_folds() as add:
-        for plan in plan_folds(**options):
-            add(plan.fold, plan.dataset)
-            plans.append(plan if not plans else replace(plan, dataset=plans[0].dataset))
+    test_ids: dict[str, Texts] = {}
+    for plan in plan_folds(**options):
+        test_ids[f"fold {plan.fold}"] = test_ids_of(plan.dataset)
+        plans.append(plan if not plans else replace(plan, dataset=plans[0].dataset))
+    check_disjoint(test_ids)
     for plan in plans:
         yield plan if plan is plans[0] else replace(plan, dataset=read_again(plan.locator))
 
 
-@contextmanager
-def disjoint_folds() -> Iterator[Callable[[int | None, Dataset], None]]:
-    """Yield what takes each fold that is read; raise at the end if two share a test query."""
-    from ebrank.experiments.framework.folds import check_disjoint
-
-    test_ids: dict[str, Texts] = {}
-
-    def add(fold: int | None, dataset: Dataset) -> None:
-        test_ids[f"fold {fold}"] = dataset.query_ids[dataset.queries_in("test")]
-
-    yield add
-    check_disjoint(test_ids)
+def test_ids_of(dataset: Dataset) -> Texts:
+    """Return the ids of a dataset's test queries."""
+    return dataset.query_ids[dataset.queries_in("test")]
 
 
 def read_again(locator: Locator) -> Dataset:
@@ -287,13 +264,6 @@ def say_what_begins(dataset: str, trials: int, seed: int) -> None:
 
 
 @contextmanager
-def pool_of(plan: SimulationPlan) -> Iterator[TrialPool | None]:
-    """Yield where the trials of a plan run: the workers of its cluster; None for this process."""
-    with connected(plan.cluster) as cluster:
-        yield None if cluster is None else cluster.workers(plan.dataset, plan.locator)
-
-
-@contextmanager
 def connected(address: str | None) -> Iterator[Cluster | None]:
     """Yield the cluster at an address, if there is one."""
     if address is None:
@@ -303,6 +273,26 @@ def connected(address: str | None) -> Iterator[Cluster | None]:
 
     with cluster.connected(address, console.note) as joined:
         yield joined
+
+
+@contextmanager
+def running(
+    plan: SimulationPlan, label: str, file: str, kind: str, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Yield how the trials of a plan are run, for functions that run many.
+
+    Trials are kept in --out; raises if a file that will be written there is foreign.
+    """
+    from ebrank.simulation.storage import Store
+
+    store = None
+    if plan.out is not None:
+        store = Store(plan.out, plan.dataset, plan.config, seed)
+        read_own(Path(plan.out) / file, kind)
+    with connected(plan.cluster) as cluster, console.progress(label) as progress:
+        pool = None if cluster is None else cluster.workers(plan.dataset, plan.locator)
+        how = {"trials": plan.trials, "jobs": plan.jobs, "pool": pool, "store": store}
+        yield how | {"progress": progress}
 
 
 def read_own(path: Path, kind: str) -> dict[str, Any]:
@@ -361,12 +351,11 @@ def note_of_compilation() -> AbstractContextManager[None]:
     return announced(lambda: click.echo(COMPILING, err=True))
 
 
-def say_stopped(finished: int, planned: int, out: str | None) -> None:
-    """Say how many trials an interrupted run finished, in all folds."""
-    message = f"stopped: {finished} of {planned} trials finished"
-    if out is not None:
-        message += f", kept in {out}; run the same command to continue"
-    click.echo(message, err=True)
+def stopped(finished: int, planned: int, out: str | None) -> click.exceptions.Exit:
+    """Say how many trials an interrupted run finished, in all folds; return what ends it."""
+    kept = "" if out is None else f", kept in {out}; run the same command to continue"
+    click.echo(f"stopped: {finished} of {planned} trials finished{kept}", err=True)
+    return click.exceptions.Exit(130)
 
 
 def warn_of_unserved(results: Sequence[Result]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli._protocol import is_given
+from ebrank.cli._protocol import given_options
 from ebrank.cli._simulation import (
     DATASET,
     RANKER,
@@ -21,8 +21,8 @@ from ebrank.cli._simulation import (
     plan_pooled_folds,
     print_table,
     read_rankers,
-    say_stopped,
     simulation_options,
+    stopped,
     warn_of_unserved,
 )
 from ebrank.cli._stored_runs import (
@@ -36,8 +36,9 @@ from ebrank.cli._stored_runs import (
     conditions_of,
     read_runs,
 )
-from ebrank.cli.lazy import examples
 from ebrank.cli.options import ALL_FOLDS, json_option
+from ebrank.cli.simulate import FinishedFolds
+from ebrank.cli.verbs import verb
 from ebrank.errors import DataError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
@@ -51,18 +52,7 @@ WITHOUT_RUNNING = {"runs", "out", "as_json"}
 """What has an effect even if no ranker runs."""
 
 
-@click.command(
-    "compare",
-    epilog=examples(
-        "ebrank compare bm25 ebrank ebrank:beta=2 --dataset mq2007-like --scale 0.1",
-        "ebrank compare ebrank mymodule:MyRanker --dataset MQ2008 --out mine",
-        "ebrank compare ebrank auto --dataset MQ2008 --trials 20 --cluster local:4",
-        "ebrank compare ebrank auto --dataset MQ2008 --fold all",
-        "ebrank compare run1 run2",
-        "ebrank compare fold1 fold2 fold3",
-        "ebrank compare run1 ebrank:epsilon=5 --dataset MQ2008 --json",
-    ),
-)
+@verb()
 @click.argument("runs", nargs=-1, required=True, metavar=f"FOLDER|{RANKER}...")
 @simulation_options(
     dataset={"required": False, "help": f"{DATASET}; needed to run rankers."},
@@ -72,7 +62,7 @@ WITHOUT_RUNNING = {"runs", "out", "as_json"}
     },
 )
 @json_option
-def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def compare(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Compare rankers and show which differences are significant.
 
     Name folders that `ebrank simulate --out` wrote, with all the rankers they hold, and rankers to
@@ -84,6 +74,15 @@ def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
     dataset are pooled, too.
 
     Ctrl-C stops; --out keeps finished trials for the next run.
+
+    Examples:
+        ebrank compare bm25 ebrank ebrank:beta=2 --dataset mq2007-like --scale 0.1
+        ebrank compare ebrank mymodule:MyRanker --dataset MQ2008 --out mine
+        ebrank compare ebrank auto --dataset MQ2008 --trials 20 --cluster local:4
+        ebrank compare ebrank auto --dataset MQ2008 --fold all
+        ebrank compare run1 run2
+        ebrank compare fold1 fold2 fold3
+        ebrank compare run1 ebrank:epsilon=5 --dataset MQ2008 --json
     """
     from ebrank.experiments.comparison import compared, plain, table
 
@@ -182,8 +181,6 @@ def run_now(
     rankers: Sequence[AnyRanker], earlier: Sequence[Conditions], options: dict[str, Any]
 ) -> list[Result]:
     """Run the rankers that no folder holds, if they will meet the same users as the others."""
-    from ebrank.cli.simulate import FinishedFolds
-
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
         raise ParameterError(f"to run {names}, set --dataset; only folders bring their own")
@@ -194,8 +191,7 @@ def run_now(
     except KeyboardInterrupt:
         if not finished.by_fold:
             raise
-        say_stopped(*finished.progress(options["trials"]), options["out"])
-        raise click.exceptions.Exit(130) from None
+        raise stopped(*finished.progress(options["trials"]), options["out"]) from None
     return finished.results()
 
 
@@ -218,12 +214,7 @@ def check_nothing_else_was_meant(
         for _ in plans_that_meet(earlier, options):
             pass
         return
-    context = click.get_current_context()
-    idle = [
-        option.opts[0]
-        for option in context.command.params
-        if is_given(context, option.name or "") and option.name not in WITHOUT_RUNNING
-    ]
+    idle = [option.opts[0] for option, _ in given_options(WITHOUT_RUNNING)]
     if idle:
         raise click.UsageError(
             f"nothing runs, because the folders hold all the rankers, so {', '.join(idle)} would "

@@ -26,12 +26,33 @@ _LOG_SECONDS = 5.0
 
 
 def print_json(value: object) -> None:
-    """Print one JSON document: plain values, or a message of the service."""
-    if hasattr(value, "__struct_fields__"):
+    """Print one JSON document: plain values, or messages of the service."""
+
+    def plain(message: object) -> object:
         import msgspec
 
-        value = msgspec.to_builtins(value)
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+        return msgspec.to_builtins(message)
+
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=plain)
+    click.echo(text)
+
+
+def answer(as_json: bool, document: object, *lines: str) -> None:
+    """Print a result: one JSON document for scripts, or lines for people."""
+    if as_json:
+        print_json(document)
+    else:
+        for line in lines:
+            click.echo(line)
+
+
+def counted(what: str, rows: Mapping[str, int]) -> str:
+    """Return a line of counts.
+
+    >>> counted("copy", {"items": 1234, "events": 5})
+    'copy: 1,234 items, 5 events'
+    """
+    return f"{what}: " + ", ".join(f"{count:,} {name}" for name, count in rows.items())
 
 
 def print_table(

@@ -2,74 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias, TypeVar
 
 import click
 
 from ebrank.data.interpretation import AUTO, MAX_FEATURE, NONE
 
 F = TypeVar("F", bound=Callable[..., Any])
+Option: TypeAlias = Callable[[F], F]
+
+json_option: Option[Any] = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document for scripts."
+)
+token_option: Option[Any] = click.option(
+    "--token",
+    metavar="TOKEN",
+    envvar="EBRANK_TOKEN",
+    help="Token, if the server needs one; default: EBRANK_TOKEN.",
+)
+data_dir_option: Option[Any] = click.option(
+    "--data-dir",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False),
+    help="Folder with the datasets, as NAME/Fold1/train.txt; default: EBRANK_DATA, then "
+    "data_dir in the configuration file.",
+)
 
 
-def data_dir_option(function: F) -> F:
-    """Add `--data-dir`: where to look for published datasets."""
-    return click.option(
-        "--data-dir",
-        metavar="FOLDER",
-        type=click.Path(file_okay=False),
-        help="Folder with the datasets, as NAME/Fold1/train.txt; default: EBRANK_DATA, then "
-        "data_dir in the configuration file.",
-    )(function)
+def together(options: Iterable[Option[Any]]) -> Option[F]:
+    """Return what adds several options, in their order."""
 
+    def add(function: F) -> F:
+        for option in reversed(list(options)):
+            function = option(function)
+        return function
 
-def dataset_options(function: F) -> F:
-    """Add the options of verbs that read a dataset: where it is, and what its columns mean."""
-    options = (
-        data_dir_option,
-        click.option(
-            "--fold",
-            callback=_fold,
-            metavar="N|all",
-            help="Which fold of a dataset that has several, 1 by default. With all, simulate, "
-            "compare and reproduce pool the test queries of all folds, and tune chooses in each.",
-        ),
-        click.option(
-            "--baseline-feature",
-            callback=_whole,
-            default=AUTO,
-            metavar="N|none",
-            help="Feature with the score of the production ranker (BM25), which ranks before "
-            "there is a model; with none, the order is random. Known for datasets with 46 (LETOR "
-            "4.0) and 136 (MSLR-WEB) features, otherwise none.",
-        ),
-        click.option(
-            "--drop-features",
-            callback=_drop_features,
-            default=AUTO,
-            metavar="LIST|none",
-            help="Features to remove because they are derived from clicks, such as 134-136. "
-            "Known for the same datasets, otherwise none.",
-        ),
-        click.option(
-            "--max-label",
-            callback=_whole,
-            default=AUTO,
-            metavar="N",
-            help="Largest possible label. Known for the same datasets, otherwise the largest in "
-            "the files.",
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
-
-
-def json_option(function: F) -> F:
-    """Add `--json`: one JSON document on stdout."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document for scripts."
-    )(function)
+    return add
 
 
 ALL_FOLDS = "all"
@@ -121,11 +90,41 @@ def _range_of(part: str) -> range:
     return numbers
 
 
-def token_option(function: F) -> F:
-    """Add `--token`: what a server may require."""
-    return click.option(
-        "--token",
-        metavar="TOKEN",
-        envvar="EBRANK_TOKEN",
-        help="Token, if the server needs one; default: EBRANK_TOKEN.",
-    )(function)
+dataset_options: Option[Any] = together(
+    [
+        data_dir_option,
+        click.option(
+            "--fold",
+            callback=_fold,
+            metavar="N|all",
+            help="Which fold of a dataset that has several, 1 by default. With all, simulate, "
+            "compare and reproduce pool the test queries of all folds, and tune chooses in each.",
+        ),
+        click.option(
+            "--baseline-feature",
+            callback=_whole,
+            default=AUTO,
+            metavar="N|none",
+            help="Feature with the score of the production ranker (BM25), which ranks before "
+            "there is a model; with none, the order is random. Known for datasets with 46 (LETOR "
+            "4.0) and 136 (MSLR-WEB) features, otherwise none.",
+        ),
+        click.option(
+            "--drop-features",
+            callback=_drop_features,
+            default=AUTO,
+            metavar="LIST|none",
+            help="Features to remove because they are derived from clicks, such as 134-136. "
+            "Known for the same datasets, otherwise none.",
+        ),
+        click.option(
+            "--max-label",
+            callback=_whole,
+            default=AUTO,
+            metavar="N",
+            help="Largest possible label. Known for the same datasets, otherwise the largest in "
+            "the files.",
+        ),
+    ]
+)
+"""What verbs that read a dataset ask: where it is, and what its columns mean."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
+from ebrank.cli.verbs import verb
 
 if TYPE_CHECKING:
     from ebrank.rankers.base import Ranker
@@ -17,17 +17,19 @@ SETTINGS = {"none": "W/o-Behav", "concate": "Concate", "non-concate": "non-Conca
 """The paper's names for the feature settings."""
 
 
-@click.command(
-    "rankers",
-    epilog=examples("ebrank rankers", "ebrank rankers ebrank", "ebrank rankers --json"),
-)
+@verb()
 @click.argument("name", required=False)
 @json_option
-def command(name: str | None, as_json: bool) -> None:
+def rankers(name: str | None, as_json: bool) -> None:
     """List the rankers, or describe one.
 
     With NAME, shows that ranker's parameters and their defaults. Other commands take a ranker as
     NAME:PARAM=VALUE,PARAM=VALUE, and your own as MODULE:CLASS:PARAM=VALUE.
+
+    Examples:
+        ebrank rankers
+        ebrank rankers ebrank
+        ebrank rankers --json
     """
     from ebrank.rankers import registry
 

@@ -1,10 +1,9 @@
-"""`ebrank reproduce`: every table and figure of the paper with one command."""
+"""`ebrank reproduce` and `report`: every table and figure of the paper with one command."""
 
 from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
 import textwrap
 from collections.abc import Sequence
@@ -15,24 +14,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli._protocol import config_of, is_given
+from ebrank.cli._protocol import as_typed, config_of
 from ebrank.cli._simulation import (
     DATASET,
     RANKER,
     connected,
-    disjoint_folds,
     note_of_compilation,
     one_interrupt_at_a_time,
     print_table,
     read_again,
+    read_dataset,
     read_own,
     refuse_jobs_on_clusters,
     say_what_begins,
     simulation_options,
+    test_ids_of,
 )
-from ebrank.cli.lazy import examples
 from ebrank.cli.options import ALL_FOLDS, json_option
-from ebrank.data.interpretation import as_text
+from ebrank.cli.verbs import verb
 from ebrank.environment.extras import import_extra
 from ebrank.errors import DataError, ParameterError
 
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.parallel import TrialPool
     from ebrank.simulation.worker import Locator
+    from ebrank.typing import Texts
 
 EMBEDDED = "mq2007-like"
 TRIALS = "trials"
@@ -56,20 +56,7 @@ ANY_FOLDER = "FOLDER"
 """Stands for the folder of published data, which differs from reader to reader."""
 
 
-@click.command(
-    "reproduce",
-    epilog=examples(
-        "ebrank reproduce",
-        "ebrank reproduce --dataset MQ2008 --trials 5 --out mq2008",
-        "ebrank reproduce --only table2,time --scale 0.1 --trials 2",
-        "ebrank reproduce --only table2,ablation --given ebrank:epsilon=30",
-        "ebrank reproduce --only table2 --also smoothedctr --tune mymodule:MyRanker",
-        "ebrank reproduce --only beyond --scale 0.1 --trials 2",
-        "ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets",
-        "ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786",
-        "ebrank reproduce --dataset MQ2008 --fold all",
-    ),
-)
+@verb()
 @click.option(
     "--only",
     metavar="NAMES",
@@ -108,7 +95,7 @@ ANY_FOLDER = "FOLDER"
     out={"help": "Folder for results and finished trials, by default reproduction/DATASET."},
 )
 @json_option
-def command(
+def reproduce(
     datasets: tuple[str, ...],
     only: str | None,
     given: tuple[str, ...],
@@ -127,6 +114,17 @@ def command(
     all folds in every table, figure and test. The toy example has no folds.
 
     Ctrl-C stops; the same command continues where it stopped.
+
+    Examples:
+        ebrank reproduce
+        ebrank reproduce --dataset MQ2008 --trials 5 --out mq2008
+        ebrank reproduce --only table2,time --scale 0.1 --trials 2
+        ebrank reproduce --only table2,ablation --given ebrank:epsilon=30
+        ebrank reproduce --only table2 --also smoothedctr --tune mymodule:MyRanker
+        ebrank reproduce --only beyond --scale 0.1 --trials 2
+        ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets
+        ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786
+        ebrank reproduce --dataset MQ2008 --fold all
     """
     refuse_jobs_on_clusters()
     say_what_begins(", ".join(datasets), options["trials"], options["seed"])
@@ -221,31 +219,27 @@ def load(sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]
 
 def load_one(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
     """Return a dataset, or one fold of it."""
-    import ebrank
-    from ebrank.simulation.worker import Locator
-
-    with console.progress(f"reading {source}") as progress:
-        data = ebrank.load(source, progress=progress, **options)
-    plan.config.session_count(data)  # raises if it is too short
-    return Source(data.name, data, (Locator.of(source, **options),))
+    data, locator = read_dataset(source, plan.config, f"reading {source}", options)
+    return Source(data.name, data, (locator,))
 
 
 def load_folds(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
     """Return all folds of a dataset: each was read and fits the plan, the first is kept."""
     from ebrank.data.loading import folds_of
-    from ebrank.experiments.framework.folds import Fold, pooled_name, set_name
+    from ebrank.experiments.framework.folds import Fold, check_disjoint, pooled_name, set_name
 
     folds: list[Fold] = []
     locators: list[Locator] = []
+    test_ids: dict[str, Texts] = {}
     first: Source | None = None
-    with disjoint_folds() as add:
-        for number in folds_of(source, options["data_dir"]):
-            part = load_one(source, plan, options | {"fold": number})
-            add(number, part.dataset)
-            name = f"{set_name(part.name)}, fold {number}"
-            folds.append(Fold.of(part.dataset, plan.config, name))
-            locators += part.locators
-            first = first or part
+    for number in folds_of(source, options["data_dir"]):
+        part = load_one(source, plan, options | {"fold": number})
+        test_ids[f"fold {number}"] = test_ids_of(part.dataset)
+        name = f"{set_name(part.name)}, fold {number}"
+        folds.append(Fold.of(part.dataset, plan.config, name))
+        locators += part.locators
+        first = first or part
+    check_disjoint(test_ids)
     assert first is not None
     if len(folds) == 1:
         return first
@@ -334,11 +328,11 @@ def run(
             finished = run_folds(
                 plan, source.folds, opened, folder / TRIALS, jobs=jobs, watch=watch
             )
-            command = as_typed(but="only")
+            command = recorded_command("only")
             part = assembly.dataset_part(command, plan, finished, several=len(loaded) > 1)
             parts.append(part)
             del finished  # the trials of a large dataset are large
-    document = assembly.document(as_typed(), plan, parts)
+    document = assembly.document(recorded_command(), plan, parts)
     times = assembly.times(parts, jobs)
     write_document(document, folder)
     write_times(times, folder)
@@ -346,18 +340,10 @@ def run(
     return document
 
 
-def as_typed(*, but: str = "") -> str:
-    """Return the command with the options that its results depend on, but for one of them."""
-    context = click.get_current_context()
-    words = ["ebrank", "reproduce"]
-    for option in context.command.params:
-        name = option.name or ""
-        if is_given(context, name) and name not in {*NOT_IN_RESULTS, but}:
-            value = context.params[name] if name != "data_dir" else ANY_FOLDER
-            several = option.multiple if isinstance(option, click.Option) else False
-            for each in value if several else (value,):
-                words += [option.opts[0], as_text(each)]
-    return shlex.join(words)
+def recorded_command(*but: str) -> str:
+    """Return the command with the options that its results depend on, but for some."""
+    options = as_typed({*NOT_IN_RESULTS, *but}, data_dir=ANY_FOLDER)
+    return f"ebrank reproduce {options}".rstrip()
 
 
 def as_plain(document: Document, folder: Path) -> dict[str, Any]:
@@ -410,3 +396,42 @@ def print_findings(data: DatasetRecord, trials: int) -> None:
             subjects = theme.subjects(verdict)
             if subjects and len(subjects) < len(theme.findings):
                 say(f"    {verdict}: {'; '.join(subjects)}", " " * 6)
+
+
+# --- ebrank report -------------------------------------------------------------------------------
+
+
+@verb()
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder for the report, by default the folder of the results.",
+)
+@json_option
+def report(folder: str, out: str | None, as_json: bool) -> None:
+    """Rewrite the report of a reproduction from its results.
+
+    DIR is a folder that `ebrank reproduce` wrote. This makes report.html, the tables, the figures
+    and LEDGER.md from its results.json, without running anything. It removes files of an earlier
+    report that are no longer part of it, and leaves other files alone.
+
+    Examples:
+        ebrank report reproduction/mq2007-like
+        ebrank report mq2008 --out mq2008-report
+        ebrank report mq2008 --json
+    """
+    from ebrank.experiments.document import read_document, read_times
+    from ebrank.report.write import write_report
+
+    document = read_document(Path(folder))
+    written = write_report(document, read_times(Path(folder)), Path(out or folder))
+    if as_json:
+        console.print_json({"files": [str(path) for path in written]})
+        return
+    tables, figures = (
+        len({path.stem for path in written if path.parent.name == kind})
+        for kind in ("tables", "figures")
+    )
+    click.echo(f"{written[0]}: {tables} tables and {figures} figures, each also in its own file")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,16 +17,16 @@ from ebrank.cli._simulation import (
     note_of_compilation,
     one_interrupt_at_a_time,
     plan_pooled_folds,
-    pool_of,
     print_table,
-    read_own,
     read_rankers,
-    say_stopped,
+    running,
     simulation_options,
+    stopped,
     warn_of_unserved,
 )
-from ebrank.cli.lazy import examples
+from ebrank.cli._stored_runs import KIND, RESULTS, write_results
 from ebrank.cli.options import json_option
+from ebrank.cli.verbs import verb
 from ebrank.errors import EBRankError
 
 if TYPE_CHECKING:
@@ -36,27 +35,12 @@ if TYPE_CHECKING:
     from ebrank.experiments.query_files import QueryRow
     from ebrank.rankers.base import Ranker
     from ebrank.simulation.result import Result
-    from ebrank.simulation.storage import Store
 
-RESULTS = "results.json"
-KIND = "ebrank simulate"
 WIDE = 92
 """The fewest characters that leave room for run times."""
 
 
-@click.command(
-    "simulate",
-    epilog=examples(
-        "ebrank simulate --dataset mq2007-like --scale 0.1 --ranker ebrank",
-        "ebrank simulate --dataset ~/datasets/MQ2008/Fold1 --ranker bm25 --out run1",
-        "ebrank simulate --dataset MQ2008 --ranker bm25 --ranker ebrank:epsilon=5",
-        "ebrank simulate --dataset MQ2008 --ranker auto --users dcm --click-rate 0.15",
-        "ebrank simulate --dataset mine --baseline-feature 3 --ranker ebrank --json",
-        "ebrank simulate --dataset MQ2008 --ranker auto --cluster dask://node1:8786",
-        "ebrank simulate --dataset MQ2008 --fold all --ranker auto --trec trec",
-        "ebrank simulate --dataset mine --fold all --ranker ebrank:epsilon=20/5/10",
-    ),
-)
+@verb()
 @click.option(
     "--ranker",
     "rankers",
@@ -79,7 +63,7 @@ WIDE = 92
     help="Folder for files in TREC format: qrels.txt, and a run per ranker and trial.",
 )
 @json_option
-def command(
+def simulate(
     rankers: tuple[str, ...],
     per_query: str | None,
     trec: str | None,
@@ -97,6 +81,16 @@ def command(
     a value for each fold: ebrank:epsilon=20/5/20/10/20.
 
     Ctrl-C stops and reports the finished trials; --out keeps them for the next run.
+
+    Examples:
+        ebrank simulate --dataset mq2007-like --scale 0.1 --ranker ebrank
+        ebrank simulate --dataset ~/datasets/MQ2008/Fold1 --ranker bm25 --out run1
+        ebrank simulate --dataset MQ2008 --ranker bm25 --ranker ebrank:epsilon=5
+        ebrank simulate --dataset MQ2008 --ranker auto --users dcm --click-rate 0.15
+        ebrank simulate --dataset mine --baseline-feature 3 --ranker ebrank --json
+        ebrank simulate --dataset MQ2008 --ranker auto --cluster dask://node1:8786
+        ebrank simulate --dataset MQ2008 --fold all --ranker auto --trec trec
+        ebrank simulate --dataset mine --fold all --ranker ebrank:epsilon=20/5/10
     """
     from ebrank.experiments.query_files import check_form, write_table
 
@@ -117,8 +111,7 @@ def command(
             if not finished.by_fold:
                 raise
             finished.print_so_far(as_json)
-            say_stopped(*finished.progress(options["trials"]), options["out"])
-            raise click.exceptions.Exit(130) from None
+            raise stopped(*finished.progress(options["trials"]), options["out"]) from None
         except (OSError, EBRankError):
             finished.print_so_far(as_json)
             raise
@@ -156,8 +149,8 @@ class FinishedFolds:
         each = self._rankers_in(len(self.by_fold))
         try:
             results = run(plan, each)
-        except (Interrupted, NotKept) as stopped:
-            self.by_fold[plan.fold] = dict(zip(each, stopped.results, strict=True))
+        except (Interrupted, NotKept) as problem:
+            self.by_fold[plan.fold] = dict(zip(each, problem.results, strict=True))
             raise
         self.by_fold[plan.fold] = dict(zip(each, results, strict=True))
         if self.per_query:
@@ -206,82 +199,18 @@ class FinishedFolds:
 def run(plan: SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
     """Run the trials, keeping the results on disk if there is a folder for them."""
     from ebrank.simulation import parallel
-    from ebrank.simulation.storage import Store
 
-    store = None
-    if plan.out is not None:
-        store = Store(plan.out, plan.dataset, plan.config, plan.seed)
-        read_own(Path(plan.out) / RESULTS, KIND)  # raises now if the file is foreign
+    with running(plan, "simulating", RESULTS, KIND, plan.seed) as how:
 
-    def keep(results: list[Result]) -> None:
-        if store is not None:
-            write_results(store, plan, rankers, results)
+        def keep(results: list[Result]) -> None:
+            if how["store"] is not None:
+                write_results(how["store"], plan, rankers, results)
 
-    try:
-        with pool_of(plan) as pool, console.progress("simulating") as progress:
-            return parallel.run(
-                plan.dataset,
-                rankers,
-                plan.config,
-                plan.seed,
-                trials=plan.trials,
-                jobs=plan.jobs,
-                pool=pool,
-                store=store,
-                progress=progress,
-                finished=keep,
-            )
-    except parallel.Interrupted as interrupted:
-        keep(interrupted.results)
-        raise
-
-
-def write_results(
-    store: Store, plan: SimulationPlan, rankers: Sequence[Ranker], results: Sequence[Result]
-) -> None:
-    """Write `results.json`: the results so far, and everything they depend on; no times.
-
-    It keeps earlier results of other rankers if all else is the same.
-    """
-    from ebrank.kernels.provenance import versions
-    from ebrank.simulation.storage import write_json
-    from ebrank.simulation.summary import about_config, about_dataset, measured
-
-    document: dict[str, Any] = {
-        "kind": KIND,
-        "dataset": about_dataset(plan.dataset) | {"fingerprint": store.fingerprint},
-        "config": about_config(plan.config),
-        "seed": plan.seed,
-        "trials": plan.trials,
-        "complete": all(len(result.trials) == plan.trials for result in results),
-        "versions": versions(),
-        "rankers": [
-            {"ranker": result.ranker}
-            | measured(result)
-            | {"files": [store.path(ranker, trial).name for trial in range(plan.trials)]}
-            for ranker, result in zip(rankers, results, strict=True)
-        ],
-    }
-    path = store.folder / RESULTS
-    document["rankers"] = _others(read_own(path, KIND), document) + document["rankers"]
-    for entry in document["rankers"]:
-        entry["files"] = [name for name in entry["files"] if (store.folder / name).exists()]
-    write_json(path, document)
-
-
-def _others(earlier: dict[str, Any], document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the earlier entries of rankers that a document lacks, if they are comparable."""
-    if not earlier or _compared(earlier) != _compared(document):
-        return []
-    present = {entry["ranker"] for entry in document["rankers"]}
-    return [entry for entry in earlier["rankers"] if entry["ranker"] not in present]
-
-
-def _compared(document: dict[str, Any]) -> str:
-    """Return what entries of one document must share, as text: JSON knows no tuples."""
-    data, versions = document["dataset"], document["versions"]
-    shared = (data["fingerprint"], document["config"], document["seed"], versions["source"])
-    return json.dumps(shared, sort_keys=True)
+        try:
+            return parallel.run(plan.dataset, rankers, plan.config, plan.seed, finished=keep, **how)
+        except parallel.Interrupted as interrupted:
+            keep(interrupted.results)
+            raise
 
 
 def print_results(results: Sequence[Result], as_json: bool) -> None:
