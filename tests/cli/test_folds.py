@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ebrank.cli import _simulation
+from ebrank.cli import lab
 from ebrank.experiments.document import read_document
 from ebrank.simulation import parallel
 from tests.cli.comparing import ebrank
@@ -277,13 +277,13 @@ def test_ctrl_c_in_a_later_fold_reports_all_folds(
 def test_ctrl_c_between_folds_reports_the_finished_one(
     dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_simulation, "read_again", Stop(at=1))
+    monkeypatch.setattr(lab, "read_again", Stop(at=1))
     about = ("--dataset", dataset, "--fold", "all", *SHORT)
     done = ebrank("simulate", *about, "--ranker", "bm25")
     assert done.exit_code == 130
     assert "Fold 1:" in done.stdout
     assert "stopped: 2 of 4 trials finished\n" in done.stderr
-    monkeypatch.setattr(_simulation, "read_again", Stop(at=1))
+    monkeypatch.setattr(lab, "read_again", Stop(at=1))
     done = ebrank("compare", *about, "bm25", "random")
     assert done.exit_code == 130
     assert "stopped: 4 of 8 trials finished\n" in done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from ebrank.cli._protocol import config_of, protocol_options
+from ebrank.cli.protocol import config_of, protocol_options
 from ebrank.cli.simulate import simulate
 from ebrank.evidence import Examination
 from ebrank.simulation.config import SimulationConfig

@@ -143,7 +143,7 @@ def test_any_letor_fold_will_do(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_first_run_says_that_it_compiles(tmp_path: Path) -> None:
     code = """
-from ebrank.cli._simulation import note_of_compilation
+from ebrank.cli.lab import note_of_compilation
 from ebrank.kernels.compiled import kernel
 @kernel
 def fresh(x): return x + 1

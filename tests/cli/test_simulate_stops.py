@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ebrank.cli import console
-from ebrank.cli._simulation import one_interrupt_at_a_time
+from ebrank.cli.lab import one_interrupt_at_a_time
 from ebrank.simulation import parallel
 from tests.cli.simulating import (
     PATIENCE,

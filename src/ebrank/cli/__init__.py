@@ -7,13 +7,21 @@ packages themselves, so that `ebrank --help` answers at once.
 
 from __future__ import annotations
 
+import errno
+import importlib
+import keyword
 import os
 import sys
+import warnings
+from collections.abc import Mapping
+from typing import Any, TextIO
 
 import click
 
 from ebrank import __version__
-from ebrank.cli.verbs import RootVerbs, described
+from ebrank.cli import console
+from ebrank.cli.verbs import Verbs, verbs
+from ebrank.errors import EBRankError
 
 GROUPS = {
     "Find out which ranker is best": {
@@ -56,7 +64,70 @@ MODULES = {
 """The modules of several verbs; any other verb has one of its own name."""
 
 
-def front_door() -> None:
+class UserError(click.ClickException):
+    """Bad input: one line on stderr, exit code 2."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:  # noqa: ANN401 (click's signature)
+        """Print the message."""
+        click.echo(f"error: {self.format_message()}", file=file, err=file is None)
+
+
+class FrontDoor(Verbs):
+    """All verbs, each imported when it is called; a user's mistakes end as one line."""
+
+    def headings(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the lines of `GROUPS`, so that no verb is imported for them."""
+        return GROUPS
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the verb's module and return the verb."""
+        if cmd_name not in VERBS:
+            return None
+        shared = (module for module, verbs in MODULES.items() if cmd_name in verbs)
+        module = importlib.import_module(f"{__name__}.{next(shared, cmd_name)}")
+        attribute = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(module, attribute)
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the verb; print errors of the input and of the file system as one line."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("default", RuntimeWarning)
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except EBRankError as problem:
+                raise UserError(str(problem)) from problem
+            except OSError as problem:
+                if problem.errno == errno.EPIPE:
+                    raise
+                reason = (problem.strerror or str(problem)).lower()
+                where = f"{problem.filename}: " if problem.filename else ""
+                raise UserError(where + reason) from problem
+            except MemoryError as problem:
+                raise UserError("out of memory; try less at a time") from problem
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    from ebrank.data.published import DatasetNote
+
+    say = console.note if issubclass(category, DatasetNote) else console.warn
+    say(str(message))
+
+
+@click.version_option(__version__, prog_name="ebrank", message="%(prog)s %(version)s")
+@verbs(cls=FrontDoor, help_option_names=["-h", "--help"], max_content_width=100)
+def root() -> None:
     """Rank with user behavior without burying what is new.
 
     Examples:
@@ -66,18 +137,6 @@ def front_door() -> None:
         ebrank reproduce --scale 0.1 --trials 2
         ebrank serve --demo
     """
-
-
-root = RootVerbs(
-    "ebrank",
-    callback=front_door,
-    groups=GROUPS,
-    modules={verb: f"{__name__}.{verb}" for verb in VERBS}
-    | {verb: f"{__name__}.{module}" for module, verbs in MODULES.items() for verb in verbs},
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    **described(front_door),
-)
-click.version_option(__version__, prog_name="ebrank", message="%(prog)s %(version)s")(root)
 
 
 def main() -> None:

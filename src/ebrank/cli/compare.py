@@ -10,22 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebrank.cli import console
-from ebrank.cli._protocol import given_options
-from ebrank.cli._simulation import (
-    DATASET,
-    RANKER,
-    folds_to_run,
-    note_of_compilation,
-    one_interrupt_at_a_time,
-    plan_pooled_folds,
-    print_table,
-    read_rankers,
-    simulation_options,
-    stopped,
-    warn_of_unserved,
-)
-from ebrank.cli._stored_runs import (
+from ebrank.cli import console, lab
+from ebrank.cli.options import ALL_FOLDS, json_option
+from ebrank.cli.protocol import given_options
+from ebrank.cli.simulate import FinishedFolds
+from ebrank.cli.stored_runs import (
     NOW,
     ComparedRanker,
     Conditions,
@@ -36,13 +25,10 @@ from ebrank.cli._stored_runs import (
     conditions_of,
     read_runs,
 )
-from ebrank.cli.options import ALL_FOLDS, json_option
-from ebrank.cli.simulate import FinishedFolds
 from ebrank.cli.verbs import verb
 from ebrank.errors import DataError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
-    from ebrank.cli._simulation import SimulationPlan
     from ebrank.experiments.comparison import Comparison
     from ebrank.experiments.framework.folds import AnyRanker
     from ebrank.simulation.result import Result
@@ -53,9 +39,9 @@ WITHOUT_RUNNING = {"runs", "out", "as_json"}
 
 
 @verb()
-@click.argument("runs", nargs=-1, required=True, metavar=f"FOLDER|{RANKER}...")
-@simulation_options(
-    dataset={"required": False, "help": f"{DATASET}; needed to run rankers."},
+@click.argument("runs", nargs=-1, required=True, metavar=f"FOLDER|{lab.RANKER}...")
+@lab.simulation_options(
+    dataset={"required": False, "help": f"{lab.DATASET}; needed to run rankers."},
     out={
         "help": "Folder for compare.svg, compare.png and the trials of rankers that run now; "
         "trials it already holds are not run again."
@@ -86,13 +72,13 @@ def compare(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
     """
     from ebrank.experiments.comparison import compared, plain, table
 
-    with one_interrupt_at_a_time(), note_of_compilation():
+    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
         comparison = compared(results_of(runs, options))
     if as_json:
         console.print_json(plain(comparison))
     else:
-        print_table(table(comparison))
-    warn_of_unserved(comparison.results)
+        lab.print_table(table(comparison))
+    lab.warn_of_unserved(comparison.results)
     if options["out"] is not None:
         draw(comparison, Path(options["out"]))
 
@@ -169,7 +155,9 @@ def parsed(run: str, options: Mapping[str, Any]) -> AnyRanker:
 
     try:
         return (
-            registry.parse(run) if options["dataset"] is None else read_rankers([run], options)[0]
+            registry.parse(run)
+            if options["dataset"] is None
+            else lab.read_rankers([run], options)[0]
         )
     except ParameterError as problem:
         if ":" in run or run in registry.known():
@@ -184,23 +172,23 @@ def run_now(
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
         raise ParameterError(f"to run {names}, set --dataset; only folders bring their own")
-    finished = FinishedFolds(rankers, len(folds_to_run(options)))
+    finished = FinishedFolds(rankers, len(lab.folds_to_run(options)))
     try:
         for plan in plans_that_meet(earlier, options):
             finished.run(plan)
     except KeyboardInterrupt:
         if not finished.by_fold:
             raise
-        raise stopped(*finished.progress(options["trials"]), options["out"]) from None
+        raise lab.stopped(*finished.progress(options["trials"]), options["out"]) from None
     return finished.results()
 
 
 def plans_that_meet(
     earlier: Sequence[Conditions], options: dict[str, Any]
-) -> Iterator[SimulationPlan]:
+) -> Iterator[lab.SimulationPlan]:
     """Yield the simulation of each fold; raise if it does not meet the users of the folders."""
     check_folds_at_hand(earlier, options)
-    for place, plan in enumerate(plan_pooled_folds(**options)):
+    for place, plan in enumerate(lab.plan_pooled_folds(**options)):
         if earlier:
             check_same(earlier[place], conditions_of(plan))
         yield plan

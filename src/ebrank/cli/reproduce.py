@@ -13,24 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebrank.cli import console
-from ebrank.cli._protocol import as_typed, config_of
-from ebrank.cli._simulation import (
-    DATASET,
-    RANKER,
-    connected,
-    note_of_compilation,
-    one_interrupt_at_a_time,
-    print_table,
-    read_again,
-    read_dataset,
-    read_own,
-    refuse_jobs_on_clusters,
-    say_what_begins,
-    simulation_options,
-    test_ids_of,
-)
+from ebrank.cli import console, lab
 from ebrank.cli.options import ALL_FOLDS, json_option
+from ebrank.cli.protocol import as_typed, config_of
 from ebrank.cli.verbs import verb
 from ebrank.environment.extras import import_extra
 from ebrank.errors import DataError, ParameterError
@@ -67,40 +52,36 @@ ANY_FOLDER = "FOLDER"
 @click.option(
     "--given",
     multiple=True,
-    metavar=RANKER,
+    metavar=lab.RANKER,
     help="A ranker with the ε to use, such as ebrank:epsilon=30; without this, ε is tuned on "
     "validation queries.",
 )
 @click.option(
     "--also",
     multiple=True,
-    metavar=RANKER,
+    metavar=lab.RANKER,
     help="Your own ranker, or another one from `ebrank rankers`, to add to Table 2.",
 )
 @click.option(
     "--tune",
     multiple=True,
-    metavar=RANKER,
+    metavar=lab.RANKER,
     help="The same, but first tune all its parameters that have a grid on validation queries.",
 )
-@simulation_options(
+@lab.simulation_options(
     without=["eta"],  # which the experiments vary
     dataset={
         "called": "datasets",
         "required": False,
         "multiple": True,
         "default": (EMBEDDED,),
-        "help": f"{DATASET}; repeatable.",
+        "help": f"{lab.DATASET}; repeatable.",
     },
     out={"help": "Folder for results and finished trials, by default reproduction/DATASET."},
 )
 @json_option
 def reproduce(
     datasets: tuple[str, ...],
-    only: str | None,
-    given: tuple[str, ...],
-    also: tuple[str, ...],
-    tune: tuple[str, ...],
     out: str | None,
     as_json: bool,
     **options: Any,  # noqa: ANN401
@@ -126,18 +107,18 @@ def reproduce(
         ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786
         ebrank reproduce --dataset MQ2008 --fold all
     """
-    refuse_jobs_on_clusters()
-    say_what_begins(", ".join(datasets), options["trials"], options["seed"])
+    lab.refuse_jobs_on_clusters()
+    lab.say_what_begins(", ".join(datasets), options["trials"], options["seed"])
     for module in ("matplotlib", "jinja2"):  # fail now rather than after the runs
         import_extra(module, extra="report", purpose="for the report")
-    plan = make_plan(only, given, also, tune, options)
+    plan = make_plan(options)
     jobs, address = options.pop("jobs"), options.pop("cluster")
-    with one_interrupt_at_a_time(), note_of_compilation():
+    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
         loaded = load(datasets, plan, options)
         folder = prepared_folder(out, loaded)
         note_what_is_left_out(folder, plan)
         try:
-            with connected(address) as cluster:
+            with lab.connected(address) as cluster:
                 document = run(plan, loaded, folder, jobs, cluster)
         except KeyboardInterrupt:
             kept = f"finished trials are kept in {folder / TRIALS}"
@@ -149,19 +130,14 @@ def reproduce(
         print_summary(document, folder)
 
 
-def make_plan(
-    only: str | None,
-    given: Sequence[str],
-    also: Sequence[str],
-    tune: Sequence[str],
-    options: dict[str, Any],
-) -> ReproductionPlan:
+def make_plan(options: dict[str, Any]) -> ReproductionPlan:
     """Remove the options that say what to run, and return the plan."""
     from ebrank.experiments import exhibits
     from ebrank.experiments.framework import tuning
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.rankers import registry
 
+    only, given, also, tune = map(options.pop, ("only", "given", "also", "tune"))
     for text in also:
         registry.parse(text)  # raises if there is no such ranker
     for text in tune:
@@ -208,7 +184,7 @@ class Source:
 
     def opened(self, place: int) -> Dataset:
         """Return the fold at a place."""
-        return self.dataset if place == 0 else read_again(self.locators[place])
+        return self.dataset if place == 0 else lab.read_again(self.locators[place])
 
 
 def load(sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]) -> list[Source]:
@@ -219,7 +195,7 @@ def load(sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]
 
 def load_one(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
     """Return a dataset, or one fold of it."""
-    data, locator = read_dataset(source, plan.config, f"reading {source}", options)
+    data, locator = lab.read_dataset(source, plan.config, f"reading {source}", options)
     return Source(data.name, data, (locator,))
 
 
@@ -234,7 +210,7 @@ def load_folds(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> 
     first: Source | None = None
     for number in folds_of(source, options["data_dir"]):
         part = load_one(source, plan, options | {"fold": number})
-        test_ids[f"fold {number}"] = test_ids_of(part.dataset)
+        test_ids[f"fold {number}"] = lab.test_ids_of(part.dataset)
         name = f"{set_name(part.name)}, fold {number}"
         folds.append(Fold.of(part.dataset, plan.config, name))
         locators += part.locators
@@ -270,7 +246,7 @@ def prepared_folder(out: str | None, loaded: Sequence[Source]) -> Path:
 
     names = "+".join(re.sub(r"[^\w.-]+", "-", source.folder_name) for source in loaded)
     folder = Path("reproduction", names) if out is None else Path(out)
-    ours = read_own(folder / RESULTS, KIND) or read_own(folder / MARKER, KIND)
+    ours = lab.read_own(folder / RESULTS, KIND) or lab.read_own(folder / MARKER, KIND)
     if not ours and folder.is_dir() and any(folder.iterdir()):
         raise DataError(
             "the folder holds something else", path=folder, remedy="Choose another --out."
@@ -284,7 +260,7 @@ def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
     """Name the experiments of an earlier report in the folder that this one will not have."""
     from ebrank.experiments.document import KIND, RESULTS
 
-    earlier = read_own(folder / RESULTS, KIND).get("only", ())
+    earlier = lab.read_own(folder / RESULTS, KIND).get("only", ())
     now = [experiment.name for experiment in plan.experiments]
     gone = [str(name) for name in earlier if name not in now]
     if gone:
@@ -350,25 +326,19 @@ def as_plain(document: Document, folder: Path) -> dict[str, Any]:
     """Return what scripts want to know; all of it is in results.json."""
     from ebrank.experiments.framework.outcome import to_plain
 
-    return {
-        "out": str(folder),
-        "datasets": [
-            {
-                "name": data.name,
-                "tuning": to_plain(data.tuning),
-                "runs": to_plain(data.runs),
-                "findings": to_plain(data.findings),
-            }
-            for data in document.datasets
-        ],
-    }
+    parts = ("tuning", "runs", "findings")
+    datasets = [
+        {"name": data.name, **{part: to_plain(getattr(data, part)) for part in parts}}
+        for data in document.datasets
+    ]
+    return {"out": str(folder), "datasets": datasets}
 
 
 def print_summary(document: Document, folder: Path) -> None:
     """Print Table 2, the findings by theme, and where the report is."""
     for table in document.tables:
         if table.name == "table2":
-            print_table(table)
+            lab.print_table(table)
     for data in document.datasets:
         if data.findings:
             print_findings(data, document.trials)

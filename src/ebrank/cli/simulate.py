@@ -9,23 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebrank.cli import console
-from ebrank.cli._simulation import (
-    RANKER,
-    SimulationPlan,
-    folds_to_run,
-    note_of_compilation,
-    one_interrupt_at_a_time,
-    plan_pooled_folds,
-    print_table,
-    read_rankers,
-    running,
-    simulation_options,
-    stopped,
-    warn_of_unserved,
-)
-from ebrank.cli._stored_runs import KIND, RESULTS, write_results
+from ebrank.cli import console, lab
 from ebrank.cli.options import json_option
+from ebrank.cli.stored_runs import KIND, RESULTS, write_results
 from ebrank.cli.verbs import verb
 from ebrank.errors import EBRankError
 
@@ -46,10 +32,10 @@ WIDE = 92
     "rankers",
     required=True,
     multiple=True,
-    metavar=RANKER,
+    metavar=lab.RANKER,
     help="A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
 )
-@simulation_options()
+@lab.simulation_options()
 @click.option(
     "--per-query",
     metavar="FILE",
@@ -94,16 +80,16 @@ def simulate(
     """
     from ebrank.experiments.query_files import check_form, write_table
 
-    chosen = read_rankers(rankers, options)
+    chosen = lab.read_rankers(rankers, options)
     if per_query is not None:
         check_form(per_query)
         Path(per_query).parent.mkdir(parents=True, exist_ok=True)  # fail now rather than later
     if trec is not None:
         Path(trec).mkdir(parents=True, exist_ok=True)
-    finished = FinishedFolds(chosen, len(folds_to_run(options)), per_query is not None, trec)
-    with one_interrupt_at_a_time(), note_of_compilation():
+    finished = FinishedFolds(chosen, len(lab.folds_to_run(options)), per_query is not None, trec)
+    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
         try:
-            for plan in plan_pooled_folds(**options):
+            for plan in lab.plan_pooled_folds(**options):
                 if not as_json:
                     click.echo(str(plan))
                 finished.run(plan)
@@ -111,7 +97,7 @@ def simulate(
             if not finished.by_fold:
                 raise
             finished.print_so_far(as_json)
-            raise stopped(*finished.progress(options["trials"]), options["out"]) from None
+            raise lab.stopped(*finished.progress(options["trials"]), options["out"]) from None
         except (OSError, EBRankError):
             finished.print_so_far(as_json)
             raise
@@ -141,7 +127,7 @@ class FinishedFolds:
         self.rows: list[QueryRow] = []
         self.by_fold: dict[int | None, dict[Ranker, Result]] = {}
 
-    def run(self, plan: SimulationPlan) -> None:
+    def run(self, plan: lab.SimulationPlan) -> None:
         """Run the rankers on the next fold, or on a dataset without folds."""
         from ebrank.experiments.query_files import query_rows, write_trec
         from ebrank.simulation.parallel import Interrupted, NotKept
@@ -196,11 +182,11 @@ class FinishedFolds:
         return list(dict.fromkeys(in_fold(ranker, place) for ranker in self.rankers))
 
 
-def run(plan: SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
+def run(plan: lab.SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
     """Run the trials, keeping the results on disk if there is a folder for them."""
     from ebrank.simulation import parallel
 
-    with running(plan, "simulating", RESULTS, KIND, plan.seed) as how:
+    with lab.running(plan, "simulating", RESULTS, KIND, plan.seed) as how:
 
         def keep(results: list[Result]) -> None:
             if how["store"] is not None:
@@ -218,8 +204,8 @@ def print_results(results: Sequence[Result], as_json: bool) -> None:
     if as_json:
         console.print_json(plain(results))
     elif any(result.trials for result in results):
-        print_table(table([result for result in results if result.trials]))
-    warn_of_unserved(results)
+        lab.print_table(table([result for result in results if result.trials]))
+    lab.warn_of_unserved(results)
 
 
 def table(results: Sequence[Result]) -> Table:

@@ -9,21 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebrank.cli import console
-from ebrank.cli._protocol import as_typed
-from ebrank.cli._simulation import (
-    RANKER,
-    SimulationPlan,
-    folds_to_run,
-    note_of_compilation,
-    one_interrupt_at_a_time,
-    plan_folds,
-    print_table,
-    running,
-    simulation_options,
-    stopped,
-)
+from ebrank.cli import console, lab
 from ebrank.cli.options import json_option
+from ebrank.cli.protocol import as_typed
 from ebrank.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -38,7 +26,7 @@ WIDER = "a wider one may do better"
 
 
 @verb()
-@click.option("--ranker", required=True, metavar=RANKER, help="A ranker from `ebrank rankers`.")
+@click.option("--ranker", required=True, metavar=lab.RANKER, help="A ranker from `ebrank rankers`.")
 @click.option(
     "--param",
     "params",
@@ -53,7 +41,7 @@ WIDER = "a wider one may do better"
     metavar="VALUES",
     help="Values to try, such as 0,1,5: one --grid per --param; by default its own grid.",
 )
-@simulation_options()
+@lab.simulation_options()
 @json_option
 def tune(
     ranker: str,
@@ -88,19 +76,19 @@ def tune(
     grid = read_grid(chosen, params, grids)
     tunings: list[Tuning] = []
     documents: list[dict[str, Any]] = []
-    with one_interrupt_at_a_time(), note_of_compilation():
-        for plan in plan_folds(**options):
+    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
+        for plan in lab.plan_folds(**options):
             if not as_json:
                 click.echo(f"{plan} (tuning seed {tuning_seed(plan.seed)})")
             try:
                 seed = tuning_seed(plan.seed)
-                with running(plan, "tuning", RESULTS, KIND, seed) as how:
+                with lab.running(plan, "tuning", RESULTS, KIND, seed) as how:
                     tunings.append(run(plan.dataset, chosen, grid, plan.config, plan.seed, **how))
             except Interrupted as interrupted:
                 done = [*interrupted.results, *(p.result for own in tunings for p in own.points)]
                 finished = sum(len(result.trials) for result in done)
-                points = len(interrupted.results) * len(folds_to_run(options))
-                raise stopped(finished, plan.trials * points, options["out"]) from None
+                points = len(interrupted.results) * len(lab.folds_to_run(options))
+                raise lab.stopped(finished, plan.trials * points, options["out"]) from None
             documents.append(report(plan, tunings[-1]))
             if plan.out is not None:
                 write_json(Path(plan.out) / RESULTS, documents[-1])
@@ -111,7 +99,7 @@ def tune(
         print_tuning(tunings, [document["dataset"]["fold"] for document in documents])
 
 
-def report(plan: SimulationPlan, tuning: Tuning) -> dict[str, Any]:
+def report(plan: lab.SimulationPlan, tuning: Tuning) -> dict[str, Any]:
     """Return the grid, its results and the choice, as an object for JSON."""
     from ebrank.kernels.provenance import versions
     from ebrank.simulation.summary import about_config, about_dataset, spread
@@ -158,7 +146,7 @@ def best_text(tunings: Sequence[Tuning]) -> str:
 
 def print_tuning(tunings: Sequence[Tuning], folds: Sequence[int | None]) -> None:
     """Print the grid with a column for each fold, the choices marked, and how to use them."""
-    print_table(table(tunings, folds))
+    lab.print_table(table(tunings, folds))
     for name in tunings[0].best.values:
         pairs = zip(folds, tunings, strict=True)
         edge = [fold for fold, tuning in pairs if name in tuning.at_the_edge]

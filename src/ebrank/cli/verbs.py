@@ -1,30 +1,13 @@
-"""Verbs and groups of verbs: help with examples, and errors without tracebacks."""
+"""Verbs and groups of verbs: the docstring is the help, and ends with examples."""
 
 from __future__ import annotations
 
 import difflib
-import errno
-import importlib
 import inspect
-import keyword
-import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, TextIO
+from typing import Any
 
 import click
-
-from ebrank.cli import console
-from ebrank.errors import EBRankError
-
-
-class UserError(click.ClickException):
-    """Bad input: one line on stderr, exit code 2."""
-
-    exit_code = 2
-
-    def show(self, file: Any = None) -> None:  # noqa: ANN401 (click's signature)
-        """Print the message."""
-        click.echo(f"error: {self.format_message()}", file=file, err=file is None)
 
 
 def described(function: Callable[..., Any]) -> dict[str, Any]:
@@ -40,17 +23,23 @@ def verb(name: str | None = None) -> Callable[[Callable[..., Any]], click.Comman
     """Make a verb of a function, by default of its name; its docstring is the help."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
-        return click.command(name or function.__name__, **described(function))(function)
+        named = name or function.__name__
+        return click.command(named, cls=click.Command, **described(function))(function)
 
     return decorate
 
 
-def verbs(*inner: click.Command) -> Callable[[Callable[..., Any]], click.Group]:
+def verbs(
+    *inner: click.Command,
+    cls: type[Verbs] | None = None,
+    **settings: Any,  # noqa: ANN401 (of click's context)
+) -> Callable[[Callable[..., Any]], Verbs]:
     """Make a group of verbs of a function, which has nothing to do; its docstring is the help."""
 
-    def decorate(function: Callable[..., Any]) -> click.Group:
+    def decorate(function: Callable[..., Any]) -> Verbs:
         commands = {command.name or "": command for command in inner}
-        return Verbs(function.__name__, commands=commands, callback=function, **described(function))
+        about = described(function) | {"callback": function, "context_settings": settings}
+        return (cls or Verbs)(function.__name__, commands, **about)
 
     return decorate
 
@@ -84,69 +73,3 @@ class Verbs(click.Group):
         for heading, lines in self.headings().items():
             with formatter.section(heading):
                 formatter.write_dl([(verb.ljust(width), line) for verb, line in lines.items()])
-
-
-class RootVerbs(Verbs):
-    """All verbs, each imported when it is called; a user's mistakes end as one line.
-
-    Args:
-        groups: each verb's line of help, under headings.
-        modules: where the verbs are, by name.
-    """
-
-    def __init__(
-        self,
-        *args: Any,  # noqa: ANN401
-        groups: Mapping[str, Mapping[str, str]],
-        modules: Mapping[str, str],
-        **kwargs: Any,  # noqa: ANN401
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        self.groups = groups
-        self.modules = modules
-
-    def headings(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the lines of help as given, so that no verb is imported for them."""
-        return self.groups
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the verb's module and return the verb."""
-        if cmd_name not in self.modules:
-            return None
-        attribute = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        command = getattr(importlib.import_module(self.modules[cmd_name]), attribute)
-        assert isinstance(command, click.Command)
-        return command
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the verb; print errors of the input and of the file system as one line."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", UserWarning)
-            warnings.simplefilter("default", RuntimeWarning)
-            warnings.showwarning = _show_warning
-            try:
-                return super().invoke(ctx)
-            except EBRankError as problem:
-                raise UserError(str(problem)) from problem
-            except OSError as problem:
-                if problem.errno == errno.EPIPE:
-                    raise
-                reason = (problem.strerror or str(problem)).lower()
-                where = f"{problem.filename}: " if problem.filename else ""
-                raise UserError(where + reason) from problem
-            except MemoryError as problem:
-                raise UserError("out of memory; try less at a time") from problem
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    from ebrank.data.published import DatasetNote
-
-    say = console.note if issubclass(category, DatasetNote) else console.warn
-    say(str(message))

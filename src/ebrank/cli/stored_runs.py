@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_type_hints
 
-from ebrank.cli._simulation import SimulationPlan, read_own
+from ebrank.cli import lab
 from ebrank.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def check_same(first: Conditions, second: Conditions) -> None:
         )
 
 
-def conditions_of(plan: SimulationPlan) -> Conditions:
+def conditions_of(plan: lab.SimulationPlan) -> Conditions:
     """Return the conditions under which a plan will run."""
     from ebrank.kernels.provenance import fingerprint, versions
 
@@ -263,7 +263,7 @@ def _document(folder: Path) -> dict[str, Any]:
     if not (folder / RESULTS).exists():
         raise DataError("no results.json in this folder", path=folder, remedy=REMEDY)
     try:
-        return read_own(folder / RESULTS, KIND)
+        return lab.read_own(folder / RESULTS, KIND)
     except DataError:
         message = "not the results of a simulation"
         raise DataError(message, path=folder / RESULTS, remedy=REMEDY) from None
@@ -323,7 +323,7 @@ def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:
 
 
 def write_results(
-    store: Store, plan: SimulationPlan, rankers: Sequence[Ranker], results: Sequence[Result]
+    store: Store, plan: lab.SimulationPlan, rankers: Sequence[Ranker], results: Sequence[Result]
 ) -> None:
     """Write `results.json`: the results so far, and everything they depend on; no times.
 
@@ -349,7 +349,7 @@ def write_results(
         ],
     }
     path = store.folder / RESULTS
-    document["rankers"] = _others(read_own(path, KIND), document) + document["rankers"]
+    document["rankers"] = _others(lab.read_own(path, KIND), document) + document["rankers"]
     for entry in document["rankers"]:
         entry["files"] = [name for name in entry["files"] if (store.folder / name).exists()]
     write_json(path, document)

@@ -19,8 +19,8 @@ import click
 from click.core import ParameterSource
 
 from ebrank.cli import console
-from ebrank.cli._protocol import config_of, protocol_options
 from ebrank.cli.options import ALL_FOLDS, Option, dataset_options, together
+from ebrank.cli.protocol import config_of, protocol_options
 from ebrank.errors import DataError
 from ebrank.experiments.framework.numbers import counted
 
