@@ -1,19 +1,17 @@
-"""`ebrank store`, on a database of its own."""
+"""Looking after a store, in a folder that is served and in a database of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-import ebrank
-from ebrank.cli import root
+import ebrank as package
 from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.transfer import copying, importing
@@ -23,14 +21,83 @@ from ebrank.service.store import Store, StoreError, StoreView, open
 from ebrank.service.store.base import Progress
 from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import Minute, ModelRecord
+from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, fill, new_items
+from tests.cli.commands import answered, ebrank, good
 from tests.postgres import Postgres
 from tests.service.scenes import START, Clock, items
+from tests.service.store import blocking
+from tests.service.store.blocking import Blocking
 
 
-def run(*arguments: str) -> tuple[int, str]:
-    done = CliRunner().invoke(root, arguments, prog_name="ebrank")
+def run(*words: str) -> tuple[int, str]:
+    done = ebrank(*words)
     return done.exit_code, done.output
+
+
+# --- backup, export, replay ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def store() -> Iterator[Blocking]:
+    """A store that is open, as if it was served."""
+    opened = Blocking(SqliteStore("store"))
+    blocking.run(fill(opened.wrapped))
+    yield opened
+    opened.close()
+
+
+def test_a_replay_finds_a_counter_that_was_touched(store: Blocking) -> None:
+    line = "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n"
+    assert good("replay", "store").stdout == line
+    counts = {"queries": 2, "items": 5, "rankings": 3, "events": 5}
+    same = {"path": "store", "equal": True, **counts, "different": 0, "differences": []}
+    assert answered("replay", "store") == same
+    store.close()
+    with sqlite3.connect("store/log.db") as database:
+        database.execute(
+            "UPDATE evidence SET count = count + 1 WHERE outcome = 0 AND slot = 2 "
+            "AND (query, place) = (SELECT query, place FROM items WHERE id = 'c')"
+        )
+    database.close()
+    done = ebrank("replay", "store")
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        "not equal: 1 wrong counter; 5 items of 2 queries, 5 events and 3 rankings replayed",
+        "  query 'q', item 'c': count of outcome 0 in slot 2 is 2, the log gives 1",
+    ]
+    document = json.loads(ebrank("replay", "store", "--json").stdout)
+    assert (document["equal"], document["different"]) == (False, 1)
+    assert document["differences"][0]["counter"] == "count of outcome 0 in slot 2"
+
+
+@pytest.mark.usefixtures("store")
+def test_an_export_there_and_back() -> None:
+    counts = (
+        "5 items, 2 catalog, 11 evidence, 0 snapshot, 3 rankings, 5 events, 0 minutes, 0 models, "
+        "0 deletions"
+    )
+    assert good("export", "store", "out").stdout == f"out: {counts}\n"
+    assert good("import", "out", "copy").stdout == f"copy: {counts}\n"
+    replays = [good("replay", path).stdout for path in ("out", "copy", "store")]
+    assert len(set(replays)) == 1
+    rows = answered("export", "copy", "out2")["rows"]
+    assert answered("import", "out2", "copy2")["rows"] == rows
+
+
+def test_a_backup_to_a_file_and_to_a_folder(store: Blocking) -> None:
+    for path in ("monday.db", "folders/that/are/new.db"):
+        assert good("backup", "store", path).stdout.startswith(f"{path}: ")
+        assert good("replay", path).stdout == good("replay", "store").stdout
+    Path("spare").mkdir()
+    size = answered("backup", "store", "spare")
+    assert size == {"path": "spare/log.db", "bytes": Path("spare/log.db").stat().st_size}
+    again = Blocking(SqliteStore("spare"))
+    assert again.log.entries() == store.log.entries()
+    again.close()
+
+
+# --- ebrank store --------------------------------------------------------------------------------
 
 
 async def filled(url: str) -> None:
@@ -74,7 +141,6 @@ def test_a_folder_is_migrated(tmp_path: Path) -> None:
     folder = str(tmp_path / "store")
     asyncio.run(filled(folder))
     assert run("store", "migrate", folder) == (0, f"{folder}: already at version 5\n")
-    assert "no store, for there is no log.db" in run("store", "migrate", str(tmp_path))[1]
 
 
 def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(
@@ -265,4 +331,4 @@ def test_the_servers_of_a_store_are_printed(database: Postgres) -> None:
     [server] = json.loads(run("store", "servers", url, "--json")[1])
     assert (server["lists"], server["model"], server["answers"]) == (1, 0, False)
     assert server["jobs"] == ["train", "roll up"]
-    assert server["version"] == ebrank.__version__
+    assert server["version"] == package.__version__
