@@ -10,21 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebrank.cli import console, lab
+from ebrank.cli import console, lab, stored_runs
 from ebrank.cli.options import ALL_FOLDS, json_option
 from ebrank.cli.protocol import given_options
 from ebrank.cli.simulate import FinishedFolds
-from ebrank.cli.stored_runs import (
-    NOW,
-    ComparedRanker,
-    Conditions,
-    Identity,
-    StoredFolds,
-    StoredRun,
-    check_same,
-    conditions_of,
-    read_runs,
-)
 from ebrank.cli.verbs import verb
 from ebrank.errors import DataError, MissingExtraError, ParameterError
 
@@ -89,23 +78,23 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     Rankers with the same text but different code are different rankers; their names then include
     their folders.
     """
-    stored: list[StoredRun] = []
-    entries: dict[Identity, ComparedRanker] = {}
-    rankers: dict[Identity, AnyRanker] = {}
+    stored: list[stored_runs.StoredRun] = []
+    entries: dict[stored_runs.Identity, stored_runs.ComparedRanker] = {}
+    rankers: dict[stored_runs.Identity, AnyRanker] = {}
     typed: dict[str, str] = {}
     for run in runs:
         if is_folder(run):
-            held = read_runs(Path(run))
+            held = stored_runs.read_runs(Path(run))
             stored += held
             named = [entry for own in held for entry in own.rankers]
         else:
             ranker = parsed(run, options)
-            named = [ComparedRanker(str(ranker), stamp_of(ranker), NOW)]
+            named = [stored_runs.ComparedRanker(str(ranker), stamp_of(ranker), stored_runs.NOW)]
             rankers[named[0].identity] = ranker
             typed.setdefault(named[0].ranker, run)
         for entry in named:
             entries.setdefault(entry.identity, entry)
-    earlier = StoredFolds(stored)
+    earlier = stored_runs.StoredFolds(stored)
     entries |= earlier.rankers()
     if len(entries) < 2:
         raise ParameterError("a comparison needs at least two rankers; name another one")
@@ -127,7 +116,9 @@ def stamp_of(ranker: AnyRanker) -> str:
     return stamp(*ranker.rankers) if isinstance(ranker, RankerByFold) else stamp(ranker)
 
 
-def named_apart(entries: Sequence[ComparedRanker], typed: Mapping[str, str]) -> list[Result]:
+def named_apart(
+    entries: Sequence[stored_runs.ComparedRanker], typed: Mapping[str, str]
+) -> list[Result]:
     """Return the results by ranker text, as the user typed it where they did.
 
     If several rankers have the same text, their folders are added.
@@ -166,7 +157,7 @@ def parsed(run: str, options: Mapping[str, Any]) -> AnyRanker:
 
 
 def run_now(
-    rankers: Sequence[AnyRanker], earlier: Sequence[Conditions], options: dict[str, Any]
+    rankers: Sequence[AnyRanker], earlier: Sequence[stored_runs.Conditions], options: dict[str, Any]
 ) -> list[Result]:
     """Run the rankers that no folder holds, if they will meet the same users as the others."""
     if options["dataset"] is None:
@@ -184,18 +175,18 @@ def run_now(
 
 
 def plans_that_meet(
-    earlier: Sequence[Conditions], options: dict[str, Any]
+    earlier: Sequence[stored_runs.Conditions], options: dict[str, Any]
 ) -> Iterator[lab.SimulationPlan]:
     """Yield the simulation of each fold; raise if it does not meet the users of the folders."""
     check_folds_at_hand(earlier, options)
     for place, plan in enumerate(lab.plan_pooled_folds(**options)):
         if earlier:
-            check_same(earlier[place], conditions_of(plan))
+            stored_runs.check_same(earlier[place], stored_runs.conditions_of(plan))
         yield plan
 
 
 def check_nothing_else_was_meant(
-    names_rankers: bool, earlier: Sequence[Conditions], options: dict[str, Any]
+    names_rankers: bool, earlier: Sequence[stored_runs.Conditions], options: dict[str, Any]
 ) -> None:
     """Raise if nothing runs, but options ask for a run that the folders do not hold."""
     if names_rankers and options["dataset"] is not None:
@@ -210,7 +201,9 @@ def check_nothing_else_was_meant(
         )
 
 
-def check_folds_at_hand(earlier: Sequence[Conditions], options: Mapping[str, Any]) -> None:
+def check_folds_at_hand(
+    earlier: Sequence[stored_runs.Conditions], options: Mapping[str, Any]
+) -> None:
     """Raise if the folders are of other folds than the options say."""
     from ebrank.data.loading import folds_of
 

@@ -9,7 +9,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -156,26 +156,26 @@ class SimulationPlan:
         return "".join(f", {what}" for what, said in unusual.items() if said)
 
 
-def plan_simulation(
-    dataset: str,
-    *,
-    trials: int,
-    seed: int,
-    jobs: int | None,
-    cluster: str | None,
-    out: str | None,
-    **others: Any,  # noqa: ANN401 (the protocol's numbers, and what `ebrank.load` takes)
-) -> SimulationPlan:
-    """Load the dataset and return the simulation that the options describe."""
-    refuse_jobs_on_clusters()
-    fold = others.get("fold")
-    say_what_begins(dataset if fold is None else f"{dataset}, fold {fold}", trials, seed)
-    from ebrank.kernels.threads import available_threads
+def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
+    """Yield the simulation that the options describe, or one per fold, each read when needed.
 
-    config = config_of(others)
-    loaded, locator = read_dataset(dataset, config, "reading", others)
-    at_a_time = jobs or available_threads()
-    return SimulationPlan(loaded, config, trials, seed, at_a_time, cluster, locator, out, fold)
+    Each fold has its own folder in --out.
+    """
+    refuse_jobs_on_clusters()
+    folds = folds_to_run(options)
+    called = ("dataset", "trials", "seed", "jobs", "cluster", "out")
+    name, trials, seed, jobs, cluster, out = map(options.pop, called)
+    for fold in folds:
+        say_what_begins(name if fold is None else f"{name}, fold {fold}", trials, seed)
+        from ebrank.kernels.threads import available_threads
+
+        others = options | {"fold": fold}
+        config = config_of(others)
+        dataset, locator = read_dataset(name, config, "reading", others)
+        jobs = jobs or available_threads()
+        inside = f"Fold{fold}" if options["fold"] == ALL_FOLDS else ""
+        folder = None if out is None else str(Path(out) / inside)
+        yield SimulationPlan(dataset, config, trials, seed, jobs, cluster, locator, folder, fold)
 
 
 def read_dataset(
@@ -189,18 +189,6 @@ def read_dataset(
         dataset = ebrank.load(name, progress=progress, **options)
     config.session_count(dataset)  # raises if it is too short
     return dataset, Locator.of(name, **options)
-
-
-def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
-    """Yield the simulation that the options describe, or one per fold, each read when needed.
-
-    Each fold has its own folder in --out.
-    """
-    for fold in folds_to_run(options):
-        out = options["out"]
-        if options["fold"] == ALL_FOLDS and out is not None:
-            out = str(Path(out) / f"Fold{fold}")
-        yield plan_simulation(**options | {"fold": fold, "out": out})
 
 
 def plan_pooled_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
@@ -263,16 +251,13 @@ def say_what_begins(dataset: str, trials: int, seed: int) -> None:
         click.echo(f"ebrank {context.info_name}: {begins}", err=True)
 
 
-@contextmanager
-def connected(address: str | None) -> Iterator[Cluster | None]:
-    """Yield the cluster at an address, if there is one."""
+def connected(address: str | None) -> AbstractContextManager[Cluster | None]:
+    """Return a block with the cluster at an address, if there is one."""
     if address is None:
-        yield None
-        return
+        return nullcontext()
     from ebrank.simulation import cluster
 
-    with cluster.connected(address, console.note) as joined:
-        yield joined
+    return cluster.connected(address, console.note)
 
 
 @contextmanager

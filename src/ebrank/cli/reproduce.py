@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import ALL_FOLDS, json_option
+from ebrank.cli.options import json_option
 from ebrank.cli.protocol import as_typed, config_of
 from ebrank.cli.verbs import verb
 from ebrank.environment.extras import import_extra
@@ -114,7 +112,8 @@ def reproduce(
     plan = make_plan(options)
     jobs, address = options.pop("jobs"), options.pop("cluster")
     with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
-        loaded = load(datasets, plan, options)
+        sources = [load(name, plan, options) for name in dict.fromkeys(datasets)]
+        loaded = named_apart(sources)
         folder = prepared_folder(out, loaded)
         note_what_is_left_out(folder, plan)
         try:
@@ -187,40 +186,26 @@ class Source:
         return self.dataset if place == 0 else lab.read_again(self.locators[place])
 
 
-def load(sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]) -> list[Source]:
-    """Return the datasets and how workers find them; fail now rather than later."""
-    read = load_folds if options["fold"] == ALL_FOLDS else load_one
-    return named_apart([read(source, plan, options) for source in dict.fromkeys(sources)])
-
-
-def load_one(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
-    """Return a dataset, or one fold of it."""
-    data, locator = lab.read_dataset(source, plan.config, f"reading {source}", options)
-    return Source(data.name, data, (locator,))
-
-
-def load_folds(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
-    """Return all folds of a dataset: each was read and fits the plan, the first is kept."""
-    from ebrank.data.loading import folds_of
+def load(name: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
+    """Return a dataset, or all folds of one: each was read and fits the plan, the first is kept."""
     from ebrank.experiments.framework.folds import Fold, check_disjoint, pooled_name, set_name
 
     folds: list[Fold] = []
     locators: list[Locator] = []
     test_ids: dict[str, Texts] = {}
-    first: Source | None = None
-    for number in folds_of(source, options["data_dir"]):
-        part = load_one(source, plan, options | {"fold": number})
-        test_ids[f"fold {number}"] = lab.test_ids_of(part.dataset)
-        name = f"{set_name(part.name)}, fold {number}"
-        folds.append(Fold.of(part.dataset, plan.config, name))
-        locators += part.locators
-        first = first or part
+    first: Dataset | None = None
+    for number in lab.folds_to_run(options | {"dataset": name}):
+        own = options | {"fold": number}
+        data, locator = lab.read_dataset(name, plan.config, f"reading {name}", own)
+        test_ids[f"fold {number}"] = lab.test_ids_of(data)
+        folds.append(Fold.of(data, plan.config, f"{set_name(data.name)}, fold {number}"))
+        locators.append(locator)
+        first = first or data
     check_disjoint(test_ids)
     assert first is not None
     if len(folds) == 1:
-        return first
-    name = pooled_name(first.name, len(folds))
-    return Source(name, first.dataset, tuple(locators), tuple(folds))
+        return Source(first.name, first, tuple(locators))
+    return Source(pooled_name(first.name, len(folds)), first, tuple(locators), tuple(folds))
 
 
 def named_apart(sources: Sequence[Source]) -> list[Source]:
@@ -352,9 +337,7 @@ def print_findings(data: DatasetRecord, trials: int) -> None:
     from ebrank.report.ledger import tally, themes
 
     def say(text: str, indent: str = "") -> None:
-        whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-        width = shutil.get_terminal_size().columns
-        click.echo(textwrap.fill(text, width, subsequent_indent=indent, **whole))
+        click.echo(console.wrapped(text, indent=indent))
 
     click.echo(f"{data.name}: {tally(data.findings)}")
     careful = caution(data.test_queries, trials)
@@ -397,11 +380,9 @@ def report(folder: str, out: str | None, as_json: bool) -> None:
 
     document = read_document(Path(folder))
     written = write_report(document, read_times(Path(folder)), Path(out or folder))
-    if as_json:
-        console.print_json({"files": [str(path) for path in written]})
-        return
     tables, figures = (
         len({path.stem for path in written if path.parent.name == kind})
         for kind in ("tables", "figures")
     )
-    click.echo(f"{written[0]}: {tables} tables and {figures} figures, each also in its own file")
+    line = f"{written[0]}: {tables} tables and {figures} figures, each also in its own file"
+    console.answer(as_json, {"files": list(map(str, written))}, line)
