@@ -14,7 +14,7 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
@@ -112,12 +112,7 @@ class FrontDoor(Verbs):
 
 
 def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
+    message: Warning | str, category: type[Warning], *_: object, **__: object
 ) -> None:
     from ebrank.data.published import DatasetNote
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import json_option, token_option
+from ebrank.cli.options import json_option, option, token_option
 from ebrank.cli.verbs import verb, verbs
 from ebrank.errors import DataError, ParameterError
 
@@ -95,8 +95,8 @@ async def catalog_of(
 
 @verb("list")
 @store_argument
-@click.option("--after", metavar="ID", default="", help="Begin after this item.")
-@click.option("--limit", type=int, default=100, show_default=True, help="Maximum number of items.")
+@option("--after ID", "Begin after this item.", default="", show_default=False)
+@option("--limit", "Maximum number of items.", type=int, default=100)
 @token_option
 @json_option
 def list_items(store: str, after: str, limit: int, token: str | None, as_json: bool) -> None:
@@ -331,8 +331,8 @@ def items() -> None:
 @store_argument
 @click.argument("action", type=click.Choice(ACTIONS), default="show")
 @click.argument("names", nargs=-1)
-@click.option("--shared", is_flag=True, help="All queries share the added features.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, without changing it.")
+@option("--shared", "All queries share the added features.")
+@option("--dry-run", "Show what would change, without changing it.")
 @token_option
 @json_option
 def features(
@@ -428,13 +428,11 @@ async def features_in_store(
 
 @verb()
 @store_argument
-@click.option("--item", metavar="NAME", help="An item, in all queries and in the catalog.")
-@click.option("--query", metavar="NAME", help="A query, with its items and its history.")
-@click.option("--user", metavar="NAME", help="A user's name, in the log of lists.")
-@click.option(
-    "--vacuum", is_flag=True, help="Only rewrite the files, after deletions through a server."
-)
-@click.option("--list", "listing", is_flag=True, help="List the proofs of deletions.")
+@option("--item NAME", "An item, in all queries and in the catalog.")
+@option("--query NAME", "A query, with its items and its history.")
+@option("--user NAME", "A user's name, in the log of lists.")
+@option("--vacuum", "Only rewrite the files, after deletions through a server.")
+@option("--list", "List the proofs of deletions.", called="listing")
 @token_option
 @json_option
 def delete(

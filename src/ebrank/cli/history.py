@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import json_option
+from ebrank.cli.options import json_option, option
 from ebrank.cli.verbs import verb
 from ebrank.environment.paths import expanded
 from ebrank.errors import ParameterError
@@ -26,81 +26,53 @@ BAR = 24
 
 @verb()
 @click.argument("log", nargs=-1, required=True)
-@click.option(
-    "--out", required=True, metavar="FILE", help="The Parquet file to write; must not exist."
-)
-@click.option(
+@option("--out FILE", "The Parquet file to write; must not exist.", required=True)
+@option(
     "--engine",
+    "Engine that computes; the results are the same.",
     type=click.Choice(["duckdb", "spark"]),
     default="duckdb",
-    show_default=True,
-    help="Engine that computes; the results are the same.",
 )
-@click.option(
-    "--map",
-    "maps",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Columns of ranking, query, item, type, rank, value and time, if they have other names; "
+@option(
+    "--map FIELD=COLUMN",
+    "Columns of ranking, query, item, type, rank, value and time, if they have other names; "
     "lists.FIELD=COLUMN for the file of lists. A dot reaches into nested columns.",
-)
-@click.option("--ubi", is_flag=True, help="The columns are those of User Behavior Insights.")
-@click.option(
-    "--lists",
+    called="maps",
     multiple=True,
-    metavar="FILE",
-    help="Lists that were served: ranking, query, and items by rank. Gives events their queries.",
 )
-@click.option(
+@option("--ubi", "The columns are those of User Behavior Insights.")
+@option(
+    "--lists FILE",
+    "Lists that were served: ranking, query, and items by rank. Gives events their queries.",
+    multiple=True,
+)
+@option(
     "--impressions",
+    "Whether an item counts as shown when its list was served, or when an event confirms it.",
     type=click.Choice(["served", "confirmed"]),
     default="confirmed",
-    show_default=True,
-    help="Whether an item counts as shown when its list was served, or when an event confirms it.",
 )
-@click.option(
-    "--behavior",
-    "behaviors",
-    multiple=True,
-    metavar="TYPE[=WORTH]",
-    help="An event type that counts, and its worth up to 1; dwell>=30=0.6 sets a threshold.  "
+@option(
+    "--behavior TYPE[=WORTH]",
+    "An event type that counts, and its worth up to 1; dwell>=30=0.6 sets a threshold.  "
     "[default: click]",
-)
-@click.option(
-    "--negative",
+    called="behaviors",
     multiple=True,
-    metavar="TYPE",
-    help="An event type that makes an impression worth nothing, such as hide.",
 )
-@click.option(
-    "--impression",
-    default="impression",
-    show_default=True,
-    metavar="TYPE",
-    help="The event type of impressions.",
+@option(
+    "--negative TYPE",
+    "An event type that makes an impression worth nothing, such as hide.",
+    multiple=True,
 )
-@click.option(
-    "--first-rank",
-    type=click.IntRange(0, 1),
-    default=1,
-    show_default=True,
-    help="Number of the first rank in the log.",
+@option("--impression TYPE", "The event type of impressions.", default="impression")
+@option(
+    "--first-rank", "Number of the first rank in the log.", type=click.IntRange(0, 1), default=1
 )
-@click.option("--skip-bad", is_flag=True, help="Skip bad rows instead of stopping at the first.")
-@click.option(
-    "--memory",
-    default="4 GB",
-    show_default=True,
-    metavar="SIZE",
-    help="Memory for the engine; the rest spills to disk.",
-)
-@click.option(
-    "--spill", metavar="FOLDER", help="Where to spill.  [default: next to the output file]"
-)
-@click.option(
-    "--threads", type=click.IntRange(min=1), metavar="N", help="Cores to use.  [default: all]"
-)
-@click.option("--master", metavar="URL", help="A Spark cluster.  [default: this machine]")
+@option("--skip-bad", "Skip bad rows instead of stopping at the first.")
+@option("--memory SIZE", "Memory for the engine; the rest spills to disk.", default="4 GB")
+@option("--spill FOLDER", "Where to spill.  [default: next to the output file]")
+@option("--threads N", "Cores to use.  [default: all]", type=click.IntRange(min=1))
+@option("--master URL", "A Spark cluster.  [default: this machine]")
 @json_option
 def aggregate(
     log: tuple[str, ...],
@@ -165,16 +137,11 @@ def aggregate(
 @verb("import")
 @click.argument("path", metavar="EXPORT|EVIDENCE")
 @click.argument("store")
-@click.option(
-    "--features",
-    metavar="FILE",
-    help="Features of items, for evidence: columns item, optionally query, and numbers.",
+@option(
+    "--features FILE",
+    "Features of items, for evidence: columns item, optionally query, and numbers.",
 )
-@click.option(
-    "--literal",
-    is_flag=True,
-    help="Do not normalize query names in evidence (store.normalize_queries = false).",
-)
+@option("--literal", "Do not normalize query names in evidence (store.normalize_queries = false).")
 @json_option
 def import_(path: str, store: str, features: str | None, literal: bool, as_json: bool) -> None:
     """Create a store from an export or from the output of `ebrank aggregate`.
@@ -224,9 +191,9 @@ def evidence_imported(
 
 @verb()
 @click.argument("path", metavar="STORE|EXPORT|EVIDENCE")
-@click.option("--config", metavar="FILE", help="Settings of the service, in TOML.")
-@click.option("--features", metavar="FILE", help="Features of items, for evidence.")
-@click.option("--plot", metavar="FILE", help="Plot the curve to an .svg or .png file.")
+@option("--config FILE", "Settings of the service, in TOML.")
+@option("--features FILE", "Features of items, for evidence.")
+@option("--plot FILE", "Plot the curve to an .svg or .png file.")
 @json_option
 def examine(
     path: str, config: str | None, features: str | None, plot: str | None, as_json: bool

@@ -280,20 +280,22 @@ def running(
         yield how | {"progress": progress}
 
 
-def read_own(path: Path, kind: str) -> dict[str, Any]:
+def read_own(
+    path: Path,
+    kind: str,
+    problem: str = "another program wrote this file",
+    remedy: str = "Choose another --out.",
+) -> dict[str, Any]:
     """Return what this command wrote there before, {} if nothing; raise if the file is foreign."""
     try:
         document: dict[str, Any] = json.loads(path.read_bytes())
-        ours = document["kind"] == kind
+        if document["kind"] == kind:
+            return document
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError):
-        ours = False
-    if not ours:
-        raise DataError(
-            "another program wrote this file", path=path, remedy="Choose another --out."
-        )
-    return document
+        pass
+    raise DataError(problem, path=path, remedy=remedy)
 
 
 class _Interrupt(KeyboardInterrupt):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from ebrank.cli.options import Option, together
+from ebrank.cli.options import Option, option, together
 from ebrank.data.interpretation import as_text
 from ebrank.environment.config import SettingsError
 from ebrank.errors import ParameterError
@@ -111,21 +111,21 @@ def _believed(text: str | None, users: UserModel) -> Examination | None:
 def given_options(without: Collection[str] = ()) -> Iterator[tuple[click.Parameter, Any]]:
     """Yield the options that the user gave, here or in a file, and their values."""
     context = click.get_current_context()
-    for option in context.command.params:
-        source = context.get_parameter_source(option.name or "")
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
         given = source in (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
-        if given and option.name in context.params and option.name not in without:
-            yield option, context.params[option.name]
+        if given and parameter.name in context.params and parameter.name not in without:
+            yield parameter, context.params[parameter.name]
 
 
 def as_typed(without: Collection[str], **instead: str) -> str:
     """Return the options that the user gave, as words to type; some with other values."""
     words = []
-    for option, value in given_options(without):
-        value = instead.get(option.name or "", value)
-        several = option.multiple if isinstance(option, click.Option) else False
+    for parameter, value in given_options(without):
+        value = instead.get(parameter.name or "", value)
+        several = parameter.multiple if isinstance(parameter, click.Option) else False
         for each in value if several else (value,):
-            words += [option.opts[0], as_text(each)]
+            words += [parameter.opts[0], as_text(each)]
     return shlex.join(words)
 
 
@@ -162,12 +162,11 @@ def _typed(value: object) -> object:
     return value if isinstance(value, bool) else str(value)
 
 
-config_option: Option[Any] = click.option(
-    "--config",
-    metavar="FILE",
+config_option: Option[Any] = option(
+    "--config FILE",
+    "TOML file of options, such as list-length = 10; options you type override it.",
     type=click.Path(dir_okay=False),
     is_eager=True,
     expose_value=False,
     callback=_read_config,
-    help="TOML file of options, such as list-length = 10; options you type override it.",
 )

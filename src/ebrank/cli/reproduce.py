@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import json_option
+from ebrank.cli.options import json_option, option
 from ebrank.cli.protocol import as_typed, config_of
 from ebrank.cli.verbs import verb
 from ebrank.environment.extras import import_extra
@@ -40,31 +40,27 @@ ANY_FOLDER = "FOLDER"
 
 
 @verb()
-@click.option(
-    "--only",
-    metavar="NAMES",
-    help="Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all of "
+@option(
+    "--only NAMES",
+    "Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all of "
     "these. You can also name single extras: waiting, epsilon, beta, default, examination, "
     "calibration. beyond (auto against EBRank and others) runs only if you name it, or all.",
 )
-@click.option(
-    "--given",
-    multiple=True,
-    metavar=lab.RANKER,
-    help="A ranker with the ε to use, such as ebrank:epsilon=30; without this, ε is tuned on "
+@option(
+    f"--given {lab.RANKER}",
+    "A ranker with the ε to use, such as ebrank:epsilon=30; without this, ε is tuned on "
     "validation queries.",
-)
-@click.option(
-    "--also",
     multiple=True,
-    metavar=lab.RANKER,
-    help="Your own ranker, or another one from `ebrank rankers`, to add to Table 2.",
 )
-@click.option(
-    "--tune",
+@option(
+    f"--also {lab.RANKER}",
+    "Your own ranker, or another one from `ebrank rankers`, to add to Table 2.",
     multiple=True,
-    metavar=lab.RANKER,
-    help="The same, but first tune all its parameters that have a grid on validation queries.",
+)
+@option(
+    f"--tune {lab.RANKER}",
+    "The same, but first tune all its parameters that have a grid on validation queries.",
+    multiple=True,
 )
 @lab.simulation_options(
     without=["eta"],  # which the experiments vary
@@ -356,11 +352,10 @@ def print_findings(data: DatasetRecord, trials: int) -> None:
 
 @verb()
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
-@click.option(
-    "--out",
-    metavar="DIR",
+@option(
+    "--out DIR",
+    "Folder for the report, by default the folder of the results.",
     type=click.Path(file_okay=False),
-    help="Folder for the report, by default the folder of the results.",
 )
 @json_option
 def report(folder: str, out: str | None, as_json: bool) -> None:

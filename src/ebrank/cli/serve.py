@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
+from ebrank.cli.options import option
 from ebrank.cli.verbs import verb
 from ebrank.environment.extras import import_extra
 
@@ -22,21 +23,15 @@ Flags: TypeAlias = Mapping[str, Mapping[str, object]]
 
 
 @verb()
-@click.option("--host", metavar="ADDRESS", help="Address to listen on; default 127.0.0.1.")
-@click.option("--port", type=int, metavar="N", help="Port; default 8000; 0 picks a free one.")
-@click.option(
-    "--store",
-    metavar="URL",
-    help="Folder or URL of the store; default ebrank-store.",
-)
-@click.option("--config", metavar="FILE", help="Settings in TOML; see docs/service.md.")
-@click.option("--check", is_flag=True, help="Print the effective settings and exit.")
-@click.option("--demo", is_flag=True, help="Serve simulated users from a temporary store.")
-@click.option("--new-token", metavar="NAME", help="Create a token, print it once, and exit.")
-@click.option(
-    "--scopes",
-    metavar="LIST",
-    help="What the token allows: any of rank,feedback,admin; default rank,feedback.",
+@option("--host ADDRESS", "Address to listen on; default 127.0.0.1.")
+@option("--port N", "Port; default 8000; 0 picks a free one.", type=int)
+@option("--store URL", "Folder or URL of the store; default ebrank-store.")
+@option("--config FILE", "Settings in TOML; see docs/service.md.")
+@option("--check", "Print the effective settings and exit.")
+@option("--demo", "Serve simulated users from a temporary store.")
+@option("--new-token NAME", "Create a token, print it once, and exit.")
+@option(
+    "--scopes LIST", "What the token allows: any of rank,feedback,admin; default rank,feedback."
 )
 def serve(
     host: str | None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import json_option
+from ebrank.cli.options import json_option, option
 from ebrank.cli.stored_runs import KIND, RESULTS, write_results
 from ebrank.cli.verbs import verb
 from ebrank.errors import EBRankError
@@ -27,26 +27,23 @@ WIDE = 92
 
 
 @verb()
-@click.option(
-    "--ranker",
-    "rankers",
+@option(
+    f"--ranker {lab.RANKER}",
+    "A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
+    called="rankers",
     required=True,
     multiple=True,
-    metavar=lab.RANKER,
-    help="A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
 )
 @lab.simulation_options()
-@click.option(
-    "--per-query",
-    metavar="FILE",
+@option(
+    "--per-query FILE",
+    "File for the measures of each test query: FILE.csv or FILE.parquet.",
     type=click.Path(dir_okay=False),
-    help="File for the measures of each test query: FILE.csv or FILE.parquet.",
 )
-@click.option(
-    "--trec",
-    metavar="DIR",
+@option(
+    "--trec DIR",
+    "Folder for files in TREC format: qrels.txt, and a run per ranker and trial.",
     type=click.Path(file_okay=False),
-    help="Folder for files in TREC format: qrels.txt, and a run per ranker and trial.",
 )
 @json_option
 def simulate(

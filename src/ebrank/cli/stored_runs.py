@@ -162,7 +162,10 @@ def read_runs(folder: Path) -> list[StoredRun]:
 def _read_run(folder: Path) -> StoredRun:
     from ebrank.simulation.storage import read_query_ids
 
-    document = _document(folder)
+    foreign = "not the results of a simulation"
+    document = lab.read_own(folder / RESULTS, KIND, foreign, REMEDY)
+    if not document:
+        raise DataError("no results.json in this folder", path=folder, remedy=REMEDY)
     try:
         conditions = Conditions(
             str(folder),
@@ -257,16 +260,6 @@ def check_folds(first: Conditions, second: Conditions) -> None:
             remedy=f"Run `ebrank simulate --fold {second.fold}` again with the options of "
             f"{first.where}.",
         )
-
-
-def _document(folder: Path) -> dict[str, Any]:
-    if not (folder / RESULTS).exists():
-        raise DataError("no results.json in this folder", path=folder, remedy=REMEDY)
-    try:
-        return lab.read_own(folder / RESULTS, KIND)
-    except DataError:
-        message = "not the results of a simulation"
-        raise DataError(message, path=folder / RESULTS, remedy=REMEDY) from None
 
 
 def _stored_ranker(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import json_option
+from ebrank.cli.options import json_option, option
 from ebrank.cli.protocol import as_typed
 from ebrank.cli.verbs import verb
 
@@ -26,20 +26,18 @@ WIDER = "a wider one may do better"
 
 
 @verb()
-@click.option("--ranker", required=True, metavar=lab.RANKER, help="A ranker from `ebrank rankers`.")
-@click.option(
-    "--param",
-    "params",
+@option(f"--ranker {lab.RANKER}", "A ranker from `ebrank rankers`.", required=True)
+@option(
+    "--param NAME",
+    "Parameter to choose, by default all that have a grid; repeat it to try combinations.",
+    called="params",
     multiple=True,
-    metavar="NAME",
-    help="Parameter to choose, by default all that have a grid; repeat it to try combinations.",
 )
-@click.option(
-    "--grid",
-    "grids",
+@option(
+    "--grid VALUES",
+    "Values to try, such as 0,1,5: one --grid per --param; by default its own grid.",
+    called="grids",
     multiple=True,
-    metavar="VALUES",
-    help="Values to try, such as 0,1,5: one --grid per --param; by default its own grid.",
 )
 @lab.simulation_options()
 @json_option

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import json_option
+from ebrank.cli.options import json_option, option
 from ebrank.cli.verbs import verb, verbs
 from ebrank.environment.paths import expanded
 
@@ -67,11 +67,7 @@ def backup(store: str, target: str, as_json: bool) -> None:
 
 @verb()
 @click.argument("store")
-@click.option(
-    "--config",
-    metavar="FILE",
-    help="Settings of the service, in TOML; needed if models use your own parts.",
-)
+@option("--config FILE", "Settings of the service, in TOML; needed if models use your own parts.")
 @json_option
 def check(store: str, config: str | None, as_json: bool) -> None:
     """Check a store for damage.
@@ -146,7 +142,7 @@ def export(store: str, folder: str, as_json: bool) -> None:
 
 @verb()
 @click.argument("store")
-@click.option("--apply", is_flag=True, help="Repair the store; without this, nothing changes.")
+@option("--apply", "Repair the store; without this, nothing changes.")
 @json_option
 def repair(store: str, apply: bool, as_json: bool) -> None:
     """Repair a store, or show what a repair would change.
