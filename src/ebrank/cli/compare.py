@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab, stored_runs
-from ebrank.cli.options import ALL_FOLDS, json_option
+from ebrank.cli.options import ALL_FOLDS, json_option, option
 from ebrank.cli.protocol import given_options
 from ebrank.cli.simulate import FinishedFolds
 from ebrank.cli.verbs import verb
@@ -30,11 +30,9 @@ WITHOUT_RUNNING = {"runs", "out", "as_json"}
 @verb()
 @click.argument("runs", nargs=-1, required=True, metavar=f"FOLDER|{lab.RANKER}...")
 @lab.simulation_options(
-    dataset={"required": False, "help": f"{lab.DATASET}; needed to run rankers."},
-    out={
-        "help": "Folder for compare.svg, compare.png and the trials of rankers that run now; "
-        "trials it already holds are not run again."
-    },
+    dataset=option("--dataset NAME|FOLDER", f"{lab.DATASET}; needed to run rankers."),
+    out="Folder for compare.svg, compare.png and the trials of rankers that run now; trials it "
+    "already holds are not run again.",
 )
 @json_option
 def compare(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401

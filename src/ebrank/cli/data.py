@@ -209,11 +209,16 @@ def _columns(interpretation: Interpretation) -> dict[str, Any]:
 
 def in_words(about: dict[str, Any]) -> dict[str, str]:
     """Return the same for people."""
-    columns = about["interpretation"]
+    from ebrank.data.interpretation import BY_COUNT
+
+    columns, kind = about["interpretation"], about["kind"]
+    if columns["feature_set"] is not None:
+        by_count = " (by their number)" if columns["recognized_by"] == BY_COUNT else ""
+        kind += f", {columns['feature_set']} features{by_count}"
     synthetic = about["kind"] == "synthetic"
     rows = f"{'about ' if synthetic else ''}{about['rows']:,} rows"
     words = {
-        "kind": about["kind"] + _recognized(columns),
+        "kind": kind,
         "size": f"{about['queries']:,} queries, {rows}",
         "fold 1" if about["kind"] == "published" else "files": "\n".join(
             f"{split}: {size['queries']:,} queries, {size['rows']:,} rows"
@@ -237,15 +242,6 @@ def in_words(about: dict[str, Any]) -> dict[str, str]:
         "set it up": about.get("setup", ""),
     }
     return {name: text for name, text in words.items() if text}
-
-
-def _recognized(columns: dict[str, Any]) -> str:
-    from ebrank.data.interpretation import BY_COUNT
-
-    if columns["feature_set"] is None:
-        return ""
-    by_count = columns["recognized_by"] == BY_COUNT
-    return f", {columns['feature_set']} features" + (" (by their number)" if by_count else "")
 
 
 def _preparation(drop_features: list[int]) -> str:
@@ -287,7 +283,7 @@ def check(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
     report |= {"files": [], "notes": [], "warnings": []}
     try:
         with console.progress("reading") as progress:
-            interpretation = fill(report, progress, **options)
+            interpretation = fill(report, progress, options)
     except (EBRankError, OSError) as problem:
         if not as_json:
             raise
@@ -303,12 +299,7 @@ def check(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
 
 
 def fill(
-    report: dict[str, Any],
-    progress: Callable[[int, int], None] | None,
-    *,
-    data_dir: str | None,
-    fold: int | None,
-    **choices: Any,  # noqa: ANN401
+    report: dict[str, Any], progress: Callable[[int, int], None], options: dict[str, Any]
 ) -> Interpretation:
     """Fill the report with what its path holds; raise if the input is bad."""
     from ebrank.data import letor
@@ -317,7 +308,7 @@ def fill(
     from ebrank.data.loading import differences_at
     from ebrank.data.preparation import prepare, to_drop
 
-    place = place_to_check(report["path"], data_dir, fold)
+    place = place_to_check(report["path"], options.pop("data_dir"), options.pop("fold"))
     parsed = letor.parse(place.folder, progress=progress)
     report["path"] = str(place.folder)
     report["files"] = [{"path": file.path, **letor.totals([file])} for file in parsed.files]
@@ -325,7 +316,7 @@ def fill(
     features = report["all"]["features"]
     report["warnings"] += differences_at(place, letor.sizes(parsed.files), features)
     interpretation = letor.interpretation_of(
-        parsed, place.folder, place.named, ColumnChoices(**choices)
+        parsed, place.folder, place.named, ColumnChoices(**options)
     )
     report |= _columns(interpretation)
     raw = letor.dataset_of(parsed, interpretation)

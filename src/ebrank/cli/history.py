@@ -222,7 +222,18 @@ def examine(
     if as_json:
         console.print_json({"path": path} | asdict(curve))
     else:
-        print_ranks(curve.ranks)
+        rows = [
+            (
+                f"{rank.first} to {rank.last}" if rank.first < rank.last else str(rank.first),
+                f"{rank.probability:.3f}",
+                f"± {rank.error:.3f}" if rank.learned else "configured",
+                f"{rank.configured:.3f}",
+                round(rank.support),
+                "█" * round(BAR * rank.probability),
+            )
+            for rank in curve.ranks
+        ]
+        console.print_table(("rank", "looked at", "error", "configured", "support", ""), rows)
     if curve.pairs < FEWEST_ROWS:
         console.note(
             f"the configured curve applies: {curve.pairs} query-item pairs were shown, too few to "
@@ -247,22 +258,6 @@ async def examined(path: str, config: str | None, features: str | None = None) -
         return await examine.examined(Exported(path), settings)
     async with open(path, "browse") as store:
         return await examine.examined(store, settings)
-
-
-def print_ranks(ranks: Sequence[ExaminedRank]) -> None:
-    """Print a row for each rank, with a bar for the probability that users look at it."""
-    rows = [
-        (
-            f"{rank.first} to {rank.last}" if rank.first < rank.last else str(rank.first),
-            f"{rank.probability:.3f}",
-            f"± {rank.error:.3f}" if rank.learned else "configured",
-            f"{rank.configured:.3f}",
-            round(rank.support),
-            "█" * round(BAR * rank.probability),
-        )
-        for rank in ranks
-    ]
-    console.print_table(("rank", "looked at", "error", "configured", "support", ""), rows)
 
 
 def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:

@@ -19,7 +19,7 @@ import click
 from click.core import ParameterSource
 
 from ebrank.cli import console
-from ebrank.cli.options import ALL_FOLDS, Option, dataset_options, together
+from ebrank.cli.options import ALL_FOLDS, Option, dataset_options, option, together
 from ebrank.cli.protocol import config_of, protocol_options
 from ebrank.errors import DataError
 from ebrank.experiments.framework.numbers import counted
@@ -63,59 +63,65 @@ def refuse_jobs_on_clusters() -> None:
 
 
 DATASET = "A preset, a published dataset, or a folder with train.txt, vali.txt and test.txt"
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "dataset": {"required": True, "metavar": "NAME|FOLDER", "help": f"{DATASET}."},
-    "trials": {
-        "type": click.IntRange(min=1),
-        "default": 5,
-        "help": "How often to repeat the simulation, each time with other users.",
-    },
-    "seed": {
-        "type": click.IntRange(min=0),
-        "callback": _seed,
-        "default": 0,
-        "help": "Seed of all random draws.",
-    },
-    "jobs": {
-        "type": click.IntRange(min=1),
-        "help": "Trials to run in parallel, by default one per core; this does not affect results.",
-    },
-    "cluster": {
-        "callback": _cluster,
-        "metavar": "ADDRESS",
-        "help": "Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or "
-        "local:N for N processes here; this does not affect results.",
-    },
-    "out": {
-        "metavar": "DIR",
-        "type": click.Path(file_okay=False),
-        "help": "Folder for the results; trials it already holds are not run again.",
-    },
-    "scale": {
-        "type": click.FloatRange(min=0, min_open=True),
-        "metavar": "SHARE",
-        "help": "Share of a preset's queries to generate.",
-    },
-    "interactions": {
-        "type": click.FloatRange(0, 1),
-        "metavar": "SHARE",
-        "help": "Share of a preset's linear signal to move into products of features, which trees "
-        "can learn and linear models cannot; none by default.",
-    },
-}
-"""What the lab's verbs share: the dataset, what to simulate on it, and how to run it."""
 
 
-def simulation_options(*, without: Collection[str] = (), **changes: dict[str, Any]) -> Option[Any]:
-    """Add the options that the lab's verbs share, some changed, and those of the protocol."""
-    options = []
-    for name, usual in _OPTIONS.items():
-        about: dict[str, Any] = {"metavar": "NUMBER", "show_default": True}
-        about |= usual | changes.get(name, {})
-        if name == "jobs":
-            options.append(protocol_options(without))
-        options.append(click.option(f"--{name}", about.pop("called", name), **about))
-    return together([*options, dataset_options])
+def simulation_options(
+    *,
+    without: Collection[str] = (),
+    dataset: Option[Any] | None = None,
+    out: str = "Folder for the results; trials it already holds are not run again.",
+) -> Option[Any]:
+    """Add the options of the lab's verbs: the dataset, what to simulate on it, and how to run it.
+
+    Args:
+        without: settings of the protocol that are no options of the verb.
+        dataset: `--dataset`, if it is special.
+        out: the help of `--out`.
+    """
+    at_least_one = click.IntRange(min=1)
+    return together(
+        [
+            dataset or option("--dataset NAME|FOLDER", f"{DATASET}.", required=True),
+            option(
+                "--trials NUMBER",
+                "How often to repeat the simulation, each time with other users.",
+                type=at_least_one,
+                default=5,
+            ),
+            option(
+                "--seed NUMBER",
+                "Seed of all random draws.",
+                type=click.IntRange(min=0),
+                callback=_seed,
+                default=0,
+            ),
+            protocol_options(without),
+            option(
+                "--jobs NUMBER",
+                "Trials to run in parallel, by default one per core; this does not affect results.",
+                type=at_least_one,
+            ),
+            option(
+                "--cluster ADDRESS",
+                "Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or "
+                "local:N for N processes here; this does not affect results.",
+                callback=_cluster,
+            ),
+            option("--out DIR", out, type=click.Path(file_okay=False)),
+            option(
+                "--scale SHARE",
+                "Share of a preset's queries to generate.",
+                type=click.FloatRange(min=0, min_open=True),
+            ),
+            option(
+                "--interactions SHARE",
+                "Share of a preset's linear signal to move into products of features, which trees "
+                "can learn and linear models cannot; none by default.",
+                type=click.FloatRange(0, 1),
+            ),
+            dataset_options,
+        ]
+    )
 
 
 @dataclass(frozen=True)

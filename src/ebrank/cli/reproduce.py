@@ -64,14 +64,14 @@ ANY_FOLDER = "FOLDER"
 )
 @lab.simulation_options(
     without=["eta"],  # which the experiments vary
-    dataset={
-        "called": "datasets",
-        "required": False,
-        "multiple": True,
-        "default": (EMBEDDED,),
-        "help": f"{lab.DATASET}; repeatable.",
-    },
-    out={"help": "Folder for results and finished trials, by default reproduction/DATASET."},
+    dataset=option(
+        "--dataset NAME|FOLDER",
+        f"{lab.DATASET}; repeatable.",
+        called="datasets",
+        multiple=True,
+        default=(EMBEDDED,),
+    ),
+    out="Folder for results and finished trials, by default reproduction/DATASET.",
 )
 @json_option
 def reproduce(
@@ -332,19 +332,18 @@ def print_findings(data: DatasetRecord, trials: int) -> None:
     from ebrank.experiments.framework.significance import caution
     from ebrank.report.ledger import tally, themes
 
-    def say(text: str, indent: str = "") -> None:
-        click.echo(console.wrapped(text, indent=indent))
-
     click.echo(f"{data.name}: {tally(data.findings)}")
     careful = caution(data.test_queries, trials)
     if careful:
-        say(careful)
+        click.echo(console.wrapped(careful))
     for theme in themes(data.findings):
-        say(f"  {theme.title}: {tally(theme.findings)}", " " * 4)
+        line = f"  {theme.title}: {tally(theme.findings)}"
+        click.echo(console.wrapped(line, indent=" " * 4))
         for verdict in VERDICTS[1:]:
             subjects = theme.subjects(verdict)
             if subjects and len(subjects) < len(theme.findings):
-                say(f"    {verdict}: {'; '.join(subjects)}", " " * 6)
+                line = f"    {verdict}: {'; '.join(subjects)}"
+                click.echo(console.wrapped(line, indent=" " * 6))
 
 
 # --- ebrank report -------------------------------------------------------------------------------

@@ -6,9 +6,8 @@ import json
 import os
 import signal
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,8 +17,6 @@ from ebrank.environment.extras import import_extra
 
 if TYPE_CHECKING:
     from ebrank.service.settings import Settings
-
-Flags: TypeAlias = Mapping[str, Mapping[str, object]]
 
 
 @verb()
@@ -34,14 +31,12 @@ Flags: TypeAlias = Mapping[str, Mapping[str, object]]
     "--scopes LIST", "What the token allows: any of rank,feedback,admin; default rank,feedback."
 )
 def serve(
-    host: str | None,
-    port: int | None,
-    store: str | None,
     config: str | None,
     check: bool,
     demo: bool,
     new_token: str | None,
     scopes: str | None,
+    **flags: Any,  # noqa: ANN401 (of settings)
 ) -> None:
     """Serve rankings over HTTP and learn from what users do.
 
@@ -61,7 +56,7 @@ def serve(
     """
     if scopes is not None and new_token is None:
         raise click.UsageError("--scopes works only with --new-token NAME.")
-    if demo and store is not None:
+    if demo and flags["store"] is not None:
         raise click.UsageError("--demo uses a temporary store: leave out --store.")
     for module in ("cachetools", "httptools", "uvicorn"):
         import_extra(module, extra="service", purpose="to serve")
@@ -69,8 +64,7 @@ def serve(
         print_token(new_token, (scopes or "rank,feedback").split(","))
         return
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server listens: it reads the file then
-    flags: Flags = {"server": {"host": host, "port": port}, "store": {"url": store}}
-    settings = read_settings(config, flags)
+    settings = read_settings(config, **flags)
     if check:
         print_settings(settings)
         return
@@ -88,7 +82,7 @@ def serve(
         return
     reloading = None
     if config is not None:
-        reloading = Reloading(Path(config), lambda: read_settings(config, flags))
+        reloading = Reloading(Path(config), lambda: read_settings(config, **flags))
     server.run(
         settings,
         announce=lambda address: print_address(address, settings.store.url),
@@ -96,10 +90,13 @@ def serve(
     )
 
 
-def read_settings(config: str | None, flags: Flags) -> Settings:
-    """Return the effective settings, checked as a whole; flags of None are not given."""
+def read_settings(
+    config: str | None, host: str | None, port: int | None, store: str | None
+) -> Settings:
+    """Return the effective settings, checked as a whole."""
     from ebrank.service.ops import configuration, server
 
+    flags: configuration.Tables = {"server": {"host": host, "port": port}, "store": {"url": store}}
     given = {
         section: {key: value for key, value in table.items() if value is not None}
         for section, table in flags.items()

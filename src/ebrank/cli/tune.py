@@ -22,7 +22,6 @@ RESULTS = "tuning.json"
 KIND = "ebrank tune"
 OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "cluster", "out", "as_json"}
 """Options that say what to do with a simulation, rather than what it is."""
-WIDER = "a wider one may do better"
 
 
 @verb()
@@ -144,6 +143,7 @@ def best_text(tunings: Sequence[Tuning]) -> str:
 
 def print_tuning(tunings: Sequence[Tuning], folds: Sequence[int | None]) -> None:
     """Print the grid with a column for each fold, the choices marked, and how to use them."""
+    wider = "a wider one may do better"
     lab.print_table(table(tunings, folds))
     for name in tunings[0].best.values:
         pairs = zip(folds, tunings, strict=True)
@@ -151,7 +151,7 @@ def print_tuning(tunings: Sequence[Tuning], folds: Sequence[int | None]) -> None
         if edge:
             where = f" of fold{'s' if len(edge) > 1 else ''} {', '.join(map(str, edge))}"
             where = where if len(folds) > 1 else ""
-            console.warn(f"the best {name}{where} is at the edge of its grid; {WIDER}")
+            console.warn(f"the best {name}{where} is at the edge of its grid; {wider}")
     click.echo(f"Use it: ebrank simulate {as_typed(OF_ONE_RUN)} --ranker {best_text(tunings)}")
 
 
