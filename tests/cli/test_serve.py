@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import socket
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from ebrank import Client
+from ebrank.client import ServiceError
 from ebrank.service.http.admission import Guard
 from ebrank.service.ops.configuration import read
 from tests.cli.commands import good, refused
@@ -70,8 +71,11 @@ def test_on_all_addresses_it_names_one_that_can_be_opened(tmp_path: Path) -> Non
         assert server.address.startswith("http://127.0.0.1:")
 
 
-def test_it_says_where_everything_is_and_shares_its_store_with_no_other(tmp_path: Path) -> None:
-    with serving(tmp_path / "store") as server:
+def test_it_says_where_everything_is_shares_its_store_with_no_other_and_logs_as_json(
+    tmp_path: Path,
+) -> None:
+    config = "[server]\naccess_log = true\n"
+    with serving(tmp_path / "store", config=config) as server, Client(server.address) as client:
         assert server.process.stdout is not None
         lines = [server.process.stdout.readline() for _ in range(3)]
         assert lines[0].split() == ["dashboard", f"{server.address}/"]
@@ -79,21 +83,12 @@ def test_it_says_where_everything_is_and_shares_its_store_with_no_other(tmp_path
         assert (tmp_path / "store" / "log.db").exists()
         line = refused("serve", "--port", "0", "--store", tmp_path / "store")
         assert str(server.process.pid) in line
-
-
-def test_the_access_log_is_json_on_stderr(tmp_path: Path) -> None:
-    config = "[server]\naccess_log = true\n"
-    with serving(tmp_path / "store", config=config) as server:
-        subprocess.run(
-            ["curl", "-s", f"{server.address}/v1/queries/private"],
-            check=True,
-            timeout=20,
-            capture_output=True,
-        )
+        with pytest.raises(ServiceError):
+            client.query("private")
         code, errors = server.stop()
     assert code == 0
-    (line,) = map(json.loads, errors.splitlines())
-    assert (line["route"], line["status"]) == ("/v1/queries/{query}", 404)
+    (entry,) = map(json.loads, errors.splitlines())
+    assert (entry["route"], entry["status"]) == ("/v1/queries/{query}", 404)
     assert "private" not in errors
 
 

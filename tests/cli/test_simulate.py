@@ -93,12 +93,6 @@ def test_json_is_one_object_alone_on_stdout_with_the_librarys_numbers() -> None:
     assert 0 < document["seconds"] < 10
 
 
-def test_the_formula_gives_the_sessions() -> None:
-    document = only(answered("simulate", *TINY, "--ranker", "bm25", "--trials", "1"))
-    data = package.load("mq2007-like", scale=0.01)
-    assert document["sessions"] == data.n_rows - 5 * data.n_queries
-
-
 def test_a_table_for_people() -> None:
     users = ("--users", USERS, "--click-rate", "0.5", "--list-length", "7")
     done = good(*BM25, "--ranker", "ebrank:estimator=exposure,epsilon=0.5", *users)

@@ -142,12 +142,9 @@ def parsed(run: str, options: Mapping[str, Any]) -> AnyRanker:
     """Return the ranker that a run names."""
     from ebrank.rankers import registry
 
+    folds = {} if options["dataset"] else {"fold": None}  # only datasets have any
     try:
-        return (
-            registry.parse(run)
-            if options["dataset"] is None
-            else lab.read_rankers([run], options)[0]
-        )
+        return lab.read_rankers([run], {**options, **folds})[0]
     except ParameterError as problem:
         if ":" in run or run in registry.known():
             raise

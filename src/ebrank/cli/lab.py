@@ -169,8 +169,8 @@ def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
     """
     refuse_jobs_on_clusters()
     folds = folds_to_run(options)
-    called = ("dataset", "trials", "seed", "jobs", "cluster", "out")
-    name, trials, seed, jobs, cluster, out = map(options.pop, called)
+    own = ("dataset", "trials", "seed", "jobs", "cluster", "out")  # not of `ebrank.load`
+    name, trials, seed, jobs, cluster, out = map(options.pop, own)
     for fold in folds:
         say_what_begins(name if fold is None else f"{name}, fold {fold}", trials, seed)
         from ebrank.kernels.threads import available_threads
