@@ -23,17 +23,11 @@ from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import Minute, ModelRecord
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, fill, new_items
-from tests.cli.commands import answered, ebrank, good
+from tests.cli.commands import answered, ebrank, good, refused
 from tests.postgres import Postgres
 from tests.service.scenes import START, Clock, items
 from tests.service.store import blocking
 from tests.service.store.blocking import Blocking
-
-
-def run(*words: str) -> tuple[int, str]:
-    done = ebrank(*words)
-    return done.exit_code, done.output
-
 
 # --- backup, export, replay ----------------------------------------------------------------------
 
@@ -115,37 +109,30 @@ async def aged(url: str, version: int) -> None:
 def test_a_store_is_made_once_and_migrated(database: Postgres) -> None:
     url = database.url("cli")
     name = "postgresql://postgres@/postgres?schema=cli"
-    code, told = run("store", "migrate", url)
-    assert (code, told) == (2, f"error: {name}: there is no store. Run `ebrank store init`.\n")
-    code, told = run("store", "init", url)
-    assert code == 0
-    assert told.endswith("the store exists and is empty\n")
+    missing = f"error: {name}: there is no store. Run `ebrank store init`.\n"
+    assert refused("store", "migrate", url) == missing
+    assert good("store", "init", url).stdout.endswith("the store exists and is empty\n")
     asyncio.run(filled(url))
-    assert run("store", "init", url)[1].endswith("the store exists and holds 2 queries\n")
-    assert run("store", "migrate", url) == (0, f"{name}: already at version 3\n")
+    assert good("store", "init", url).stdout.endswith("the store exists and holds 2 queries\n")
+    assert good("store", "migrate", url).stdout == f"{name}: already at version 3\n"
     asyncio.run(aged(url, 0))
-    code, told = run("store", "init", url)
-    assert code == 2
-    assert "a store of version 0; this ebrank reads version 3. Run `ebrank store migrate`" in told
-    assert "too old to migrate" in run("store", "migrate", url)[1]
-    asyncio.run(aged(url, 4))
-    assert "Upgrade ebrank" in run("store", "migrate", url)[1]
-    asyncio.run(aged(url, -1))
-    assert "an unfinished copy" in run("store", "migrate", url)[1]
+    said = refused("store", "init", url)
+    assert "a store of version 0; this ebrank reads version 3. Run `ebrank store migrate`" in said
+    for version, problem in ((0, "too old to migrate"), (4, "Upgrade"), (-1, "an unfinished copy")):
+        asyncio.run(aged(url, version))
+        assert problem in refused("store", "migrate", url)
     asyncio.run(aged(url, 3))
-    code, told = run("replay", url)
-    assert (code, told) == (0, "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n")
+    line = "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n"
+    assert good("replay", url).stdout == line
 
 
 def test_a_folder_is_migrated(tmp_path: Path) -> None:
     folder = str(tmp_path / "store")
     asyncio.run(filled(folder))
-    assert run("store", "migrate", folder) == (0, f"{folder}: already at version 5\n")
+    assert good("store", "migrate", folder).stdout == f"{folder}: already at version 5\n"
 
 
-def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(
-    database: Postgres, tmp_path: Path
-) -> None:
+def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(database: Postgres) -> None:
     url = database.url("clocks")
 
     async def lived() -> None:
@@ -169,16 +156,14 @@ def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(
         await connection.close()
 
     asyncio.run(lived())
-    assert run("check", url) == (0, "nothing is wrong\n")
-    folder = str(tmp_path / "copy")
-    assert run("store", "copy", url, folder)[0] == 0
-    assert run("check", folder) == (0, "nothing is wrong\n")
-    assert run("repair", folder) == (0, "nothing to repair\n")
+    good("store", "copy", url, "copy")
+    for path in (url, "copy"):
+        assert good("check", path).stdout == "nothing is wrong\n"
+    assert good("repair", "copy").stdout == "nothing to repair\n"
     asyncio.run(spoiled())
-    code, told = run("check", url)
-    assert (code, "restore a backup of the database" in told) == (1, True)
-    code, told = run("repair", url)
-    assert (code, "restore a backup of the database" in told) == (2, True)
+    done = ebrank("check", url)
+    assert (done.exit_code, "restore a backup of the database" in done.stdout) == (1, True)
+    assert "restore a backup of the database" in refused("repair", url)
 
 
 async def held(url: str) -> dict[str, Any]:
@@ -198,16 +183,14 @@ def test_a_copy_there_and_back_is_equal_to_the_bit(database: Postgres, tmp_path:
     asyncio.run(filled(here))
     asyncio.run(some_rolled_up(here))
     line = "equal: 5 items of 2 queries and 5 entries of the log copied\n"
-    assert run("store", "copy", here, there) == (0, line)
-    assert run("store", "copy", there, back, "--json")[0] == 0
+    assert good("store", "copy", here, there).stdout == line
+    assert answered("store", "copy", there, back) == {"queries": 2, "items": 5, "entries": 5}
     before = asyncio.run(held(here))
     assert asyncio.run(held(there)) == before
     assert asyncio.run(held(back)) == before
     assert before["settings"]["salt"] == "x"
-    assert run("replay", there)[1].startswith("equal: 5 items")
-    code, told = run("store", "copy", here, there)
-    assert code == 2
-    assert "there is a store already" in told
+    assert good("replay", there).stdout.startswith("equal: 5 items")
+    assert "there is a store already" in refused("store", "copy", here, there)
 
 
 @pytest.mark.parametrize("kind", ["folder", "database"])
@@ -230,12 +213,12 @@ def test_a_copy_goes_on_where_it_was_interrupted(
     for _ in range(4):
         with pytest.raises(KeyboardInterrupt):
             asyncio.run(copy_store(here, there, interrupted))
-        told = run("replay", there)[1]
-        assert "unfinished copy" in told or "no store" in told
+        said = refused("replay", there)
+        assert "unfinished copy" in said or "no store" in said
     assert asyncio.run(copy_store(here, there, interrupted)) == (2, 5, 5)
     assert written == [1, 2, 3, 4, 5, 5]
     assert asyncio.run(held(there)) == asyncio.run(held(here))
-    assert run("replay", there)[1].startswith("equal: 5 items")
+    assert good("replay", there).stdout.startswith("equal: 5 items")
     assert not (tmp_path / ".there.copying").exists()
     with pytest.raises(StoreError, match="already"):
         asyncio.run(copy_store(here, there))
@@ -286,10 +269,9 @@ def test_a_copy_that_goes_on_is_refused_if_it_holds_what_was_deleted_meanwhile(
             await change(store)
 
     asyncio.run(begin())
-    code, told = run("store", "copy", here, there)
-    assert code == 2
-    assert f"the {what} are not the same in the copy" in told
-    assert "remove the unfinished copy and begin again" in told
+    said = refused("store", "copy", here, there)
+    assert f"the {what} are not the same in the copy" in said
+    assert "remove the unfinished copy and begin again" in said
 
 
 def test_a_copy_of_a_damaged_store_cannot_be_used(database: Postgres, tmp_path: Path) -> None:
@@ -298,10 +280,8 @@ def test_a_copy_of_a_damaged_store_cannot_be_used(database: Postgres, tmp_path: 
     with sqlite3.connect(tmp_path / "store" / "log.db") as damaged:
         damaged.execute("UPDATE evidence SET count = count + 1 WHERE place = 0")
     damaged.close()
-    code, told = run("store", "copy", here, there)
-    assert code == 2
-    assert "query 'q' is not the same in the copy" in told
-    assert "an unfinished copy" in run("replay", there)[1]
+    assert "query 'q' is not the same in the copy" in refused("store", "copy", here, there)
+    assert "an unfinished copy" in refused("replay", there)
 
 
 async def served(url: str) -> None:
@@ -321,14 +301,12 @@ async def served(url: str) -> None:
 
 def test_the_servers_of_a_store_are_printed(database: Postgres) -> None:
     url = database.url("servers")
-    assert run("store", "init", url)[0] == 0
+    good("store", "init", url)
     nobody = "no server has reported within the last minute\n"
-    assert run("store", "servers", url) == (0, nobody)
+    assert good("store", "servers", url).stdout == nobody
     asyncio.run(served(url))
-    code, told = run("store", "servers", url)
-    assert code == 0, told
-    assert "train" in told
-    [server] = json.loads(run("store", "servers", url, "--json")[1])
+    assert "train" in good("store", "servers", url).stdout
+    [server] = answered("store", "servers", url)
     assert (server["lists"], server["model"], server["answers"]) == (1, 0, False)
     assert server["jobs"] == ["train", "roll up"]
     assert server["version"] == package.__version__

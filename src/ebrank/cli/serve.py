@@ -68,18 +68,12 @@ def serve(
     if check:
         print_settings(settings)
         return
-    from ebrank.service.ops import demo as simulated
+    if demo:
+        serve_demo(settings)
+        return
     from ebrank.service.ops import server
     from ebrank.service.ops.reloading import Reloading
 
-    if demo:
-        with tempfile.TemporaryDirectory(prefix="ebrank-demo-") as folder:
-            server.run(
-                simulated.demo_settings(settings, folder),
-                announce=lambda address: click.echo(simulated.guide(address)),
-                companion=simulated.users,
-            )
-        return
     reloading = None
     if config is not None:
         reloading = Reloading(Path(config), lambda: read_settings(config, **flags))
@@ -88,6 +82,18 @@ def serve(
         announce=lambda address: print_address(address, settings.store.url),
         reloading=reloading,
     )
+
+
+def serve_demo(settings: Settings) -> None:
+    """Serve simulated users until a signal comes; leave nothing behind."""
+    from ebrank.service.ops import demo, server
+
+    with tempfile.TemporaryDirectory(prefix="ebrank-demo-") as folder:
+        server.run(
+            demo.demo_settings(settings, folder),
+            announce=lambda address: click.echo(demo.guide(address)),
+            companion=demo.users,
+        )
 
 
 def read_settings(
