@@ -30,6 +30,7 @@ from tests.cli.commands import (
     answered,
     ebrank,
     good,
+    refused,
     results_in,
     started,
     trials,
@@ -108,6 +109,8 @@ def test_a_table_for_people() -> None:
     assert [lines[4].split()[0], lines[5].strip()] == ["ebrank:epsilon=0.5,", "estimator=exposure"]
     assert max(map(len, lines[1:])) <= 80
     assert "\x1b" not in done.stdout
+    said = refused("simulate", "--ranker", "bm25", "--dataset", "none", "--seed", "3")
+    assert said.startswith("ebrank simulate: none, 5 trials, seed 3\n"), "before it is read"
     alone = good(*BM25, "--trials", "1").stdout
     assert "±" not in alone, "one trial has no deviation"
     assert "1 trial of 80 sessions" in alone

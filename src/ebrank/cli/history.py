@@ -264,7 +264,7 @@ def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:
     """Draw the learned curve with its errors beside the configured one."""
     from ebrank.environment.files import write_whole
     from ebrank.experiments.framework.outcome import Figure, Panel, Series
-    from ebrank.report.figures.render import png_file, svg_file
+    from ebrank.report.figures.render import FIGURE_FILES
 
     x = tuple(float(rank.first) for rank in ranks)
     learned = Series(
@@ -279,6 +279,6 @@ def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:
     caption = "How likely users are to look at a rank; bands are one standard error."
     figure = Figure("examination", "How far down users look", caption, (panel,))
     try:
-        write_whole(path, png_file(figure) if path.suffix == ".png" else svg_file(figure))
+        write_whole(path, FIGURE_FILES[path.suffix[1:]](figure))
     except OSError as problem:
         raise ParameterError(f"{path}: cannot be written: {problem.strerror}") from None
