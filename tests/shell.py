@@ -16,37 +16,44 @@ from tests.serving import free_port
 PATIENCE_SECONDS = 60.0
 
 
+def pasted(script: str, folder: Path | None = None, **variables: str) -> str:
+    """Return what a piece of shell prints; it must succeed."""
+    done = subprocess.run(
+        ["sh", "-e", "-c", script],
+        cwd=folder,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=5 * PATIENCE_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 class Shell:
     """A folder in which pages are followed; one server runs at a time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, free_port()
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        self._variables = {**os.environ, "PATH": path, "EBRANK_SERVE_SERVER_PORT": str(self.port)}
+        self._variables = {"PATH": path, "EBRANK_SERVE_SERVER_PORT": str(self.port)}
         self._server: subprocess.Popen[bytes] | None = None
 
     def run(self, text: str, **variables: str) -> str:
         """Return what a block prints; it must succeed. A server stays in the background."""
         command = self.local(text).strip()
-        environment = {**self._variables, **variables}
-        if command.endswith("&"):
-            self.stop()
-            words = ["sh", "-c", f"exec {command.rstrip('& ')}"]
-            self._server = subprocess.Popen(words, cwd=self.folder, env=environment)
-            self._wait()
-            return ""
-        done = subprocess.run(
-            ["sh", "-e", "-c", command],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=5 * PATIENCE_SECONDS,
-        )
-        assert done.returncode == 0, done.stderr
-        assert '"error"' not in done.stdout
-        return done.stdout
+        given = self._variables | variables
+        if not command.endswith("&"):
+            printed = pasted(command, self.folder, **given)
+            assert '"error"' not in printed
+            return printed
+        self.stop()
+        words = ["sh", "-c", f"exec {command.rstrip('& ')}"]
+        environment = {**os.environ, **given}
+        self._server = subprocess.Popen(words, cwd=self.folder, env=environment)
+        self._wait()
+        return ""
 
     def local(self, text: str) -> str:
         """Return a text with the address of this server in place of the usual one."""

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from ebrank.cli.serve import command
+from ebrank.cli.serve import serve
 from ebrank.service.ops.configuration import declarations
 from tests.in_process import in_process
 
@@ -100,7 +100,7 @@ def test_the_unit_and_the_image_call_what_there_is() -> None:
     assert service["DynamicUser"] == service["NoNewPrivileges"] == "yes"
     assert service["ProtectSystem"] == "strict"
     image = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
-    options = {flag for one in command.params for flag in one.opts}
+    options = {flag for one in serve.params for flag in one.opts}
     text = service["ExecStart"] + service["ExecStartPre"] + image.split("ENTRYPOINT")[1]
     assert set(re.findall(r"--[a-z-]+", text)) <= options
     variables = {one.variable for one in declarations()}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ebrank.cli.reproduce import command as reproduce
+from ebrank.cli.reproduce import reproduce
 
 FOLDER = Path(__file__).parents[1] / "deploy" / "cluster"
 

@@ -10,15 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from ebrank import rankers
-from ebrank.cli import root
 from ebrank.cli.rankers import in_words
 from ebrank.parameters import typed
 from ebrank.rankers import registry
 from ebrank.rankers.base import REGISTRY
 from ebrank.testing import check_ranker
+from tests.cli.commands import answered, good
 
 PAGE = Path(__file__).parents[1] / "docs" / "rankers.md"
 TINY = ("--dataset", "mq2007-like", "--scale", "0.01", "--sessions", "200", "--trials", "2")
@@ -52,20 +51,14 @@ def example(tmp_path: Path) -> Iterator[str]:
     sys.modules.pop("ebrank.rankers.smoothed", None)
 
 
-def run(*arguments: str) -> Result:
-    done = CliRunner().invoke(root, arguments, prog_name="ebrank")
-    assert done.exit_code == 0, done.output
-    return done
-
-
 def test_the_example_runs(example: str) -> None:
     assert len([line for line in example.splitlines() if line.strip()]) <= 35
-    assert "smoothed" in run("rankers").stdout
-    assert "strength" in run("rankers", "smoothed").stdout
-    both = ("--ranker", "smoothed:strength=2", "--ranker", "random", "--json")
-    ours, floor = json.loads(run("simulate", *TINY, *both).stdout)["rankers"]
+    assert "smoothed" in good("rankers").stdout
+    assert "strength" in good("rankers", "smoothed").stdout
+    both = ("--ranker", "smoothed:strength=2", "--ranker", "random")
+    ours, floor = answered("simulate", *TINY, *both)["rankers"]
     assert ours["warm_ndcg"]["mean"] > floor["warm_ndcg"]["mean"]
-    tuned = json.loads(run("tune", *TINY, "--ranker", "smoothed", "--json").stdout)
+    tuned = answered("tune", *TINY, "--ranker", "smoothed")
     assert [point["values"]["strength"] for point in tuned["grid"]] == [1, 5, 25]
     check_ranker(registry.parse("smoothed:strength=2"))
 
@@ -81,7 +74,7 @@ def test_the_example_runs_from_the_working_folder(example: str, tmp_path: Path) 
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    ours = json.loads(run("simulate", *TINY, "--ranker", "smoothed:strength=2", "--json").stdout)
+    ours = answered("simulate", *TINY, "--ranker", "smoothed:strength=2")
     [by_path], [by_name] = json.loads(done.stdout)["rankers"], ours["rankers"]
     assert by_path["warm_ndcg"] == by_name["warm_ndcg"]
 

@@ -1,14 +1,17 @@
-"""Fixtures of commands: where they run, and how wide the terminal is."""
+"""Every command starts from nothing."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 
-@pytest.fixture
-def narrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty folder to work in, and 80 columns."""
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder to work in, 80 columns, no data folder and no configuration."""
+    monkeypatch.setenv("EBRANK_CONFIG", os.devnull)
+    monkeypatch.delenv("EBRANK_DATA", raising=False)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)

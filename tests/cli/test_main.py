@@ -1,12 +1,11 @@
-"""The front door in real processes: what it imports, and how it ends."""
+"""The front door: what it imports, what its help says, and how commands end."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,29 +15,32 @@ from click.testing import CliRunner
 
 import ebrank
 from ebrank.cli import GROUPS, VERBS, main, root
-from ebrank.cli.lazy import LazyGroup
 
-HEAVY = ("numpy", "numba", "scipy", "rich", "sklearn", "matplotlib", "jinja2")
+HEAVY = ("numpy", "numba", "scipy", "rich", "sklearn", "matplotlib", "jinja2", "httpx", "httptools")
 
 
-def run(*arguments: str, code: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run `ebrank` with these arguments, or a piece of Python, as a user would."""
-    start = ["-m", "ebrank"] if code is None else ["-c", code]
-    return subprocess.run(
-        [sys.executable, *start, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={**os.environ, "COLUMNS": "80"},
-    )
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-c", code]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+
+
+def commands(
+    command: click.Command | None, *path: str
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield each command with the words that call it, groups included."""
+    assert command is not None
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from commands(command.get_command(context, name), *path, name)
 
 
 def test_help_imports_nothing_heavy_and_lists_compile_nothing() -> None:
     code = f"""
 import sys
 from ebrank.cli import root
-verbs = ([], ["data"], ["data", "check"], ["simulate"], ["tune"], ["rankers"])
+verbs = ([], ["data"], ["data", "check"], ["simulate"], ["tune"], ["rankers"], ["serve"])
 for arguments in (["--version"], *([*verb, "--help"] for verb in verbs)):
     assert root.main(arguments, prog_name="ebrank", standalone_mode=False) == 0
 print([name for name in {HEAVY} if name in sys.modules])
@@ -46,7 +48,7 @@ for verb in (["data", "list"], ["rankers"]):
     root.main(verb, prog_name="ebrank", standalone_mode=False)
 print([name for name in ("numba", "scipy") if name in sys.modules])
 """
-    done = run(code=code)
+    done = python(code)
     assert done.returncode == 0, done.stderr
     assert f"ebrank {ebrank.__version__}" in done.stdout
     lines = done.stdout.splitlines()
@@ -70,22 +72,29 @@ def test_an_unknown_command_is_answered_with_a_suggestion(
     assert done.stderr.endswith(f"No such command '{words[-1]}'.{meant}\n")
 
 
-def test_a_users_mistake_is_one_line_without_traceback(tmp_path: Path) -> None:
-    done = run("data", "check", str(tmp_path / "absent"))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"error: {tmp_path / 'absent'}: no such dataset or folder. ")
-    assert done.stderr.count("\n") == 1
+@pytest.mark.parametrize("words", [words for words, _ in commands(root)], ids=" ".join)
+def test_every_help_has_examples_and_fits(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(root, [*words, "--help"], prog_name="ebrank", terminal_width=80)
+    assert done.exit_code == 0
+    _, _, examples = done.stdout.partition("Examples:\n")
+    lines = [line.strip() for line in examples.splitlines()]
+    assert lines, "no examples"
+    assert all(line.startswith(" ".join(("ebrank", *words))) for line in lines)
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-VERB_THAT = """
-import sys, types, click
-import ebrank.cli
-def verb(): {body}
-module = types.SimpleNamespace(command=click.Command("data", callback=verb))
-sys.modules["ebrank.cli.data"] = module
-sys.argv = ["ebrank", "data"]
-ebrank.cli.main()
-"""
+def test_help_lists_every_verb_with_its_own_line_under_what_one_wants_to_do() -> None:
+    lines = {words[0]: command.help for words, command in commands(root) if len(words) == 1}
+    assert {verb: (text or "").partition("\n")[0] for verb, text in lines.items()} == VERBS
+    text = CliRunner().invoke(root, ["--help"], prog_name="ebrank", terminal_width=80).stdout
+    places = [text.index(f"\n{heading}:\n") for heading in GROUPS]
+    assert places == sorted(places)
+    for place, verbs in zip(places, GROUPS.values(), strict=True):
+        own = text[place:].partition("\n\n")[0]
+        assert all(f"\n  {verb} " in own for verb in verbs)
+
+
+# --- how a command ends --------------------------------------------------------------------------
 
 
 def interrupted() -> None:
@@ -116,7 +125,7 @@ def test_how_a_command_ends(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    module = SimpleNamespace(command=click.Command("data", callback=verb))
+    module = SimpleNamespace(data=click.Command("data", callback=verb))
     monkeypatch.setitem(sys.modules, "ebrank.cli.data", module)
     monkeypatch.setattr(sys, "argv", ["ebrank", "data"])
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -127,73 +136,31 @@ def test_how_a_command_ends(
     assert (output.out, output.err.strip()) == ("", said)
 
 
+VERB_THAT = """
+import sys, types, click
+import ebrank.cli
+def verb(): {body}
+module = types.SimpleNamespace(data=click.Command("data", callback=verb))
+sys.modules["ebrank.cli.data"] = module
+sys.argv = ["ebrank", "data"]
+ebrank.cli.main()
+"""
+
+
 def test_a_bug_is_not_hidden() -> None:
-    done = run(code=VERB_THAT.format(body="1 / 0"))
+    done = python(VERB_THAT.format(body="1 / 0"))
     assert done.returncode == 1
     assert "ZeroDivisionError" in done.stderr
 
 
 @pytest.mark.parametrize("amount", [1, 100_000])
-def test_a_reader_that_leaves_is_no_trouble(amount: int) -> None:
+def test_a_reader_that_leaves_is_no_trouble(amount: int, monkeypatch: pytest.MonkeyPatch) -> None:
     code = VERB_THAT.format(body=f"[print('line') for _ in range({amount})]")
-    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=buffered,
-    ) as process:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    words, pipe = [sys.executable, "-c", code], subprocess.PIPE
+    with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(timeout=60) == 1
-
-
-def commands(group: click.Command, *path: str) -> list[tuple[str, ...]]:
-    """Return the words that call each command, groups included."""
-    if not isinstance(group, LazyGroup):
-        return [path]
-    context = click.Context(group)
-    inner = ((name, group.get_command(context, name)) for name in group.list_commands(context))
-    return [path, *(words for name, one in inner if one for words in commands(one, *path, name))]
-
-
-@pytest.mark.parametrize("words", commands(root), ids=" ".join)
-def test_every_help_has_examples_and_fits(words: tuple[str, ...]) -> None:
-    done = CliRunner().invoke(root, [*words, "--help"], prog_name="ebrank", terminal_width=80)
-    assert done.exit_code == 0
-    _, _, examples = done.stdout.partition("Examples:\n")
-    lines = [line.strip() for line in examples.splitlines()]
-    assert lines, "no examples"
-    assert all(line.startswith(" ".join(("ebrank", *words))) for line in lines)
-    assert max(map(len, done.stdout.splitlines())) <= 80
-
-
-@pytest.mark.parametrize("words", commands(root), ids=" ".join)
-def test_short_help_is_the_commands_own(words: tuple[str, ...]) -> None:
-    group: click.Command | None = root
-    for word in words:
-        assert isinstance(group, LazyGroup)
-        line = group.verbs[word]
-        group = group.get_command(click.Context(group), word)
-        assert group is not None
-        assert (group.help or "").splitlines()[0] == line
-
-
-def test_every_verb_is_listed() -> None:
-    folder = Path(ebrank.__file__).parent / "cli"
-    helpers = {"__init__", "console", "lazy", "options"}
-    modules = {path.stem for path in folder.iterdir() if path.stem[0] != "_"} - helpers
-    assert {name.rstrip("_") for name in modules} == set(VERBS)  # import_.py is `import`
-
-
-def test_help_is_grouped_by_what_one_wants_to_do() -> None:
-    text = CliRunner().invoke(root, ["--help"], prog_name="ebrank", terminal_width=80).stdout
-    headings = [f"\n{heading}:\n" for heading in GROUPS]
-    places = [text.index(heading) for heading in headings]
-    assert places == sorted(places)
-    for heading, verbs in GROUPS.items():
-        own = text[text.index(f"\n{heading}:\n") :].partition("\n\n")[0]
-        assert all(f"\n  {verb} " in own for verb in verbs)

@@ -1,270 +1,331 @@
-"""`ebrank simulate`: the numbers of the library, tables and JSON, and results on disk."""
+"""`ebrank simulate`: the numbers of the library, tables and JSON, results on disk, and stops."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
+import resource
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import ebrank
+import ebrank as package
+from ebrank.cli import console, lab
+from ebrank.kernels.compiled import kernel
 from ebrank.rankers import registry
+from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
-from tests.cli.simulating import (
+from ebrank.simulation.users import parse
+from tests.cli.commands import (
+    LONG,
     PATIENCE,
     SHORT,
     TINY,
-    only,
+    answered,
+    ebrank,
+    good,
+    refused,
     results_in,
-    run,
     started,
+    trials,
+    wait_until,
     without_seconds,
+    write_fold,
 )
 
-pytestmark = pytest.mark.usefixtures("narrow")
+BM25 = ("simulate", "--ranker", "bm25", *SHORT)
+EBRANK = ("simulate", "--ranker", "ebrank", *SHORT)
+USERS = "dcm:setting=informational,cutoff=7"
 
 
-# --- what is printed ---------------------------------------------------------------------------
+def only(document: dict[str, Any]) -> dict[str, Any]:
+    """Return what `--json` says of the only ranker there is, but for its run time."""
+    [ranker] = without_seconds(document)["rankers"]
+    return dict(ranker)
 
 
-def test_trials_too_short_to_serve_a_test_query_keep_their_other_measures(tmp_path: Path) -> None:
-    arguments = ("--ranker", "bm25", *TINY, "--trials", "1", "--sessions", "1", "--updates", "1")
-    done = run(*arguments, "--out", tmp_path)
-    assert done.exit_code == 0, done.stderr
+# --- what is printed -----------------------------------------------------------------------------
+
+
+def test_trials_too_short_to_serve_a_test_query_keep_their_other_measures() -> None:
+    words = (*BM25, "--trials", "1", "--sessions", "1", "--updates", "1", "--seed", "0")
+    done = good(*words, "--out", "run")
     assert re.search(r"bm25 +\.\d{3} +\.\d{3} +\.0 +–\n", done.stdout)
     assert "warning: no test query was served in 1 of 1 trial, so there is no" in done.stderr
     assert "set more --sessions" in done.stderr
-    document = only(run(*arguments, "--json").stdout)
+    document = only(answered(*words))
     assert document["run_ndcg"] == {"mean": None, "trials": [None]}
     assert document["warm_ndcg"]["mean"] is not None
-    assert results_in(tmp_path)["rankers"][0]["run_ndcg"] == document["run_ndcg"]
+    assert results_in("run")["rankers"][0]["run_ndcg"] == document["run_ndcg"]
 
 
 @pytest.mark.slow
 def test_json_is_one_object_alone_on_stdout_with_the_librarys_numbers() -> None:
-    arguments = ("--ranker", "ebrank:epsilon=3", "--seed", "5", "--eta", "0.5", "--json")
-    with started(*SHORT, *arguments) as process:
+    ranker = "ebrank:epsilon=3"
+    users = ("--users", USERS, "--click-rate", "0.5", "--list-length", "7", "--eta", "0.5")
+    with started("simulate", "--ranker", ranker, *SHORT, *users, "--json") as process:
         stdout, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, stderr
-    assert list(json.loads(stdout)) == ["rankers"]
-    document = only(stdout)
-    assert list(document) == [
-        "ranker",
-        "cold_ndcg",
-        "warm_ndcg",
-        "cum_ndcg",
-        "run_ndcg",
-        "cold_ndcg_labels",
-        "warm_ndcg_labels",
-        "run_ndcg_labels",
-        "sessions",
-        "seconds",
-    ]
-    config = SimulationConfig(entering_probability=0.5, sessions=80, updates=4)
-    expected = simulate(
-        ebrank.load("mq2007-like", scale=0.01),
-        registry.parse("ebrank:epsilon=3"),
-        config,
-        seed=5,
-        trials=2,
+    assert stderr == ""
+    [document] = json.loads(stdout)["rankers"]
+    measures = ("cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg")
+    labels = ("cold_ndcg_labels", "warm_ndcg_labels", "run_ndcg_labels")
+    assert list(document) == ["ranker", *measures, *labels, "sessions", "seconds"]
+    config = SimulationConfig(
+        entering_probability=0.5,
+        sessions=80,
+        updates=4,
+        users=parse(USERS),
+        click_rate=0.5,
+        list_length=7,
     )
-    for metric in (name for name in document if "_ndcg" in name):
+    data = package.load("mq2007-like", scale=0.01)
+    expected = simulate(data, registry.parse(ranker), config, seed=1, trials=2)
+    for metric in (*measures, *labels):
         values = getattr(expected, metric)
         assert document[metric] == {"mean": values.mean(), "trials": values.tolist()}
     assert document["sessions"] == 80
     assert 0 < document["seconds"] < 10
 
 
-def test_the_formula_gives_the_sessions() -> None:
-    done = run(*TINY, "--ranker", "bm25", "--trials", "1", "--json")
-    data = ebrank.load("mq2007-like", scale=0.01)
-    assert only(done.stdout)["sessions"] == data.n_rows - 5 * data.n_queries
-
-
 def test_a_table_for_people() -> None:
-    done = run(*SHORT, "--ranker", "bm25", "--ranker", "ebrank:estimator=exposure,epsilon=0.5")
-    assert done.exit_code == 0, done.output
+    users = ("--users", USERS, "--click-rate", "0.5", "--list-length", "7")
+    done = good(*BM25, "--ranker", "ebrank:estimator=exposure,epsilon=0.5", *users)
+    assert done.stderr.startswith("ebrank simulate: mq2007-like, 2 trials, seed 1\n")
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("mq2007-like×0.01: 16 queries, 679 rows; 2 trials of 80 sessions")
+    assert lines[0] == (
+        "mq2007-like×0.01: 16 queries, 679 rows; 2 trials of 80 sessions, seed 1, "
+        f"users {USERS}, click rates × 0.5, lists of 7"
+    )
     assert lines[1].split() == ["ranker", "Cold-NDCG", "Warm-NDCG", "Cum-NDCG", "Run-NDCG"]
     assert lines[3].split()[0] == "bm25"
     assert lines[3].count(" ± ") == 4
     assert [lines[4].split()[0], lines[5].strip()] == ["ebrank:epsilon=0.5,", "estimator=exposure"]
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, lines[1:])) <= 80
     assert "\x1b" not in done.stdout
+    said = refused("simulate", "--ranker", "bm25", "--dataset", "none", "--seed", "3")
+    assert said.startswith("ebrank simulate: none, 5 trials, seed 3\n"), "before it is read"
+    alone = good(*BM25, "--trials", "1").stdout
+    assert "±" not in alone, "one trial has no deviation"
+    assert "1 trial of 80 sessions" in alone
 
 
-def test_one_trial_has_no_deviation() -> None:
-    done = run(*SHORT, "--ranker", "bm25", "--trials", "1")
-    assert "±" not in done.stdout
-    assert "1 trial of 80 sessions" in done.stdout
-
-
-def test_several_rankers_in_json() -> None:
-    done = run(*SHORT, "--ranker", "bm25", "--ranker", "ebrank", "--ranker", "bm25", "--json")
-    rankers = json.loads(done.stdout)["rankers"]
+def test_neither_other_rankers_nor_jobs_matter() -> None:
+    rankers = without_seconds(answered(*BM25, "--ranker", "ebrank", "--ranker", "bm25"))["rankers"]
     assert [ranker["ranker"] for ranker in rankers] == ["bm25", "ebrank"]
-    alone = only(run(*SHORT, "--ranker", "ebrank", "--json").stdout)
-    assert without_seconds(rankers[1]) == without_seconds(alone)
-
-
-def test_jobs_do_not_matter() -> None:
-    one, three = (
-        only(run(*SHORT, "--ranker", "ebrank", "--jobs", jobs, "--json").stdout)
-        for jobs in ("1", "3")
-    )
-    assert without_seconds(one) == without_seconds(three)
+    for jobs in ("1", "3"):
+        assert only(answered(*EBRANK, "--jobs", jobs)) == rankers[1]
 
 
 def test_any_letor_fold_will_do(tmp_path: Path) -> None:
-    for split in ("train", "vali", "test"):
-        rows = (
-            f"{item % 3} qid:{split}{query} 1:{item + query} 2:{item % 4} 3:{item % 3}\n"
-            for query in range(4)
-            for item in range(12)
-        )
-        (tmp_path / f"{split}.txt").write_text("".join(rows))
-    arguments = ("--dataset", tmp_path, "--ranker", "ebrank", "--trials", "1", "--sessions", "40")
-    done = run(*arguments)
-    assert done.exit_code == 0, done.stderr
-    assert "has no known baseline, so each trial ranks the initial log in a random order" in (
-        done.stderr
-    )
-    done = run(*arguments, "--baseline-feature", "1", "--drop-features", "3", "--json")
-    assert done.exit_code == 0, done.stderr
-    assert (only(done.stdout)["sessions"], done.stderr) == (40, "")
+    folder = write_fold(tmp_path / "mine", queries=4, items=12, features=3)
+    words = ("simulate", "--dataset", folder, "--ranker", "ebrank", "--trials", "1")
+    said = good(*words, "--sessions", "40").stderr
+    assert "has no known baseline, so each trial ranks the initial log in a random order" in said
+    choices = ("--baseline-feature", "1", "--drop-features", "3")
+    done = good(*words, "--sessions", "40", *choices, "--json")
+    assert (only(json.loads(done.stdout))["sessions"], done.stderr) == (40, "")
 
 
-@pytest.mark.slow
-def test_the_first_run_says_that_it_compiles(tmp_path: Path) -> None:
-    code = """
-from ebrank.cli._simulation import note_of_compilation
-from ebrank.kernels.compiled import kernel
-@kernel
-def fresh(x): return x + 1
-for _ in range(2):
-    with note_of_compilation():
-        fresh(1)
-"""
-    (tmp_path / "fresh.py").write_text(code)
-    done = subprocess.run(
-        [sys.executable, tmp_path / "fresh.py"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "EBRANK_CACHE": str(tmp_path / "cache")},
-    )
-    assert done.stdout == ""
-    assert done.stderr.count("note: compiling for this machine") == 1
-
-
-# --- mistakes ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ((*SHORT, "--ranker", "ebrnk"), "no ranker is called 'ebrnk'; did you mean ebrank?"),
-        (
-            (*SHORT, "--ranker", "ebrank:eps=1"),
-            "ebrank has no parameter 'eps'; did you mean epsilon?",
-        ),
-        ((*SHORT, "--ranker", "ebrank:epsilon=-1"), "epsilon takes a number of 0 or more"),
-        ((*TINY, "--ranker", "bm25", "--sessions", "3"), "3 sessions are too few"),
-        (("--dataset", "nowhere", "--ranker", "bm25"), "nowhere"),
-        ((*SHORT, "--ranker", "bm25", "--eta", "0"), "--eta"),
-        ((*TINY, "--ranker", "bm25", "--eta", "1e-9"), "sessions do not fit in memory"),
-        ((*TINY, "--ranker", "bm25", "--sessions", "9" * 20), "sessions do not fit in memory"),
-        ((*SHORT, "--ranker", "bm25", "--jobs", "0"), "--jobs"),
-        ((*SHORT, "--ranker", "bm25", "--seed", str(2**63)), "too large"),
-        ((*SHORT, "--ranker", "bm25", "--seed", "-1"), "--seed"),
-        (SHORT, "--ranker"),
-    ],
-)
-def test_mistakes_end_in_one_line_without_traceback(
-    arguments: tuple[str, ...], problem: str
+def test_the_first_run_says_that_it_compiles(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = run(*arguments)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert problem in done.stderr
-    assert "Traceback" not in done.stderr
+    (tmp_path / "fresh.py").write_text("def fresh(x): return x + 1\n")
+    monkeypatch.setenv("EBRANK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+    import fresh  # type: ignore[import-not-found]
+
+    compiled = kernel(fresh.fresh)
+    for _ in range(2):
+        with lab.note_of_compilation():
+            assert compiled(1) == 2
+    output = capsys.readouterr()
+    assert (output.out, output.err.count("note: compiling for this machine")) == ("", 1)
 
 
-# --- results on disk ---------------------------------------------------------------------------
+# --- results on disk -----------------------------------------------------------------------------
 
 
-def test_out_holds_results_and_trials(tmp_path: Path) -> None:
-    out = tmp_path / "a" / "b"
-    printed = run(*SHORT, "--ranker", "bm25", "--ranker", "ebrank", "--out", out, "--json")
-    document = results_in(out)
+def test_out_holds_results_and_trials() -> None:
+    printed = without_seconds(answered(*BM25, "--ranker", "ebrank", "--out", "a/b"))
+    document = results_in("a/b")
     assert document["complete"] is True
-    assert (document["seed"], document["trials"]) == (0, 2)
+    assert (document["seed"], document["trials"]) == (1, 2)
     assert document["config"]["sessions"] == 80
-    assert document["versions"]["ebrank"] == ebrank.__version__
+    assert document["versions"]["ebrank"] == package.__version__
     assert document["dataset"]["rows"] == 679
     files = [name for ranker in document["rankers"] for name in ranker.pop("files")]
-    assert document["rankers"] == [
-        without_seconds(ranker) for ranker in json.loads(printed.stdout)["rankers"]
-    ]
-    assert sorted(files) == sorted(path.name for path in out.glob("*.npz"))
+    assert document["rankers"] == printed["rankers"]
+    assert sorted(files) == sorted(trials(Path("a/b")))
     assert len(files) == 4
 
 
 def test_the_same_command_reuses_and_more_trials_add(tmp_path: Path) -> None:
-    arguments = (*SHORT, "--ranker", "ebrank", "--out", tmp_path, "--json")
-    first = only(run(*arguments).stdout)
-    times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.npz")}
-    assert only(run(*arguments, "--jobs", "2").stdout) == first  # its seconds, too
-    more = only(run(*arguments, "--trials", "3").stdout)
-    assert more["warm_ndcg"]["trials"][:2] == first["warm_ndcg"]["trials"]
-    assert {path: path.stat().st_mtime_ns for path in times} == times
-    assert len(list(tmp_path.glob("*.npz"))) == 3
-    other = only(run(*arguments, "--seed", "1").stdout)
-    assert other["warm_ndcg"] != first["warm_ndcg"]
+    words = (*EBRANK, "--out", tmp_path)
+    first = answered(*words)
+    kept = trials(tmp_path)
+    assert answered(*words, "--jobs", "2") == first  # its seconds, too
+    more = only(answered(*words, "--trials", "3"))
+    assert more["warm_ndcg"]["trials"][:2] == only(first)["warm_ndcg"]["trials"]
+    assert kept.items() <= trials(tmp_path).items()
+    assert len(trials(tmp_path)) == 3
+    assert only(answered(*words, "--seed", "2"))["warm_ndcg"] != only(first)["warm_ndcg"]
 
 
 def test_results_of_other_rankers_stay_while_all_else_is_the_same(tmp_path: Path) -> None:
-    for ranker in ("bm25", "random", "bm25"):
-        run(*SHORT, "--ranker", ranker, "--out", tmp_path)
+    random = ("simulate", "--ranker", "random", *SHORT, "--out", tmp_path)
+    for words in (BM25, random, BM25):
+        good(*words, "--out", tmp_path)
     entries = results_in(tmp_path)["rankers"]
     assert [entry["ranker"] for entry in entries] == ["random", "bm25"]
-    files = [name for entry in entries for name in entry["files"]]
-    assert sorted(files) == sorted(path.name for path in tmp_path.glob("*.npz"))
+    assert sorted(name for entry in entries for name in entry["files"]) == sorted(trials(tmp_path))
     assert all(len(entry["warm_ndcg"]["trials"]) == 2 for entry in entries)
-    for other in (("--seed", "1"), ("--eta", "0.5"), ("--scale", "0.02")):
-        run(*SHORT, "--ranker", "random", "--out", tmp_path)
-        run(*SHORT, *other, "--ranker", "bm25", "--out", tmp_path)
+    for other in (("--seed", "2"), ("--eta", "0.5"), ("--scale", "0.02")):
+        good(*random)
+        good(*BM25, *other, "--out", tmp_path)
         assert [entry["ranker"] for entry in results_in(tmp_path)["rankers"]] == ["bm25"]
 
 
 def test_a_damaged_trial_is_run_again_with_a_warning(tmp_path: Path) -> None:
-    arguments = (*SHORT, "--ranker", "bm25", "--out", tmp_path, "--json")
-    first = only(run(*arguments).stdout)
+    words = (*BM25, "--out", tmp_path, "--json")
+    first = only(json.loads(good(*words).stdout))
     damaged = min(tmp_path.glob("*.npz"))
     damaged.write_bytes(damaged.read_bytes()[:100])
-    again = run(*arguments)
-    assert again.stderr == (
-        f"warning: {damaged}: damaged, or not a trial of a simulation; the trial is run again\n"
-    )
-    assert without_seconds(only(again.stdout)) == without_seconds(first)
-    assert run(*arguments).stderr == ""
+    again = good(*words)
+    problem = "damaged, or not a trial of a simulation; the trial is run again"
+    assert again.stderr == f"warning: {damaged}: {problem}\n"
+    assert only(json.loads(again.stdout)) == first
+    assert good(*words).stderr == ""
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"kind": "ebrank tune"}', "\x00"])
-def test_a_file_of_somebody_else_is_not_written_over(tmp_path: Path, content: str) -> None:
-    (tmp_path / "results.json").write_text(content)
-    done = run(*SHORT, "--ranker", "bm25", "--out", tmp_path)
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"kind": "ebrank other"}', "\x00"])
+@pytest.mark.parametrize(
+    ("verb", "file"),
+    [
+        (BM25, "results.json"),
+        (("tune", "--ranker", "ebrank", *SHORT), "tuning.json"),
+        (("reproduce", "--only", "table1", *TINY), "results.json"),
+    ],
+)
+def test_a_file_of_somebody_else_is_not_written_over(
+    verb: tuple[str, ...], file: str, content: str
+) -> None:
+    Path("out").mkdir()
+    Path("out", file).write_text(content)
+    done = ebrank(*verb, "--out", "out")
     assert done.exit_code == 2
     assert "another program wrote this file. Choose another --out." in done.stderr
-    assert (tmp_path / "results.json").read_text() == content
-    assert not list(tmp_path.glob("*.npz"))
+    assert [(path.name, path.read_text()) for path in Path("out").iterdir()] == [(file, content)]
 
 
-def test_out_must_be_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert run(*SHORT, "--ranker", "bm25", "--out", tmp_path / "file").exit_code == 2
+# --- stops ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_ctrl_c_reports_and_keeps_finished_trials(tmp_path: Path) -> None:
+    words = ("simulate", *LONG, "--out", tmp_path)
+    with started(*words, "--json", "--jobs", "2") as process:
+        wait_until(lambda: len(trials(tmp_path)) >= 3, process)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    kept = len(trials(tmp_path))
+    assert len(only(json.loads(stdout))["warm_ndcg"]["trials"]) == kept >= 3
+    [entry] = results_in(tmp_path)["rankers"]
+    assert len(entry["files"]) == len(entry["warm_ndcg"]["trials"]) == kept
+    assert f"stopped: {kept} of 400 trials finished, kept in {tmp_path}" in stderr
+    assert results_in(tmp_path)["complete"] is False
+    assert not list(tmp_path.glob(".*")), "half-written files"
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    words = ("simulate", *LONG, "--out", tmp_path)
+    with started(*words) as process:
+        wait_until(lambda: len(trials(tmp_path)) >= 2, process)
+        process.kill()
+    kept = trials(tmp_path)
+    again = only(answered(*words, "--trials", "3"))
+    assert kept.items() <= trials(tmp_path).items(), "run again"
+    assert again == only(answered("simulate", *LONG, "--trials", "3"))
+
+
+def interrupt(*_: object) -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("rankers", [("bm25",), ("bm25", "ebrank")])
+def test_ctrl_c_again_and_again_while_compiling_still_prints_json(
+    monkeypatch: pytest.MonkeyPatch, rankers: tuple[str, ...]
+) -> None:
+    def print_interrupted(value: object) -> None:
+        interrupt()
+        print_json(value)
+
+    print_json = console.print_json
+    monkeypatch.setattr(parallel, "compile_for", interrupt)
+    words = ("simulate", *SHORT, *(word for name in rankers for word in ("--ranker", name)))
+    done = ebrank(*words)
+    assert done.exit_code == 130
+    assert len(done.stdout.splitlines()) == 1, "what was begun, and no results"
+    monkeypatch.setattr(console, "print_json", print_interrupted)
+    done = ebrank(*words, "--json")
+    assert done.exit_code == 130
+    assert done.stderr == f"stopped: 0 of {2 * len(rankers)} trials finished\n"
+    for entry in json.loads(done.stdout)["rankers"]:
+        assert entry["warm_ndcg"] == {"mean": None, "trials": []}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_that_got_lost_does_not_keep_the_next_one_out() -> None:
+    with lab.one_interrupt_at_a_time():
+        for _ in range(2):
+            with suppress(KeyboardInterrupt):
+                interrupt()
+                pytest.fail("not interrupted")
+        try:
+            interrupt()
+        except KeyboardInterrupt:
+            interrupt()  # ignored: the one before is not dealt with yet
+        else:
+            pytest.fail("not interrupted")
+
+
+def test_interrupts_of_others_are_left_alone() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: ebrank(*BM25)).result().exit_code == 0
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as of a job in the background
+    try:
+        with lab.one_interrupt_at_a_time():
+            interrupt()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Limit the size of files, as a full disk would."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_names_the_file_and_shows_what_finished(tmp_path: Path) -> None:
+    good(*BM25)  # so that nothing has to be compiled, and kept, below
+    with files_of_at_most(4096):  # the trial's file is larger than that
+        done = ebrank(*BM25, "--out", tmp_path)
+    assert done.exit_code == 2, done.output
+    assert re.search(rf"error: {tmp_path}/bm25_trial\d_\w+\.npz: file too large", done.stderr)
+    assert "Cold-NDCG" in done.stdout
+    assert re.search(r"bm25 +\.\d{3}", done.stdout), "the trial that could not be kept is shown"
+    assert not list(tmp_path.glob(".*")), "no half of a file is left behind"

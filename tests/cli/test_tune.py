@@ -4,45 +4,30 @@ from __future__ import annotations
 
 import json
 import shlex
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 import ebrank
-from ebrank.cli import root
 from ebrank.parameters import typed as typed_value
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.tuning import tune
+from ebrank.simulation.users import parse
+from tests.cli.commands import TINY, answered, good, trials, write_fold
 
-PATIENCE = 120  # seconds, should everything have to be compiled first
-DATA = ("--dataset", "mq2007-like", "--scale", "0.01")
-SHORT = (*DATA, "--sessions", "120", "--updates", "4", "--trials", "2")
-EXPOSURE = ("--ranker", "ebrank:estimator=exposure")
-
-
-pytestmark = pytest.mark.usefixtures("narrow")
-
-
-def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(root, ["tune", *map(str, arguments)], prog_name="ebrank")
+TUNE = ("tune", "--ranker", "ebrank:estimator=exposure")
+SHORT = (*TUNE, *TINY, "--sessions", "120", "--updates", "4", "--trials", "2")
 
 
 def test_json_has_the_grid_and_the_librarys_choice(tmp_path: Path) -> None:
-    arguments = (*SHORT, *EXPOSURE, "--param", "epsilon", "--grid", "0,5,20", "--seed", "3")
-    done = run(*arguments, "--json", "--out", tmp_path)
-    assert done.exit_code == 0, done.output
-    document = json.loads(done.stdout)
+    grid = ("--param", "epsilon", "--grid", "0,5,20", "--seed", "3", "--users", "dcm")
+    document = answered(*SHORT, *grid, "--out", tmp_path)
     expected = tune(
         ebrank.load("mq2007-like", scale=0.01),
         registry.parse("ebrank:estimator=exposure"),
         {"epsilon": (0.0, 5.0, 20.0)},
-        SimulationConfig(sessions=120, updates=4),
+        SimulationConfig(sessions=120, updates=4, users=parse("dcm")),
         seed=3,
         trials=2,
     )
@@ -59,16 +44,14 @@ def test_json_has_the_grid_and_the_librarys_choice(tmp_path: Path) -> None:
     kept = json.loads((tmp_path / "tuning.json").read_text())
     assert kept | {"seconds": document["seconds"]} == document
     assert "seconds" not in kept
-    assert len(list(tmp_path.glob("*.npz"))) == 6
-    again = run(*arguments, "--json", "--out", tmp_path)
-    assert json.loads(again.stdout) == document  # its seconds too: nothing was run again
+    assert len(trials(tmp_path)) == 6
+    again = answered(*SHORT, *grid, "--out", tmp_path)
+    assert again == document  # its seconds too: nothing was run again
 
 
 def test_the_table_marks_the_best_and_says_how_to_use_it() -> None:
     grids = ("--param", "epsilon", "--grid", "0,5", "--param", "clamp", "--grid", "true,false")
-    done = run(*SHORT, *EXPOSURE, *grids)
-    assert done.exit_code == 0, done.output
-    lines = done.stdout.splitlines()
+    lines = good(*SHORT, *grids).stdout.splitlines()
     assert lines[0].endswith("seed 0 (tuning seed -2)")
     assert lines[1].split() == ["epsilon", "clamp", "validation", "NDCG"]
     rows = [line.split() for line in lines[3:7]]
@@ -87,80 +70,24 @@ def test_the_table_marks_the_best_and_says_how_to_use_it() -> None:
 
 
 def test_what_it_says_to_use_can_be_run(tmp_path: Path) -> None:
-    folder = tmp_path / "my data"
-    folder.mkdir()
-    for split in ("train", "vali", "test"):
-        rows = (
-            f"{item % 3} qid:{split}{query} 1:{item + query} 2:{item % 4} 3:{item % 3}\n"
-            for query in range(4)
-            for item in range(12)
-        )
-        (folder / f"{split}.txt").write_text("".join(rows))
+    folder = write_fold(tmp_path / "my data", queries=4, items=12, features=3)
+    (tmp_path / "experiment.toml").write_text('initial = "4-6"\n')
     data = ("--dataset", folder, "--baseline-feature", "1", "--drop-features", "3")
-    done = run(*data, *EXPOSURE, "--param", "epsilon", "--grid", "1", "--trials", "1")
-    said = done.stdout.splitlines()[-1].removeprefix("Use it: ebrank ")
+    file = ("--config", tmp_path / "experiment.toml")
+    grid = ("--param", "epsilon", "--grid", "1", "--trials", "1")
+    said = good(*TUNE, *data, *file, *grid).stdout.splitlines()[-1]
     assert f"--dataset '{folder}'" in said
-    used = CliRunner().invoke(root, [*shlex.split(said), "--trials", "1"], prog_name="ebrank")
-    assert used.exit_code == 0, used.output
+    assert "--initial 4-6" in said, "what a file says is repeated"
+    good(*shlex.split(said.removeprefix("Use it: ebrank ")), "--trials", "1")
 
 
 def test_the_declared_grid_is_the_default() -> None:
-    document = json.loads(run(*SHORT, *EXPOSURE, "--trials", "1", "--json").stdout)
+    document = answered(*SHORT, "--trials", "1")
     tried = [point["values"]["epsilon"] for point in document["grid"]]
     assert tried == [0, 5, 10, 20, 30, 50, 70, 100]
     assert document["grid"][0]["validation_ndcg"]["sd"] is None
 
 
 def test_a_choice_at_the_edge_is_warned_of() -> None:
-    done = run(*SHORT, *EXPOSURE, "--param", "epsilon", "--grid", "3,4")
-    assert "warning: the best epsilon is at the edge of its grid" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ((*SHORT, "--ranker", "bm25"), "bm25 has nothing to tune"),
-        ((*SHORT, *EXPOSURE, "--param", "beta"), "beta has no default grid"),
-        ((*SHORT, *EXPOSURE, "--param", "eps", "--grid", "1"), "no parameter 'eps'"),
-        ((*SHORT, *EXPOSURE, "--param", "epsilon", "--grid", "1,x"), "epsilon takes a number"),
-        ((*SHORT, *EXPOSURE, "--grid", "1"), "one --grid per --param"),
-        ((*DATA, *EXPOSURE, "--sessions", "2", "--updates", "1", "--json"), "set more sessions"),
-    ],
-)
-def test_mistakes_end_in_one_line_without_traceback(
-    arguments: tuple[str, ...], problem: str
-) -> None:
-    done = run(*arguments)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert problem in done.stderr
-
-
-def test_a_file_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
-    (tmp_path / "tuning.json").write_text('{"mine": 1}')
-    done = run(*SHORT, *EXPOSURE, "--out", tmp_path)
-    assert done.exit_code == 2
-    assert (tmp_path / "tuning.json").read_text() == '{"mine": 1}'
-
-
-@pytest.mark.slow
-def test_ctrl_c_keeps_finished_trials(tmp_path: Path) -> None:
-    arguments = (*SHORT, *EXPOSURE, "--trials", "500", "--out", str(tmp_path))
-    with subprocess.Popen(
-        [sys.executable, "-m", "ebrank", "tune", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while len(list(tmp_path.glob("*.npz"))) < 2:
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-            process.send_signal(signal.SIGINT)
-            stdout, stderr = process.communicate(timeout=PATIENCE)
-        finally:
-            process.kill()
-    assert process.returncode == 130
-    assert len(stdout.splitlines()) == 1  # what was begun, and no results
-    assert "trials finished, kept in" in stderr
-    assert "Traceback" not in stderr
+    said = good(*SHORT, "--param", "epsilon", "--grid", "3,4").stderr
+    assert "warning: the best epsilon is at the edge of its grid" in said

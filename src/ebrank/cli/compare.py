@@ -10,38 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebrank.cli import console
-from ebrank.cli._protocol import is_given
-from ebrank.cli._simulation import (
-    DATASET,
-    RANKER,
-    folds_to_run,
-    note_of_compilation,
-    one_interrupt_at_a_time,
-    plan_pooled_folds,
-    print_table,
-    read_rankers,
-    say_stopped,
-    simulation_options,
-    warn_of_unserved,
-)
-from ebrank.cli._stored_runs import (
-    NOW,
-    ComparedRanker,
-    Conditions,
-    Identity,
-    StoredFolds,
-    StoredRun,
-    check_same,
-    conditions_of,
-    read_runs,
-)
-from ebrank.cli.lazy import examples
-from ebrank.cli.options import ALL_FOLDS, json_option
+from ebrank.cli import console, lab, stored_runs
+from ebrank.cli.options import ALL_FOLDS, json_option, option
+from ebrank.cli.protocol import given_options
+from ebrank.cli.simulate import FinishedFolds
+from ebrank.cli.verbs import verb
 from ebrank.errors import DataError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
-    from ebrank.cli._simulation import SimulationPlan
     from ebrank.experiments.comparison import Comparison
     from ebrank.experiments.framework.folds import AnyRanker
     from ebrank.simulation.result import Result
@@ -51,28 +27,15 @@ WITHOUT_RUNNING = {"runs", "out", "as_json"}
 """What has an effect even if no ranker runs."""
 
 
-@click.command(
-    "compare",
-    epilog=examples(
-        "ebrank compare bm25 ebrank ebrank:beta=2 --dataset mq2007-like --scale 0.1",
-        "ebrank compare ebrank mymodule:MyRanker --dataset MQ2008 --out mine",
-        "ebrank compare ebrank auto --dataset MQ2008 --trials 20 --cluster local:4",
-        "ebrank compare ebrank auto --dataset MQ2008 --fold all",
-        "ebrank compare run1 run2",
-        "ebrank compare fold1 fold2 fold3",
-        "ebrank compare run1 ebrank:epsilon=5 --dataset MQ2008 --json",
-    ),
-)
-@click.argument("runs", nargs=-1, required=True, metavar=f"FOLDER|{RANKER}...")
-@simulation_options(
-    dataset={"required": False, "help": f"{DATASET}; needed to run rankers."},
-    out={
-        "help": "Folder for compare.svg, compare.png and the trials of rankers that run now; "
-        "trials it already holds are not run again."
-    },
+@verb()
+@click.argument("runs", nargs=-1, required=True, metavar=f"FOLDER|{lab.RANKER}...")
+@lab.simulation_options(
+    dataset=option("--dataset NAME|FOLDER", f"{lab.DATASET}; needed to run rankers."),
+    out="Folder for compare.svg, compare.png and the trials of rankers that run now; trials it "
+    "already holds are not run again.",
 )
 @json_option
-def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def compare(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
     """Compare rankers and show which differences are significant.
 
     Name folders that `ebrank simulate --out` wrote, with all the rankers they hold, and rankers to
@@ -84,16 +47,25 @@ def command(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
     dataset are pooled, too.
 
     Ctrl-C stops; --out keeps finished trials for the next run.
+
+    Examples:
+        ebrank compare bm25 ebrank ebrank:beta=2 --dataset mq2007-like --scale 0.1
+        ebrank compare ebrank mymodule:MyRanker --dataset MQ2008 --out mine
+        ebrank compare ebrank auto --dataset MQ2008 --trials 20 --cluster local:4
+        ebrank compare ebrank auto --dataset MQ2008 --fold all
+        ebrank compare run1 run2
+        ebrank compare fold1 fold2 fold3
+        ebrank compare run1 ebrank:epsilon=5 --dataset MQ2008 --json
     """
     from ebrank.experiments.comparison import compared, plain, table
 
-    with one_interrupt_at_a_time(), note_of_compilation():
+    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
         comparison = compared(results_of(runs, options))
     if as_json:
         console.print_json(plain(comparison))
     else:
-        print_table(table(comparison))
-    warn_of_unserved(comparison.results)
+        lab.print_table(table(comparison))
+    lab.warn_of_unserved(comparison.results)
     if options["out"] is not None:
         draw(comparison, Path(options["out"]))
 
@@ -104,23 +76,23 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     Rankers with the same text but different code are different rankers; their names then include
     their folders.
     """
-    stored: list[StoredRun] = []
-    entries: dict[Identity, ComparedRanker] = {}
-    rankers: dict[Identity, AnyRanker] = {}
+    stored: list[stored_runs.StoredRun] = []
+    entries: dict[stored_runs.Identity, stored_runs.ComparedRanker] = {}
+    rankers: dict[stored_runs.Identity, AnyRanker] = {}
     typed: dict[str, str] = {}
     for run in runs:
         if is_folder(run):
-            held = read_runs(Path(run))
+            held = stored_runs.read_runs(Path(run))
             stored += held
             named = [entry for own in held for entry in own.rankers]
         else:
             ranker = parsed(run, options)
-            named = [ComparedRanker(str(ranker), stamp_of(ranker), NOW)]
+            named = [stored_runs.ComparedRanker(str(ranker), stamp_of(ranker), stored_runs.NOW)]
             rankers[named[0].identity] = ranker
             typed.setdefault(named[0].ranker, run)
         for entry in named:
             entries.setdefault(entry.identity, entry)
-    earlier = StoredFolds(stored)
+    earlier = stored_runs.StoredFolds(stored)
     entries |= earlier.rankers()
     if len(entries) < 2:
         raise ParameterError("a comparison needs at least two rankers; name another one")
@@ -142,7 +114,9 @@ def stamp_of(ranker: AnyRanker) -> str:
     return stamp(*ranker.rankers) if isinstance(ranker, RankerByFold) else stamp(ranker)
 
 
-def named_apart(entries: Sequence[ComparedRanker], typed: Mapping[str, str]) -> list[Result]:
+def named_apart(
+    entries: Sequence[stored_runs.ComparedRanker], typed: Mapping[str, str]
+) -> list[Result]:
     """Return the results by ranker text, as the user typed it where they did.
 
     If several rankers have the same text, their folders are added.
@@ -168,10 +142,9 @@ def parsed(run: str, options: Mapping[str, Any]) -> AnyRanker:
     """Return the ranker that a run names."""
     from ebrank.rankers import registry
 
+    folds = {} if options["dataset"] else {"fold": None}  # only datasets have any
     try:
-        return (
-            registry.parse(run) if options["dataset"] is None else read_rankers([run], options)[0]
-        )
+        return lab.read_rankers([run], {**options, **folds})[0]
     except ParameterError as problem:
         if ":" in run or run in registry.known():
             raise
@@ -179,51 +152,43 @@ def parsed(run: str, options: Mapping[str, Any]) -> AnyRanker:
 
 
 def run_now(
-    rankers: Sequence[AnyRanker], earlier: Sequence[Conditions], options: dict[str, Any]
+    rankers: Sequence[AnyRanker], earlier: Sequence[stored_runs.Conditions], options: dict[str, Any]
 ) -> list[Result]:
     """Run the rankers that no folder holds, if they will meet the same users as the others."""
-    from ebrank.cli.simulate import FinishedFolds
-
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
         raise ParameterError(f"to run {names}, set --dataset; only folders bring their own")
-    finished = FinishedFolds(rankers, len(folds_to_run(options)))
+    finished = FinishedFolds(rankers, len(lab.folds_to_run(options)))
     try:
         for plan in plans_that_meet(earlier, options):
             finished.run(plan)
     except KeyboardInterrupt:
         if not finished.by_fold:
             raise
-        say_stopped(*finished.progress(options["trials"]), options["out"])
-        raise click.exceptions.Exit(130) from None
+        raise lab.stopped(*finished.progress(options["trials"]), options["out"]) from None
     return finished.results()
 
 
 def plans_that_meet(
-    earlier: Sequence[Conditions], options: dict[str, Any]
-) -> Iterator[SimulationPlan]:
+    earlier: Sequence[stored_runs.Conditions], options: dict[str, Any]
+) -> Iterator[lab.SimulationPlan]:
     """Yield the simulation of each fold; raise if it does not meet the users of the folders."""
     check_folds_at_hand(earlier, options)
-    for place, plan in enumerate(plan_pooled_folds(**options)):
+    for place, plan in enumerate(lab.plan_pooled_folds(**options)):
         if earlier:
-            check_same(earlier[place], conditions_of(plan))
+            stored_runs.check_same(earlier[place], stored_runs.conditions_of(plan))
         yield plan
 
 
 def check_nothing_else_was_meant(
-    names_rankers: bool, earlier: Sequence[Conditions], options: dict[str, Any]
+    names_rankers: bool, earlier: Sequence[stored_runs.Conditions], options: dict[str, Any]
 ) -> None:
     """Raise if nothing runs, but options ask for a run that the folders do not hold."""
     if names_rankers and options["dataset"] is not None:
         for _ in plans_that_meet(earlier, options):
             pass
         return
-    context = click.get_current_context()
-    idle = [
-        option.opts[0]
-        for option in context.command.params
-        if is_given(context, option.name or "") and option.name not in WITHOUT_RUNNING
-    ]
+    idle = [option.opts[0] for option, _ in given_options(WITHOUT_RUNNING)]
     if idle:
         raise click.UsageError(
             f"nothing runs, because the folders hold all the rankers, so {', '.join(idle)} would "
@@ -231,7 +196,9 @@ def check_nothing_else_was_meant(
         )
 
 
-def check_folds_at_hand(earlier: Sequence[Conditions], options: Mapping[str, Any]) -> None:
+def check_folds_at_hand(
+    earlier: Sequence[stored_runs.Conditions], options: Mapping[str, Any]
+) -> None:
     """Raise if the folders are of other folds than the options say."""
     from ebrank.data.loading import folds_of
 

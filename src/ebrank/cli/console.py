@@ -26,12 +26,33 @@ _LOG_SECONDS = 5.0
 
 
 def print_json(value: object) -> None:
-    """Print one JSON document: plain values, or a message of the service."""
-    if hasattr(value, "__struct_fields__"):
+    """Print one JSON document: plain values, or messages of the service."""
+
+    def plain(message: object) -> object:
         import msgspec
 
-        value = msgspec.to_builtins(value)
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+        return msgspec.to_builtins(message)
+
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=plain)
+    click.echo(text)
+
+
+def answer(as_json: bool, document: object, *lines: str) -> None:
+    """Print a result: one JSON document for scripts, or lines for people."""
+    if as_json:
+        print_json(document)
+    else:
+        for line in lines:
+            click.echo(line)
+
+
+def counted(what: str, rows: Mapping[str, int]) -> str:
+    """Return a line of counts.
+
+    >>> counted("copy", {"items": 1234, "events": 5})
+    'copy: 1,234 items, 5 events'
+    """
+    return f"{what}: " + ", ".join(f"{count:,} {name}" for name, count in rows.items())
 
 
 def print_table(
@@ -59,21 +80,26 @@ def print_table(
     click.echo(_rendered(table) + "\n")
 
 
+def wrapped(text: str, width: int = 0, indent: str = "") -> str:
+    """Return a text wrapped between words, by default to the width of the terminal."""
+    return textwrap.fill(
+        text,
+        width or shutil.get_terminal_size().columns,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 def print_facts(title: str, facts: Mapping[str, str]) -> None:
     """Print a title and lines of `name  text`, with the text wrapped beside its name."""
     width = max(60, min(100, shutil.get_terminal_size().columns))
     margin = max(map(len, facts)) + 4
     click.echo(click.style(title, bold=True))
     for name, text in facts.items():
-        lines = [
-            part
-            for line in text.splitlines()
-            for part in textwrap.wrap(
-                line, width - margin, break_long_words=False, break_on_hyphens=False
-            )
-        ]
+        lines = "\n".join(wrapped(line, width - margin) for line in text.splitlines())
         label = click.style(f"  {name}".ljust(margin), dim=True)
-        click.echo(label + f"\n{' ' * margin}".join(lines))
+        click.echo(label + lines.replace("\n", f"\n{' ' * margin}"))
 
 
 def note(message: str) -> None:
@@ -130,10 +156,7 @@ def _line_per_stage() -> Callable[..., None]:
 
 def _say(text: str) -> None:
     """Print a line to stderr, wrapped between words on a terminal."""
-    if sys.stderr.isatty():
-        width = shutil.get_terminal_size().columns
-        text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
-    click.echo(text, err=True)
+    click.echo(wrapped(text) if sys.stderr.isatty() else text, err=True)
 
 
 def _rendered(table: Table) -> str:

@@ -2,88 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias, TypeVar
 
 import click
 
 from ebrank.data.interpretation import AUTO, MAX_FEATURE, NONE
 
 F = TypeVar("F", bound=Callable[..., Any])
+Option: TypeAlias = Callable[[F], F]
 
 
-def data_dir_option(function: F) -> F:
-    """Add `--data-dir`: where to look for published datasets."""
-    return click.option(
-        "--data-dir",
-        metavar="FOLDER",
-        type=click.Path(file_okay=False),
-        help="Folder with the datasets, as NAME/Fold1/train.txt; default: EBRANK_DATA, then "
-        "data_dir in the configuration file.",
-    )(function)
+def option(line: str, help: str, *, called: str = "", **about: Any) -> Option[Any]:  # noqa: ANN401
+    """Return an option by its line in the help, such as `--map FIELD=COLUMN`; it shows its default.
+
+    Args:
+        line: its name and, unless it is a flag, what stands for its value.
+        help: what it means.
+        called: the parameter that gets the value, by default the option's name.
+        about: what else `click.option` takes.
+    """
+    name, _, metavar = line.partition(" ")
+    usual = {
+        "metavar": metavar or None,
+        "is_flag": not metavar and "type" not in about,
+        "show_default": "default" in about,
+    }
+    return click.option(name, *([called] if called else []), help=help, **usual | about)
 
 
-def dataset_options(function: F) -> F:
-    """Add the options of verbs that read a dataset: where it is, and what its columns mean."""
-    options = (
-        data_dir_option,
-        click.option(
-            "--fold",
-            callback=_fold,
-            metavar="N|all",
-            help="Which fold of a dataset that has several, 1 by default. With all, simulate, "
-            "compare and reproduce pool the test queries of all folds, and tune chooses in each.",
-        ),
-        click.option(
-            "--baseline-feature",
-            callback=_whole,
-            default=AUTO,
-            metavar="N|none",
-            help="Feature with the score of the production ranker (BM25), which ranks before "
-            "there is a model; with none, the order is random. Known for datasets with 46 (LETOR "
-            "4.0) and 136 (MSLR-WEB) features, otherwise none.",
-        ),
-        click.option(
-            "--drop-features",
-            callback=_drop_features,
-            default=AUTO,
-            metavar="LIST|none",
-            help="Features to remove because they are derived from clicks, such as 134-136. "
-            "Known for the same datasets, otherwise none.",
-        ),
-        click.option(
-            "--max-label",
-            callback=_whole,
-            default=AUTO,
-            metavar="N",
-            help="Largest possible label. Known for the same datasets, otherwise the largest in "
-            "the files.",
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
+json_option: Option[Any] = option(
+    "--json", "Print one JSON document for scripts.", called="as_json"
+)
+token_option: Option[Any] = option(
+    "--token TOKEN", "Token, if the server needs one; default: EBRANK_TOKEN.", envvar="EBRANK_TOKEN"
+)
+data_dir_option: Option[Any] = option(
+    "--data-dir FOLDER",
+    "Folder with the datasets, as NAME/Fold1/train.txt; default: EBRANK_DATA, then "
+    "data_dir in the configuration file.",
+    type=click.Path(file_okay=False),
+)
 
 
-def json_option(function: F) -> F:
-    """Add `--json`: one JSON document on stdout."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document for scripts."
-    )(function)
+def together(options: Iterable[Option[Any]]) -> Option[F]:
+    """Return what adds several options, in their order."""
+
+    def add(function: F) -> F:
+        for option in reversed(list(options)):
+            function = option(function)
+        return function
+
+    return add
 
 
 ALL_FOLDS = "all"
-RUNNING_ALL = ("simulate", "compare", "tune", "reproduce")
-"""The verbs that take all folds at once."""
 
 
 def _fold(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
-    if value is None or (value == ALL_FOLDS and ctx.command.name in RUNNING_ALL):
+    if value is None or value != ALL_FOLDS:
+        return None if value is None else _whole(ctx, param, value)
+    if ctx.command.name in ("simulate", "compare", "tune", "reproduce"):
         return value
-    if value == ALL_FOLDS:
-        listed = " and ".join((", ".join(RUNNING_ALL[:-1]), RUNNING_ALL[-1]))
-        raise click.BadParameter(f"all works only with {listed}; choose one fold")
-    return _whole(ctx, param, value)
+    allowed = "simulate, compare, tune and reproduce"
+    raise click.BadParameter(f"all works only with {allowed}; choose one fold")
 
 
 def _whole(ctx: click.Context, param: click.Parameter, value: str) -> int | str | None:
@@ -121,11 +103,40 @@ def _range_of(part: str) -> range:
     return numbers
 
 
-def token_option(function: F) -> F:
-    """Add `--token`: what a server may require."""
-    return click.option(
-        "--token",
-        metavar="TOKEN",
-        envvar="EBRANK_TOKEN",
-        help="Token, if the server needs one; default: EBRANK_TOKEN.",
-    )(function)
+dataset_options: Option[Any] = together(
+    [
+        data_dir_option,
+        option(
+            "--fold N|all",
+            "Which fold of a dataset that has several, 1 by default. With all, simulate, "
+            "compare and reproduce pool the test queries of all folds, and tune chooses in each.",
+            callback=_fold,
+        ),
+        option(
+            "--baseline-feature N|none",
+            "Feature with the score of the production ranker (BM25), which ranks before "
+            "there is a model; with none, the order is random. Known for datasets with 46 (LETOR "
+            "4.0) and 136 (MSLR-WEB) features, otherwise none.",
+            callback=_whole,
+            default=AUTO,
+            show_default=False,
+        ),
+        option(
+            "--drop-features LIST|none",
+            "Features to remove because they are derived from clicks, such as 134-136. "
+            "Known for the same datasets, otherwise none.",
+            callback=_drop_features,
+            default=AUTO,
+            show_default=False,
+        ),
+        option(
+            "--max-label N",
+            "Largest possible label. Known for the same datasets, otherwise the largest in "
+            "the files.",
+            callback=_whole,
+            default=AUTO,
+            show_default=False,
+        ),
+    ]
+)
+"""What verbs that read a dataset ask: where it is, and what its columns mean."""

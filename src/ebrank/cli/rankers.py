@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli.lazy import examples
 from ebrank.cli.options import json_option
+from ebrank.cli.verbs import verb
 
 if TYPE_CHECKING:
     from ebrank.rankers.base import Ranker
@@ -17,32 +17,39 @@ SETTINGS = {"none": "W/o-Behav", "concate": "Concate", "non-concate": "non-Conca
 """The paper's names for the feature settings."""
 
 
-@click.command(
-    "rankers",
-    epilog=examples("ebrank rankers", "ebrank rankers ebrank", "ebrank rankers --json"),
-)
+@verb()
 @click.argument("name", required=False)
 @json_option
-def command(name: str | None, as_json: bool) -> None:
+def rankers(name: str | None, as_json: bool) -> None:
     """List the rankers, or describe one.
 
     With NAME, shows that ranker's parameters and their defaults. Other commands take a ranker as
     NAME:PARAM=VALUE,PARAM=VALUE, and your own as MODULE:CLASS:PARAM=VALUE.
+
+    Examples:
+        ebrank rankers
+        ebrank rankers ebrank
+        ebrank rankers --json
     """
     from ebrank.rankers import registry
 
-    if name is None:
-        rankers = [about(ranker()) for ranker in registry.known().values()]
+    if name is not None:
+        ranker = about(registry.parse(name))
         if as_json:
-            console.print_json({"rankers": rankers, "installed": installed()})
+            console.print_json(ranker)
         else:
-            print_list(rankers, installed())
+            print_one(ranker)
         return
-    ranker = about(registry.parse(name))
+    rankers = [about(ranker()) for ranker in registry.known().values()]
+    # those in installed packages, which are not imported for this
+    installed = {name: registry.origin(entry) for name, entry in registry.installed().items()}
     if as_json:
-        console.print_json(ranker)
-    else:
-        print_one(ranker)
+        console.print_json({"rankers": rankers, "installed": installed})
+        return
+    rows = [(ranker["name"], in_words(ranker["settings"]), ranker["help"]) for ranker in rankers]
+    rows += [(name, "", origin) for name, origin in installed.items()]
+    console.print_table(("name", "features", "what it does"), rows)
+    click.echo("Parameters of a ranker: ebrank rankers NAME")
 
 
 def about(ranker: Ranker) -> dict[str, Any]:
@@ -64,39 +71,20 @@ def about(ranker: Ranker) -> dict[str, Any]:
     }
 
 
-def installed() -> dict[str, str]:
-    """Return the origin of each ranker in installed packages, by name, without importing it."""
-    from ebrank.rankers import registry
-
-    return {name: registry.origin(entry) for name, entry in registry.installed().items()}
-
-
-def print_list(rankers: list[dict[str, Any]], installed: dict[str, str]) -> None:
-    """Print a line for each ranker."""
-    ours = [(ranker["name"], in_words(ranker["settings"]), ranker["help"]) for ranker in rankers]
-    theirs = [(name, "", origin) for name, origin in installed.items()]
-    console.print_table(("name", "features", "what it does"), ours + theirs)
-    click.echo("Parameters of a ranker: ebrank rankers NAME")
-
-
 def print_one(ranker: dict[str, Any]) -> None:
     """Print a ranker and its parameters."""
-    facts = {
-        "what it does": ranker["help"],
-        "features": in_words(ranker["settings"]),
-        "parameters": "" if ranker["parameters"] else "none",
-    }
-    console.print_facts(ranker["name"], {name: text for name, text in facts.items() if text})
-    if ranker["parameters"]:
-        from ebrank.parameters import typed
+    from ebrank.parameters import typed
 
+    facts = {"what it does": ranker["help"], "features": in_words(ranker["settings"])}
+    rows = [
+        (param["name"], typed(param["default"]), param["takes"], param["help"])
+        for param in ranker["parameters"]
+    ]
+    facts |= {} if rows else {"parameters": "none"}
+    console.print_facts(ranker["name"], {name: text for name, text in facts.items() if text})
+    if rows:
         click.echo()
-        columns = ("parameter", "default", "takes", "what it is")
-        rows = [
-            (param["name"], typed(param["default"]), param["takes"], param["help"])
-            for param in ranker["parameters"]
-        ]
-        console.print_table(columns, rows)
+        console.print_table(("parameter", "default", "takes", "what it is"), rows)
 
 
 def in_words(settings: list[str]) -> str:

@@ -1,12 +1,9 @@
-"""`ebrank reproduce`: every table and figure of the paper with one command."""
+"""`ebrank reproduce` and `report`: every table and figure of the paper with one command."""
 
 from __future__ import annotations
 
 import json
 import re
-import shlex
-import shutil
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,25 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebrank.cli import console
-from ebrank.cli._protocol import config_of, is_given
-from ebrank.cli._simulation import (
-    DATASET,
-    RANKER,
-    connected,
-    disjoint_folds,
-    note_of_compilation,
-    one_interrupt_at_a_time,
-    print_table,
-    read_again,
-    read_own,
-    refuse_jobs_on_clusters,
-    say_what_begins,
-    simulation_options,
-)
-from ebrank.cli.lazy import examples
-from ebrank.cli.options import ALL_FOLDS, json_option
-from ebrank.data.interpretation import as_text
+from ebrank.cli import console, lab
+from ebrank.cli.options import json_option, option
+from ebrank.cli.protocol import as_typed, config_of
+from ebrank.cli.verbs import verb
 from ebrank.environment.extras import import_extra
 from ebrank.errors import DataError, ParameterError
 
@@ -45,6 +27,7 @@ if TYPE_CHECKING:
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.parallel import TrialPool
     from ebrank.simulation.worker import Locator
+    from ebrank.typing import Texts
 
 EMBEDDED = "mq2007-like"
 TRIALS = "trials"
@@ -56,64 +39,43 @@ ANY_FOLDER = "FOLDER"
 """Stands for the folder of published data, which differs from reader to reader."""
 
 
-@click.command(
-    "reproduce",
-    epilog=examples(
-        "ebrank reproduce",
-        "ebrank reproduce --dataset MQ2008 --trials 5 --out mq2008",
-        "ebrank reproduce --only table2,time --scale 0.1 --trials 2",
-        "ebrank reproduce --only table2,ablation --given ebrank:epsilon=30",
-        "ebrank reproduce --only table2 --also smoothedctr --tune mymodule:MyRanker",
-        "ebrank reproduce --only beyond --scale 0.1 --trials 2",
-        "ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets",
-        "ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786",
-        "ebrank reproduce --dataset MQ2008 --fold all",
-    ),
-)
-@click.option(
-    "--only",
-    metavar="NAMES",
-    help="Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all of "
+@verb()
+@option(
+    "--only NAMES",
+    "Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all of "
     "these. You can also name single extras: waiting, epsilon, beta, default, examination, "
     "calibration. beyond (auto against EBRank and others) runs only if you name it, or all.",
 )
-@click.option(
-    "--given",
-    multiple=True,
-    metavar=RANKER,
-    help="A ranker with the ε to use, such as ebrank:epsilon=30; without this, ε is tuned on "
+@option(
+    f"--given {lab.RANKER}",
+    "A ranker with the ε to use, such as ebrank:epsilon=30; without this, ε is tuned on "
     "validation queries.",
-)
-@click.option(
-    "--also",
     multiple=True,
-    metavar=RANKER,
-    help="Your own ranker, or another one from `ebrank rankers`, to add to Table 2.",
 )
-@click.option(
-    "--tune",
+@option(
+    f"--also {lab.RANKER}",
+    "Your own ranker, or another one from `ebrank rankers`, to add to Table 2.",
     multiple=True,
-    metavar=RANKER,
-    help="The same, but first tune all its parameters that have a grid on validation queries.",
 )
-@simulation_options(
+@option(
+    f"--tune {lab.RANKER}",
+    "The same, but first tune all its parameters that have a grid on validation queries.",
+    multiple=True,
+)
+@lab.simulation_options(
     without=["eta"],  # which the experiments vary
-    dataset={
-        "called": "datasets",
-        "required": False,
-        "multiple": True,
-        "default": (EMBEDDED,),
-        "help": f"{DATASET}; repeatable.",
-    },
-    out={"help": "Folder for results and finished trials, by default reproduction/DATASET."},
+    dataset=option(
+        "--dataset NAME|FOLDER",
+        f"{lab.DATASET}; repeatable.",
+        called="datasets",
+        multiple=True,
+        default=(EMBEDDED,),
+    ),
+    out="Folder for results and finished trials, by default reproduction/DATASET.",
 )
 @json_option
-def command(
+def reproduce(
     datasets: tuple[str, ...],
-    only: str | None,
-    given: tuple[str, ...],
-    also: tuple[str, ...],
-    tune: tuple[str, ...],
     out: str | None,
     as_json: bool,
     **options: Any,  # noqa: ANN401
@@ -127,19 +89,31 @@ def command(
     all folds in every table, figure and test. The toy example has no folds.
 
     Ctrl-C stops; the same command continues where it stopped.
+
+    Examples:
+        ebrank reproduce
+        ebrank reproduce --dataset MQ2008 --trials 5 --out mq2008
+        ebrank reproduce --only table2,time --scale 0.1 --trials 2
+        ebrank reproduce --only table2,ablation --given ebrank:epsilon=30
+        ebrank reproduce --only table2 --also smoothedctr --tune mymodule:MyRanker
+        ebrank reproduce --only beyond --scale 0.1 --trials 2
+        ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets
+        ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786
+        ebrank reproduce --dataset MQ2008 --fold all
     """
-    refuse_jobs_on_clusters()
-    say_what_begins(", ".join(datasets), options["trials"], options["seed"])
+    lab.refuse_jobs_on_clusters()
+    lab.say_what_begins(", ".join(datasets), options["trials"], options["seed"])
     for module in ("matplotlib", "jinja2"):  # fail now rather than after the runs
         import_extra(module, extra="report", purpose="for the report")
-    plan = make_plan(only, given, also, tune, options)
+    plan = make_plan(options)
     jobs, address = options.pop("jobs"), options.pop("cluster")
-    with one_interrupt_at_a_time(), note_of_compilation():
-        loaded = load(datasets, plan, options)
+    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
+        sources = [load(name, plan, options) for name in dict.fromkeys(datasets)]
+        loaded = named_apart(sources)
         folder = prepared_folder(out, loaded)
         note_what_is_left_out(folder, plan)
         try:
-            with connected(address) as cluster:
+            with lab.connected(address) as cluster:
                 document = run(plan, loaded, folder, jobs, cluster)
         except KeyboardInterrupt:
             kept = f"finished trials are kept in {folder / TRIALS}"
@@ -151,19 +125,14 @@ def command(
         print_summary(document, folder)
 
 
-def make_plan(
-    only: str | None,
-    given: Sequence[str],
-    also: Sequence[str],
-    tune: Sequence[str],
-    options: dict[str, Any],
-) -> ReproductionPlan:
+def make_plan(options: dict[str, Any]) -> ReproductionPlan:
     """Remove the options that say what to run, and return the plan."""
     from ebrank.experiments import exhibits
     from ebrank.experiments.framework import tuning
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.rankers import registry
 
+    only, given, also, tune = map(options.pop, ("only", "given", "also", "tune"))
     for text in also:
         registry.parse(text)  # raises if there is no such ranker
     for text in tune:
@@ -210,47 +179,29 @@ class Source:
 
     def opened(self, place: int) -> Dataset:
         """Return the fold at a place."""
-        return self.dataset if place == 0 else read_again(self.locators[place])
+        return self.dataset if place == 0 else lab.read_again(self.locators[place])
 
 
-def load(sources: Sequence[str], plan: ReproductionPlan, options: dict[str, Any]) -> list[Source]:
-    """Return the datasets and how workers find them; fail now rather than later."""
-    read = load_folds if options["fold"] == ALL_FOLDS else load_one
-    return named_apart([read(source, plan, options) for source in dict.fromkeys(sources)])
-
-
-def load_one(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
-    """Return a dataset, or one fold of it."""
-    import ebrank
-    from ebrank.simulation.worker import Locator
-
-    with console.progress(f"reading {source}") as progress:
-        data = ebrank.load(source, progress=progress, **options)
-    plan.config.session_count(data)  # raises if it is too short
-    return Source(data.name, data, (Locator.of(source, **options),))
-
-
-def load_folds(source: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
-    """Return all folds of a dataset: each was read and fits the plan, the first is kept."""
-    from ebrank.data.loading import folds_of
-    from ebrank.experiments.framework.folds import Fold, pooled_name, set_name
+def load(name: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
+    """Return a dataset, or all folds of one: each was read and fits the plan, the first is kept."""
+    from ebrank.experiments.framework.folds import Fold, check_disjoint, pooled_name, set_name
 
     folds: list[Fold] = []
     locators: list[Locator] = []
-    first: Source | None = None
-    with disjoint_folds() as add:
-        for number in folds_of(source, options["data_dir"]):
-            part = load_one(source, plan, options | {"fold": number})
-            add(number, part.dataset)
-            name = f"{set_name(part.name)}, fold {number}"
-            folds.append(Fold.of(part.dataset, plan.config, name))
-            locators += part.locators
-            first = first or part
+    test_ids: dict[str, Texts] = {}
+    first: Dataset | None = None
+    for number in lab.folds_to_run(options | {"dataset": name}):
+        own = options | {"fold": number}
+        data, locator = lab.read_dataset(name, plan.config, f"reading {name}", own)
+        test_ids[f"fold {number}"] = lab.test_ids_of(data)
+        folds.append(Fold.of(data, plan.config, f"{set_name(data.name)}, fold {number}"))
+        locators.append(locator)
+        first = first or data
+    check_disjoint(test_ids)
     assert first is not None
     if len(folds) == 1:
-        return first
-    name = pooled_name(first.name, len(folds))
-    return Source(name, first.dataset, tuple(locators), tuple(folds))
+        return Source(first.name, first, tuple(locators))
+    return Source(pooled_name(first.name, len(folds)), first, tuple(locators), tuple(folds))
 
 
 def named_apart(sources: Sequence[Source]) -> list[Source]:
@@ -276,7 +227,7 @@ def prepared_folder(out: str | None, loaded: Sequence[Source]) -> Path:
 
     names = "+".join(re.sub(r"[^\w.-]+", "-", source.folder_name) for source in loaded)
     folder = Path("reproduction", names) if out is None else Path(out)
-    ours = read_own(folder / RESULTS, KIND) or read_own(folder / MARKER, KIND)
+    ours = lab.read_own(folder / RESULTS, KIND) or lab.read_own(folder / MARKER, KIND)
     if not ours and folder.is_dir() and any(folder.iterdir()):
         raise DataError(
             "the folder holds something else", path=folder, remedy="Choose another --out."
@@ -290,7 +241,7 @@ def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
     """Name the experiments of an earlier report in the folder that this one will not have."""
     from ebrank.experiments.document import KIND, RESULTS
 
-    earlier = read_own(folder / RESULTS, KIND).get("only", ())
+    earlier = lab.read_own(folder / RESULTS, KIND).get("only", ())
     now = [experiment.name for experiment in plan.experiments]
     gone = [str(name) for name in earlier if name not in now]
     if gone:
@@ -334,11 +285,11 @@ def run(
             finished = run_folds(
                 plan, source.folds, opened, folder / TRIALS, jobs=jobs, watch=watch
             )
-            command = as_typed(but="only")
+            command = recorded_command("only")
             part = assembly.dataset_part(command, plan, finished, several=len(loaded) > 1)
             parts.append(part)
             del finished  # the trials of a large dataset are large
-    document = assembly.document(as_typed(), plan, parts)
+    document = assembly.document(recorded_command(), plan, parts)
     times = assembly.times(parts, jobs)
     write_document(document, folder)
     write_times(times, folder)
@@ -346,43 +297,29 @@ def run(
     return document
 
 
-def as_typed(*, but: str = "") -> str:
-    """Return the command with the options that its results depend on, but for one of them."""
-    context = click.get_current_context()
-    words = ["ebrank", "reproduce"]
-    for option in context.command.params:
-        name = option.name or ""
-        if is_given(context, name) and name not in {*NOT_IN_RESULTS, but}:
-            value = context.params[name] if name != "data_dir" else ANY_FOLDER
-            several = option.multiple if isinstance(option, click.Option) else False
-            for each in value if several else (value,):
-                words += [option.opts[0], as_text(each)]
-    return shlex.join(words)
+def recorded_command(*but: str) -> str:
+    """Return the command with the options that its results depend on, but for some."""
+    options = as_typed({*NOT_IN_RESULTS, *but}, data_dir=ANY_FOLDER)
+    return f"ebrank reproduce {options}".rstrip()
 
 
 def as_plain(document: Document, folder: Path) -> dict[str, Any]:
     """Return what scripts want to know; all of it is in results.json."""
     from ebrank.experiments.framework.outcome import to_plain
 
-    return {
-        "out": str(folder),
-        "datasets": [
-            {
-                "name": data.name,
-                "tuning": to_plain(data.tuning),
-                "runs": to_plain(data.runs),
-                "findings": to_plain(data.findings),
-            }
-            for data in document.datasets
-        ],
-    }
+    parts = ("tuning", "runs", "findings")
+    datasets = [
+        {"name": data.name, **{part: to_plain(getattr(data, part)) for part in parts}}
+        for data in document.datasets
+    ]
+    return {"out": str(folder), "datasets": datasets}
 
 
 def print_summary(document: Document, folder: Path) -> None:
     """Print Table 2, the findings by theme, and where the report is."""
     for table in document.tables:
         if table.name == "table2":
-            print_table(table)
+            lab.print_table(table)
     for data in document.datasets:
         if data.findings:
             print_findings(data, document.trials)
@@ -395,18 +332,51 @@ def print_findings(data: DatasetRecord, trials: int) -> None:
     from ebrank.experiments.framework.significance import caution
     from ebrank.report.ledger import tally, themes
 
-    def say(text: str, indent: str = "") -> None:
-        whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
-        width = shutil.get_terminal_size().columns
-        click.echo(textwrap.fill(text, width, subsequent_indent=indent, **whole))
-
     click.echo(f"{data.name}: {tally(data.findings)}")
     careful = caution(data.test_queries, trials)
     if careful:
-        say(careful)
+        click.echo(console.wrapped(careful))
     for theme in themes(data.findings):
-        say(f"  {theme.title}: {tally(theme.findings)}", " " * 4)
+        line = f"  {theme.title}: {tally(theme.findings)}"
+        click.echo(console.wrapped(line, indent=" " * 4))
         for verdict in VERDICTS[1:]:
             subjects = theme.subjects(verdict)
             if subjects and len(subjects) < len(theme.findings):
-                say(f"    {verdict}: {'; '.join(subjects)}", " " * 6)
+                line = f"    {verdict}: {'; '.join(subjects)}"
+                click.echo(console.wrapped(line, indent=" " * 6))
+
+
+# --- ebrank report -------------------------------------------------------------------------------
+
+
+@verb()
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
+@option(
+    "--out DIR",
+    "Folder for the report, by default the folder of the results.",
+    type=click.Path(file_okay=False),
+)
+@json_option
+def report(folder: str, out: str | None, as_json: bool) -> None:
+    """Rewrite the report of a reproduction from its results.
+
+    DIR is a folder that `ebrank reproduce` wrote. This makes report.html, the tables, the figures
+    and LEDGER.md from its results.json, without running anything. It removes files of an earlier
+    report that are no longer part of it, and leaves other files alone.
+
+    Examples:
+        ebrank report reproduction/mq2007-like
+        ebrank report mq2008 --out mq2008-report
+        ebrank report mq2008 --json
+    """
+    from ebrank.experiments.document import read_document, read_times
+    from ebrank.report.write import write_report
+
+    document = read_document(Path(folder))
+    written = write_report(document, read_times(Path(folder)), Path(out or folder))
+    tables, figures = (
+        len({path.stem for path in written if path.parent.name == kind})
+        for kind in ("tables", "figures")
+    )
+    line = f"{written[0]}: {tables} tables and {figures} figures, each also in its own file"
+    console.answer(as_json, {"files": list(map(str, written))}, line)

@@ -6,54 +6,37 @@ import json
 import os
 import signal
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebrank.cli.lazy import examples
+from ebrank.cli.options import option
+from ebrank.cli.verbs import verb
 from ebrank.environment.extras import import_extra
 
 if TYPE_CHECKING:
     from ebrank.service.settings import Settings
 
 
-@click.command(
-    "serve",
-    epilog=examples(
-        "ebrank serve",
-        "ebrank serve --demo",
-        "ebrank serve --port 9000 --store /var/lib/ebrank --config ebrank.toml",
-        "ebrank serve --config ebrank.toml --check",
-        "ebrank serve --new-token shop --scopes rank,feedback",
-    ),
+@verb()
+@option("--host ADDRESS", "Address to listen on; default 127.0.0.1.")
+@option("--port N", "Port; default 8000; 0 picks a free one.", type=int)
+@option("--store URL", "Folder or URL of the store; default ebrank-store.")
+@option("--config FILE", "Settings in TOML; see docs/service.md.")
+@option("--check", "Print the effective settings and exit.")
+@option("--demo", "Serve simulated users from a temporary store.")
+@option("--new-token NAME", "Create a token, print it once, and exit.")
+@option(
+    "--scopes LIST", "What the token allows: any of rank,feedback,admin; default rank,feedback."
 )
-@click.option("--host", metavar="ADDRESS", help="Address to listen on; default 127.0.0.1.")
-@click.option("--port", type=int, metavar="N", help="Port; default 8000; 0 picks a free one.")
-@click.option(
-    "--store",
-    metavar="URL",
-    help="Folder or URL of the store; default ebrank-store.",
-)
-@click.option("--config", metavar="FILE", help="Settings in TOML; see docs/service.md.")
-@click.option("--check", is_flag=True, help="Print the effective settings and exit.")
-@click.option("--demo", is_flag=True, help="Serve simulated users from a temporary store.")
-@click.option("--new-token", metavar="NAME", help="Create a token, print it once, and exit.")
-@click.option(
-    "--scopes",
-    metavar="LIST",
-    help="What the token allows: any of rank,feedback,admin; default rank,feedback.",
-)
-def command(
-    host: str | None,
-    port: int | None,
-    store: str | None,
+def serve(
     config: str | None,
     check: bool,
     demo: bool,
     new_token: str | None,
     scopes: str | None,
+    **flags: Any,  # noqa: ANN401 (of settings)
 ) -> None:
     """Serve rankings over HTTP and learn from what users do.
 
@@ -63,10 +46,17 @@ def command(
 
     Ctrl-C or SIGTERM finishes requests in progress and stops. Changes to the tokens in the file
     take effect within seconds, or immediately on SIGHUP.
+
+    Examples:
+        ebrank serve
+        ebrank serve --demo
+        ebrank serve --port 9000 --store /var/lib/ebrank --config ebrank.toml
+        ebrank serve --config ebrank.toml --check
+        ebrank serve --new-token shop --scopes rank,feedback
     """
     if scopes is not None and new_token is None:
         raise click.UsageError("--scopes works only with --new-token NAME.")
-    if demo and store is not None:
+    if demo and flags["store"] is not None:
         raise click.UsageError("--demo uses a temporary store: leave out --store.")
     for module in ("cachetools", "httptools", "uvicorn"):
         import_extra(module, extra="service", purpose="to serve")
@@ -74,43 +64,23 @@ def command(
         print_token(new_token, (scopes or "rank,feedback").split(","))
         return
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server listens: it reads the file then
-    settings = read_settings(config, host, port, store)
+    settings = read_settings(config, **flags)
     if check:
         print_settings(settings)
-    elif demo:
+        return
+    if demo:
         serve_demo(settings)
-    else:
-        serve(settings, config, lambda: read_settings(config, host, port, store))
-
-
-def read_settings(
-    config: str | None, host: str | None, port: int | None, store: str | None
-) -> Settings:
-    """Return the effective settings, checked as a whole."""
-    from ebrank.service.ops import configuration, server
-
-    given: dict[str, dict[str, object]] = {
-        "server": {"host": host, "port": port},
-        "store": {"url": store},
-    }
-    flags = {
-        section: {key: value for key, value in table.items() if value is not None}
-        for section, table in given.items()
-    }
-    settings = configuration.read(config, environment=os.environ, flags=flags)
-    server.check(settings)
-    return settings
-
-
-def serve(settings: Settings, config: str | None, read: Callable[[], Settings]) -> None:
-    """Serve until a signal comes; reload tokens when the settings file changes."""
+        return
     from ebrank.service.ops import server
     from ebrank.service.ops.reloading import Reloading
 
+    reloading = None
+    if config is not None:
+        reloading = Reloading(Path(config), lambda: read_settings(config, **flags))
     server.run(
         settings,
         announce=lambda address: print_address(address, settings.store.url),
-        reloading=None if config is None else Reloading(Path(config), read),
+        reloading=reloading,
     )
 
 
@@ -126,14 +96,32 @@ def serve_demo(settings: Settings) -> None:
         )
 
 
+def read_settings(
+    config: str | None, host: str | None, port: int | None, store: str | None
+) -> Settings:
+    """Return the effective settings, checked as a whole."""
+    from ebrank.service.ops import configuration, server
+
+    flags: configuration.Tables = {"server": {"host": host, "port": port}, "store": {"url": store}}
+    given = {
+        section: {key: value for key, value in table.items() if value is not None}
+        for section, table in flags.items()
+    }
+    settings = configuration.read(config, environment=os.environ, flags=given)
+    server.check(settings)
+    return settings
+
+
 def print_address(address: str, store: str) -> None:
     """Say where everything is."""
     from ebrank.service.store.urls import without_password
 
-    click.echo(f"EBRank serves at {address} and keeps everything in {without_password(store)}")
-    click.echo(f"  dashboard      {address}/")
-    click.echo(f"  documentation  {address}/docs")
-    click.echo("Ctrl-C stops it.")
+    click.echo(
+        f"EBRank serves at {address} and keeps everything in {without_password(store)}\n"
+        f"  dashboard      {address}/\n"
+        f"  documentation  {address}/docs\n"
+        "Ctrl-C stops it."
+    )
 
 
 def print_token(name: str, scopes: list[str]) -> None:
@@ -141,12 +129,11 @@ def print_token(name: str, scopes: list[str]) -> None:
     from ebrank.service.http.admission import new_token
 
     secret, token = new_token(name, [scope.strip() for scope in scopes])
-    click.echo("The token (it is not stored and cannot be shown again):\n")
-    click.echo(f"  {secret}\n")
-    click.echo("Add this to the --config file:\n")
-    click.echo(f"  [tokens.{json.dumps(token.name)}]")
-    click.echo(f"  sha256 = {json.dumps(token.sha256)}")
-    click.echo(f"  scopes = {json.dumps(list(token.scopes))}")
+    click.echo(
+        f"The token (it is not stored and cannot be shown again):\n\n  {secret}\n\n"
+        f"Add this to the --config file:\n\n  [tokens.{json.dumps(token.name)}]\n"
+        f"  sha256 = {json.dumps(token.sha256)}\n  scopes = {json.dumps(list(token.scopes))}"
+    )
 
 
 def print_settings(settings: Settings) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,24 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebrank.cli import console
-from ebrank.cli._simulation import (
-    RANKER,
-    SimulationPlan,
-    folds_to_run,
-    note_of_compilation,
-    one_interrupt_at_a_time,
-    plan_pooled_folds,
-    pool_of,
-    print_table,
-    read_own,
-    read_rankers,
-    say_stopped,
-    simulation_options,
-    warn_of_unserved,
-)
-from ebrank.cli.lazy import examples
-from ebrank.cli.options import json_option
+from ebrank.cli import console, lab
+from ebrank.cli.options import json_option, option
+from ebrank.cli.stored_runs import KIND, RESULTS, write_results
+from ebrank.cli.verbs import verb
 from ebrank.errors import EBRankError
 
 if TYPE_CHECKING:
@@ -36,50 +21,32 @@ if TYPE_CHECKING:
     from ebrank.experiments.query_files import QueryRow
     from ebrank.rankers.base import Ranker
     from ebrank.simulation.result import Result
-    from ebrank.simulation.storage import Store
 
-RESULTS = "results.json"
-KIND = "ebrank simulate"
 WIDE = 92
 """The fewest characters that leave room for run times."""
 
 
-@click.command(
-    "simulate",
-    epilog=examples(
-        "ebrank simulate --dataset mq2007-like --scale 0.1 --ranker ebrank",
-        "ebrank simulate --dataset ~/datasets/MQ2008/Fold1 --ranker bm25 --out run1",
-        "ebrank simulate --dataset MQ2008 --ranker bm25 --ranker ebrank:epsilon=5",
-        "ebrank simulate --dataset MQ2008 --ranker auto --users dcm --click-rate 0.15",
-        "ebrank simulate --dataset mine --baseline-feature 3 --ranker ebrank --json",
-        "ebrank simulate --dataset MQ2008 --ranker auto --cluster dask://node1:8786",
-        "ebrank simulate --dataset MQ2008 --fold all --ranker auto --trec trec",
-        "ebrank simulate --dataset mine --fold all --ranker ebrank:epsilon=20/5/10",
-    ),
-)
-@click.option(
-    "--ranker",
-    "rankers",
+@verb()
+@option(
+    f"--ranker {lab.RANKER}",
+    "A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
+    called="rankers",
     required=True,
     multiple=True,
-    metavar=RANKER,
-    help="A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
 )
-@simulation_options()
-@click.option(
-    "--per-query",
-    metavar="FILE",
+@lab.simulation_options()
+@option(
+    "--per-query FILE",
+    "File for the measures of each test query: FILE.csv or FILE.parquet.",
     type=click.Path(dir_okay=False),
-    help="File for the measures of each test query: FILE.csv or FILE.parquet.",
 )
-@click.option(
-    "--trec",
-    metavar="DIR",
+@option(
+    "--trec DIR",
+    "Folder for files in TREC format: qrels.txt, and a run per ranker and trial.",
     type=click.Path(file_okay=False),
-    help="Folder for files in TREC format: qrels.txt, and a run per ranker and trial.",
 )
 @json_option
-def command(
+def simulate(
     rankers: tuple[str, ...],
     per_query: str | None,
     trec: str | None,
@@ -97,19 +64,29 @@ def command(
     a value for each fold: ebrank:epsilon=20/5/20/10/20.
 
     Ctrl-C stops and reports the finished trials; --out keeps them for the next run.
+
+    Examples:
+        ebrank simulate --dataset mq2007-like --scale 0.1 --ranker ebrank
+        ebrank simulate --dataset ~/datasets/MQ2008/Fold1 --ranker bm25 --out run1
+        ebrank simulate --dataset MQ2008 --ranker bm25 --ranker ebrank:epsilon=5
+        ebrank simulate --dataset MQ2008 --ranker auto --users dcm --click-rate 0.15
+        ebrank simulate --dataset mine --baseline-feature 3 --ranker ebrank --json
+        ebrank simulate --dataset MQ2008 --ranker auto --cluster dask://node1:8786
+        ebrank simulate --dataset MQ2008 --fold all --ranker auto --trec trec
+        ebrank simulate --dataset mine --fold all --ranker ebrank:epsilon=20/5/10
     """
     from ebrank.experiments.query_files import check_form, write_table
 
-    chosen = read_rankers(rankers, options)
+    chosen = lab.read_rankers(rankers, options)
     if per_query is not None:
         check_form(per_query)
         Path(per_query).parent.mkdir(parents=True, exist_ok=True)  # fail now rather than later
     if trec is not None:
         Path(trec).mkdir(parents=True, exist_ok=True)
-    finished = FinishedFolds(chosen, len(folds_to_run(options)), per_query is not None, trec)
-    with one_interrupt_at_a_time(), note_of_compilation():
+    finished = FinishedFolds(chosen, len(lab.folds_to_run(options)), per_query is not None, trec)
+    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
         try:
-            for plan in plan_pooled_folds(**options):
+            for plan in lab.plan_pooled_folds(**options):
                 if not as_json:
                     click.echo(str(plan))
                 finished.run(plan)
@@ -117,8 +94,7 @@ def command(
             if not finished.by_fold:
                 raise
             finished.print_so_far(as_json)
-            say_stopped(*finished.progress(options["trials"]), options["out"])
-            raise click.exceptions.Exit(130) from None
+            raise lab.stopped(*finished.progress(options["trials"]), options["out"]) from None
         except (OSError, EBRankError):
             finished.print_so_far(as_json)
             raise
@@ -148,7 +124,7 @@ class FinishedFolds:
         self.rows: list[QueryRow] = []
         self.by_fold: dict[int | None, dict[Ranker, Result]] = {}
 
-    def run(self, plan: SimulationPlan) -> None:
+    def run(self, plan: lab.SimulationPlan) -> None:
         """Run the rankers on the next fold, or on a dataset without folds."""
         from ebrank.experiments.query_files import query_rows, write_trec
         from ebrank.simulation.parallel import Interrupted, NotKept
@@ -156,8 +132,8 @@ class FinishedFolds:
         each = self._rankers_in(len(self.by_fold))
         try:
             results = run(plan, each)
-        except (Interrupted, NotKept) as stopped:
-            self.by_fold[plan.fold] = dict(zip(each, stopped.results, strict=True))
+        except (Interrupted, NotKept) as problem:
+            self.by_fold[plan.fold] = dict(zip(each, problem.results, strict=True))
             raise
         self.by_fold[plan.fold] = dict(zip(each, results, strict=True))
         if self.per_query:
@@ -203,85 +179,21 @@ class FinishedFolds:
         return list(dict.fromkeys(in_fold(ranker, place) for ranker in self.rankers))
 
 
-def run(plan: SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
+def run(plan: lab.SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
     """Run the trials, keeping the results on disk if there is a folder for them."""
     from ebrank.simulation import parallel
-    from ebrank.simulation.storage import Store
 
-    store = None
-    if plan.out is not None:
-        store = Store(plan.out, plan.dataset, plan.config, plan.seed)
-        read_own(Path(plan.out) / RESULTS, KIND)  # raises now if the file is foreign
+    with lab.running(plan, "simulating", RESULTS, KIND, plan.seed) as how:
 
-    def keep(results: list[Result]) -> None:
-        if store is not None:
-            write_results(store, plan, rankers, results)
+        def keep(results: list[Result]) -> None:
+            if how["store"] is not None:
+                write_results(how["store"], plan, rankers, results)
 
-    try:
-        with pool_of(plan) as pool, console.progress("simulating") as progress:
-            return parallel.run(
-                plan.dataset,
-                rankers,
-                plan.config,
-                plan.seed,
-                trials=plan.trials,
-                jobs=plan.jobs,
-                pool=pool,
-                store=store,
-                progress=progress,
-                finished=keep,
-            )
-    except parallel.Interrupted as interrupted:
-        keep(interrupted.results)
-        raise
-
-
-def write_results(
-    store: Store, plan: SimulationPlan, rankers: Sequence[Ranker], results: Sequence[Result]
-) -> None:
-    """Write `results.json`: the results so far, and everything they depend on; no times.
-
-    It keeps earlier results of other rankers if all else is the same.
-    """
-    from ebrank.kernels.provenance import versions
-    from ebrank.simulation.storage import write_json
-    from ebrank.simulation.summary import about_config, about_dataset, measured
-
-    document: dict[str, Any] = {
-        "kind": KIND,
-        "dataset": about_dataset(plan.dataset) | {"fingerprint": store.fingerprint},
-        "config": about_config(plan.config),
-        "seed": plan.seed,
-        "trials": plan.trials,
-        "complete": all(len(result.trials) == plan.trials for result in results),
-        "versions": versions(),
-        "rankers": [
-            {"ranker": result.ranker}
-            | measured(result)
-            | {"files": [store.path(ranker, trial).name for trial in range(plan.trials)]}
-            for ranker, result in zip(rankers, results, strict=True)
-        ],
-    }
-    path = store.folder / RESULTS
-    document["rankers"] = _others(read_own(path, KIND), document) + document["rankers"]
-    for entry in document["rankers"]:
-        entry["files"] = [name for name in entry["files"] if (store.folder / name).exists()]
-    write_json(path, document)
-
-
-def _others(earlier: dict[str, Any], document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the earlier entries of rankers that a document lacks, if they are comparable."""
-    if not earlier or _compared(earlier) != _compared(document):
-        return []
-    present = {entry["ranker"] for entry in document["rankers"]}
-    return [entry for entry in earlier["rankers"] if entry["ranker"] not in present]
-
-
-def _compared(document: dict[str, Any]) -> str:
-    """Return what entries of one document must share, as text: JSON knows no tuples."""
-    data, versions = document["dataset"], document["versions"]
-    shared = (data["fingerprint"], document["config"], document["seed"], versions["source"])
-    return json.dumps(shared, sort_keys=True)
+        try:
+            return parallel.run(plan.dataset, rankers, plan.config, plan.seed, finished=keep, **how)
+        except parallel.Interrupted as interrupted:
+            keep(interrupted.results)
+            raise
 
 
 def print_results(results: Sequence[Result], as_json: bool) -> None:
@@ -289,8 +201,8 @@ def print_results(results: Sequence[Result], as_json: bool) -> None:
     if as_json:
         console.print_json(plain(results))
     elif any(result.trials for result in results):
-        print_table(table([result for result in results if result.trials]))
-    warn_of_unserved(results)
+        lab.print_table(table([result for result in results if result.trials]))
+    lab.warn_of_unserved(results)
 
 
 def table(results: Sequence[Result]) -> Table:

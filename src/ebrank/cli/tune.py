@@ -9,62 +9,38 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ebrank.cli import console
-from ebrank.cli._simulation import (
-    RANKER,
-    SimulationPlan,
-    folds_to_run,
-    given_options,
-    note_of_compilation,
-    one_interrupt_at_a_time,
-    plan_folds,
-    pool_of,
-    print_table,
-    read_own,
-    say_stopped,
-    simulation_options,
-)
-from ebrank.cli.lazy import examples
-from ebrank.cli.options import json_option
+from ebrank.cli import console, lab
+from ebrank.cli.options import json_option, option
+from ebrank.cli.protocol import as_typed
+from ebrank.cli.verbs import verb
 
 if TYPE_CHECKING:
     from ebrank.experiments.framework.outcome import Table
-    from ebrank.rankers.base import Ranker
-    from ebrank.simulation.tuning import Grid, Tuning
+    from ebrank.simulation.tuning import Tuning
 
 RESULTS = "tuning.json"
 KIND = "ebrank tune"
-WIDER = "a wider one may do better"
+OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "cluster", "out", "as_json"}
+"""Options that say what to do with a simulation, rather than what it is."""
 
 
-@click.command(
-    "tune",
-    epilog=examples(
-        "ebrank tune --dataset MQ2008 --ranker ebrank",
-        "ebrank tune --dataset MQ2008 --ranker ebrank:estimator=exposure",
-        "ebrank tune --dataset MQ2008 --ranker ebrank --param epsilon --grid 0,5,20",
-        "ebrank tune --dataset MQ2008 --ranker ebrank --cluster ~/scheduler.json",
-        "ebrank tune --dataset MQ2008 --ranker ebrank --fold all --out tuned",
-    ),
-)
-@click.option("--ranker", required=True, metavar=RANKER, help="A ranker from `ebrank rankers`.")
-@click.option(
-    "--param",
-    "params",
+@verb()
+@option(f"--ranker {lab.RANKER}", "A ranker from `ebrank rankers`.", required=True)
+@option(
+    "--param NAME",
+    "Parameter to choose, by default all that have a grid; repeat it to try combinations.",
+    called="params",
     multiple=True,
-    metavar="NAME",
-    help="Parameter to choose, by default all that have a grid; repeat it to try combinations.",
 )
-@click.option(
-    "--grid",
-    "grids",
+@option(
+    "--grid VALUES",
+    "Values to try, such as 0,1,5: one --grid per --param; by default its own grid.",
+    called="grids",
     multiple=True,
-    metavar="VALUES",
-    help="Values to try, such as 0,1,5: one --grid per --param; by default its own grid.",
 )
-@simulation_options()
+@lab.simulation_options()
 @json_option
-def command(
+def tune(
     ranker: str,
     params: tuple[str, ...],
     grids: tuple[str, ...],
@@ -79,28 +55,37 @@ def command(
 
     --fold all tunes each fold on its own validation queries. They are the test queries of another
     fold, so a single choice for all folds would have seen the queries it is tested on.
+
+    Examples:
+        ebrank tune --dataset MQ2008 --ranker ebrank
+        ebrank tune --dataset MQ2008 --ranker ebrank:estimator=exposure
+        ebrank tune --dataset MQ2008 --ranker ebrank --param epsilon --grid 0,5,20
+        ebrank tune --dataset MQ2008 --ranker ebrank --cluster ~/scheduler.json
+        ebrank tune --dataset MQ2008 --ranker ebrank --fold all --out tuned
     """
     from ebrank.rankers import registry
     from ebrank.simulation.parallel import Interrupted
     from ebrank.simulation.storage import write_json
     from ebrank.simulation.tuning import read_grid, tuning_seed
+    from ebrank.simulation.tuning import tune as run
 
     chosen = registry.parse(ranker)
     grid = read_grid(chosen, params, grids)
     tunings: list[Tuning] = []
     documents: list[dict[str, Any]] = []
-    with one_interrupt_at_a_time(), note_of_compilation():
-        for plan in plan_folds(**options):
+    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
+        for plan in lab.plan_folds(**options):
             if not as_json:
                 click.echo(f"{plan} (tuning seed {tuning_seed(plan.seed)})")
             try:
-                tunings.append(run(plan, chosen, grid))
+                seed = tuning_seed(plan.seed)
+                with lab.running(plan, "tuning", RESULTS, KIND, seed) as how:
+                    tunings.append(run(plan.dataset, chosen, grid, plan.config, plan.seed, **how))
             except Interrupted as interrupted:
                 done = [*interrupted.results, *(p.result for own in tunings for p in own.points)]
                 finished = sum(len(result.trials) for result in done)
-                points = len(interrupted.results) * len(folds_to_run(options))
-                say_stopped(finished, plan.trials * points, options["out"])
-                raise click.exceptions.Exit(130) from None
+                points = len(interrupted.results) * len(lab.folds_to_run(options))
+                raise lab.stopped(finished, plan.trials * points, options["out"]) from None
             documents.append(report(plan, tunings[-1]))
             if plan.out is not None:
                 write_json(Path(plan.out) / RESULTS, documents[-1])
@@ -111,31 +96,7 @@ def command(
         print_tuning(tunings, [document["dataset"]["fold"] for document in documents])
 
 
-def run(plan: SimulationPlan, ranker: Ranker, grid: Grid) -> Tuning:
-    """Run every point of the grid."""
-    from ebrank.simulation.storage import Store
-    from ebrank.simulation.tuning import tune, tuning_seed
-
-    store = None
-    if plan.out is not None:
-        store = Store(plan.out, plan.dataset, plan.config, tuning_seed(plan.seed))
-        read_own(Path(plan.out) / RESULTS, KIND)  # raises now if the file is foreign
-    with pool_of(plan) as pool, console.progress("tuning") as progress:
-        return tune(
-            plan.dataset,
-            ranker,
-            grid,
-            plan.config,
-            plan.seed,
-            trials=plan.trials,
-            jobs=plan.jobs,
-            pool=pool,
-            store=store,
-            progress=progress,
-        )
-
-
-def report(plan: SimulationPlan, tuning: Tuning) -> dict[str, Any]:
+def report(plan: lab.SimulationPlan, tuning: Tuning) -> dict[str, Any]:
     """Return the grid, its results and the choice, as an object for JSON."""
     from ebrank.kernels.provenance import versions
     from ebrank.simulation.summary import about_config, about_dataset, spread
@@ -182,15 +143,16 @@ def best_text(tunings: Sequence[Tuning]) -> str:
 
 def print_tuning(tunings: Sequence[Tuning], folds: Sequence[int | None]) -> None:
     """Print the grid with a column for each fold, the choices marked, and how to use them."""
-    print_table(table(tunings, folds))
+    wider = "a wider one may do better"
+    lab.print_table(table(tunings, folds))
     for name in tunings[0].best.values:
         pairs = zip(folds, tunings, strict=True)
         edge = [fold for fold, tuning in pairs if name in tuning.at_the_edge]
         if edge:
             where = f" of fold{'s' if len(edge) > 1 else ''} {', '.join(map(str, edge))}"
             where = where if len(folds) > 1 else ""
-            console.warn(f"the best {name}{where} is at the edge of its grid; {WIDER}")
-    click.echo(f"Use it: ebrank simulate {given_options()} --ranker {best_text(tunings)}")
+            console.warn(f"the best {name}{where} is at the edge of its grid; {wider}")
+    click.echo(f"Use it: ebrank simulate {as_typed(OF_ONE_RUN)} --ranker {best_text(tunings)}")
 
 
 def table(tunings: Sequence[Tuning], folds: Sequence[int | None]) -> Table:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ebrank
-from ebrank.cli.reproduce import command
+from ebrank.cli.reproduce import reproduce
 from ebrank.data.dataset import Origin
 from ebrank.evaluation.metrics import exploitation_ratio
 from ebrank.experiments.framework.experiment import Results, Run, Setup
@@ -242,5 +242,5 @@ def test_data_not_at_hand_has_the_command_that_fills_it(
 def test_the_defaults_are_those_of_the_command() -> None:
     name, verb, *words = shlex.split(build.command_for("MQ2008"))
     assert (name, verb) == ("ebrank", "reproduce")
-    usual = command.make_context("reproduce", words).params
+    usual = reproduce.make_context("reproduce", words).params
     assert (usual["trials"], usual["seed"]) == (build.TRIALS, build.SEED)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from ebrank.cli.options import Option, option, together
+from ebrank.data.interpretation import as_text
 from ebrank.environment.config import SettingsError
 from ebrank.errors import ParameterError
 from ebrank.parameters import near
@@ -21,11 +24,10 @@ if TYPE_CHECKING:
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.users import UserModel
 
-F = TypeVar("F", bound=Callable[..., Any])
 N = TypeVar("N", int, float)
 
 
-def _option(name: str, setting: Setting) -> Callable[[F], F]:
+def _option(name: str, setting: Setting) -> Option[Any]:
     """Return the option of a setting."""
     kind: Any = str
     if setting.choices:
@@ -44,16 +46,10 @@ def _option(name: str, setting: Setting) -> Callable[[F], F]:
     )
 
 
-def protocol_options(without: Collection[str] = ()) -> Callable[[F], F]:
-    """Add the options of an experiment, and `--config`."""
-
-    def add(function: F) -> F:
-        for name, setting in reversed(list(SETTINGS.items())):
-            if name not in without:
-                function = _option(name, setting)(function)
-        return config_option(function)
-
-    return add
+def protocol_options(without: Collection[str] = ()) -> Option[Any]:
+    """Add `--config` and the options of an experiment."""
+    settings = ((name, setting) for name, setting in SETTINGS.items() if name not in without)
+    return together([config_option, *(_option(name, setting) for name, setting in settings)])
 
 
 def config_of(options: dict[str, Any]) -> SimulationConfig:
@@ -112,24 +108,25 @@ def _believed(text: str | None, users: UserModel) -> Examination | None:
 # --- a file of options ---------------------------------------------------------------------------
 
 
-def config_option(function: F) -> F:
-    """Add `--config`: a file that gives options their values."""
-    return click.option(
-        "--config",
-        metavar="FILE",
-        type=click.Path(dir_okay=False),
-        is_eager=True,
-        expose_value=False,
-        callback=_read_config,
-        help="TOML file of options, such as list-length = 10; options you type override it.",
-    )(function)
+def given_options(without: Collection[str] = ()) -> Iterator[tuple[click.Parameter, Any]]:
+    """Yield the options that the user gave, here or in a file, and their values."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        given = source in (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
+        if given and parameter.name in context.params and parameter.name not in without:
+            yield parameter, context.params[parameter.name]
 
 
-def is_given(context: click.Context, name: str) -> bool:
-    """Return whether the user gave an option, here or in a file."""
-    source = context.get_parameter_source(name)
-    given = source in (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
-    return given and name in context.params  # `--config` itself has no value
+def as_typed(without: Collection[str], **instead: str) -> str:
+    """Return the options that the user gave, as words to type; some with other values."""
+    words = []
+    for parameter, value in given_options(without):
+        value = instead.get(parameter.name or "", value)
+        several = parameter.multiple if isinstance(parameter, click.Option) else False
+        for each in value if several else (value,):
+            words += [parameter.opts[0], as_text(each)]
+    return shlex.join(words)
 
 
 def _read_config(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
@@ -163,3 +160,13 @@ def _typed(value: object) -> object:
     if isinstance(value, list):
         return [_typed(each) for each in value]
     return value if isinstance(value, bool) else str(value)
+
+
+config_option: Option[Any] = option(
+    "--config FILE",
+    "TOML file of options, such as list-length = 10; options you type override it.",
+    type=click.Path(dir_okay=False),
+    is_eager=True,
+    expose_value=False,
+    callback=_read_config,
+)

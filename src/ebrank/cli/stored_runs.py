@@ -1,4 +1,4 @@
-"""Runs that `ebrank simulate --out` stored in a folder, and whether two are comparable."""
+"""Runs that `ebrank simulate --out` keeps in a folder, and whether two are comparable."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_type_hints
 
-from ebrank.cli._simulation import SimulationPlan, read_own
+from ebrank.cli import lab
 from ebrank.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
+    from ebrank.rankers.base import Ranker
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.result import Result
+    from ebrank.simulation.storage import Store
     from ebrank.typing import Texts
 
 REMEDY = "Give a folder that `ebrank simulate --out` wrote."
 AGAIN = "Run `ebrank simulate` there again."
 NOW = "now"
 RESULTS = "results.json"
+KIND = "ebrank simulate"
 Identity: TypeAlias = tuple[str, str]
 """A ranker's text, and the stamp of its code."""
 
@@ -32,7 +35,7 @@ class Conditions:
         where: the folder, for messages.
         dataset, fingerprint: the dataset's name, and a hash of its content.
         fold: which fold of it; None where that is unknown.
-        config: the simulation; sessions are as asked for, None where the dataset decides.
+        config: the simulation; its sessions are None where the dataset decides.
         sessions: of a trial.
         versions: of the code that ran it.
     """
@@ -41,7 +44,7 @@ class Conditions:
     dataset: str
     fingerprint: str
     fold: int | None
-    config: dict[str, Any]
+    config: SimulationConfig
     sessions: int
     seed: int
     trials: int
@@ -52,20 +55,21 @@ class Conditions:
 
         Folds of one dataset may differ in their data, and in sessions that follow from it.
         """
+        from ebrank.simulation.summary import about_config
+
         if not folds and self.fingerprint != other.fingerprint:
             same = " of other content" if self.dataset == other.dataset else ""
             yield f"dataset ({self.dataset}, {other.dataset}{same})"
-        for name, value in self.config.items():
-            if name != "sessions" and other.config.get(name) != value:
-                yield f"{name} ({value}, {other.config.get(name)})"
+        others = about_config(other.config)
+        for name, value in about_config(self.config).items():
+            if name != "sessions" and others[name] != value:
+                yield f"{name} ({value}, {others[name]})"
         for name in ("seed", "trials"):
             if getattr(self, name) != getattr(other, name):
                 yield f"{name} ({getattr(self, name)}, {getattr(other, name)})"
         if self.versions["source"] != other.versions["source"]:
             yield f"version of the code ({_release(self.versions)}, {_release(other.versions)})"
-        ours, theirs = (
-            each.config["sessions"] if folds else each.sessions for each in (self, other)
-        )
+        ours, theirs = (each.config.sessions if folds else each.sessions for each in (self, other))
         if ours != theirs:
             first, second = ("by the dataset" if n is None else n for n in (ours, theirs))
             yield f"sessions ({first}, {second})"
@@ -115,7 +119,7 @@ def check_same(first: Conditions, second: Conditions) -> None:
         )
 
 
-def conditions_of(plan: SimulationPlan) -> Conditions:
+def conditions_of(plan: lab.SimulationPlan) -> Conditions:
     """Return the conditions under which a plan will run."""
     from ebrank.kernels.provenance import fingerprint, versions
 
@@ -124,7 +128,7 @@ def conditions_of(plan: SimulationPlan) -> Conditions:
         plan.dataset.name,
         fingerprint(plan.dataset),
         plan.dataset.fold,
-        _plain(plan.config),
+        plan.config,
         plan.config.session_count(plan.dataset),
         plan.seed,
         plan.trials,
@@ -158,15 +162,17 @@ def read_runs(folder: Path) -> list[StoredRun]:
 def _read_run(folder: Path) -> StoredRun:
     from ebrank.simulation.storage import read_query_ids
 
-    document = _document(folder)
+    foreign = "not the results of a simulation"
+    document = lab.read_own(folder / RESULTS, KIND, foreign, REMEDY)
+    if not document:
+        raise DataError("no results.json in this folder", path=folder, remedy=REMEDY)
     try:
-        config = _config(document["config"], folder)
         conditions = Conditions(
             str(folder),
             document["dataset"]["name"],
             document["dataset"]["fingerprint"],
             document["dataset"]["fold"],
-            _plain(config),
+            _config(document["config"], folder),
             document["rankers"][0]["sessions"],
             document["seed"],
             min(len(entry["files"]) for entry in document["rankers"]),
@@ -176,7 +182,7 @@ def _read_run(folder: Path) -> StoredRun:
     except (KeyError, IndexError, TypeError, ValueError):
         path = folder / RESULTS
         raise DataError("the results are damaged", path=path, remedy=AGAIN) from None
-    rankers = [_stored_ranker(folder, conditions, config, *entry) for entry in entries]
+    rankers = [_stored_ranker(folder, conditions, *entry) for entry in entries]
     return StoredRun(conditions, rankers, read_query_ids(folder / entries[0][1][0]))
 
 
@@ -256,18 +262,8 @@ def check_folds(first: Conditions, second: Conditions) -> None:
         )
 
 
-def _document(folder: Path) -> dict[str, Any]:
-    if not (folder / RESULTS).exists():
-        raise DataError("no results.json in this folder", path=folder, remedy=REMEDY)
-    try:
-        return read_own(folder / RESULTS, "ebrank simulate")
-    except DataError:
-        message = "not the results of a simulation"
-        raise DataError(message, path=folder / RESULTS, remedy=REMEDY) from None
-
-
 def _stored_ranker(
-    folder: Path, conditions: Conditions, config: SimulationConfig, ranker: str, files: list[str]
+    folder: Path, conditions: Conditions, ranker: str, files: list[str]
 ) -> ComparedRanker:
     from ebrank.simulation.result import Result
     from ebrank.simulation.storage import read_trial
@@ -290,7 +286,7 @@ def _stored_ranker(
         engines.add(str(identity.get("engine")))
     if len(engines) > 1:
         raise DataError(f"different code ran the trials of {ranker}", path=folder, remedy=AGAIN)
-    result = Result(conditions.dataset, ranker, config, conditions.seed, tuple(trials))
+    result = Result(conditions.dataset, ranker, conditions.config, conditions.seed, tuple(trials))
     return ComparedRanker(ranker, engines.pop(), str(folder), result)
 
 
@@ -299,27 +295,69 @@ def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:
     import msgspec
 
     from ebrank.simulation.config import SimulationConfig
+    from ebrank.simulation.summary import about_config
     from ebrank.simulation.users import parse
 
     try:
         users = parse(plain["users"])
     except ParameterError as problem:
-        raise DataError(
-            f"has users that this command does not know: {problem}", path=folder
-        ) from None
+        message = f"has users that this command does not know: {problem}"
+        raise DataError(message, path=folder) from None
     kinds = get_type_hints(SimulationConfig)
-    config = SimulationConfig(
-        users=users,
-        **{name: msgspec.convert(plain[name], kinds[name]) for name in kinds if name != "users"},
-    )
-    if _plain(config) != plain:
+    del kinds["users"]
+    fields = {name: msgspec.convert(plain[name], kind) for name, kind in kinds.items()}
+    config = SimulationConfig(users=users, **fields)
+    if json.loads(json.dumps(about_config(config))) != plain:
         raise DataError("not a config of this command", path=folder)
     return config
 
 
-def _plain(config: SimulationConfig) -> dict[str, Any]:
-    """Return a config as JSON has it, with lists for tuples."""
-    from ebrank.simulation.summary import about_config
+# --- writing -------------------------------------------------------------------------------------
 
-    plain: dict[str, Any] = json.loads(json.dumps(about_config(config)))
-    return plain
+
+def write_results(
+    store: Store, plan: lab.SimulationPlan, rankers: Sequence[Ranker], results: Sequence[Result]
+) -> None:
+    """Write `results.json`: the results so far, and everything they depend on; no times.
+
+    It keeps earlier results of other rankers if all else is the same.
+    """
+    from ebrank.kernels.provenance import versions
+    from ebrank.simulation.storage import write_json
+    from ebrank.simulation.summary import about_config, about_dataset, measured
+
+    document: dict[str, Any] = {
+        "kind": KIND,
+        "dataset": about_dataset(plan.dataset) | {"fingerprint": store.fingerprint},
+        "config": about_config(plan.config),
+        "seed": plan.seed,
+        "trials": plan.trials,
+        "complete": all(len(result.trials) == plan.trials for result in results),
+        "versions": versions(),
+        "rankers": [
+            {"ranker": result.ranker}
+            | measured(result)
+            | {"files": [store.path(ranker, trial).name for trial in range(plan.trials)]}
+            for ranker, result in zip(rankers, results, strict=True)
+        ],
+    }
+    path = store.folder / RESULTS
+    document["rankers"] = _others(lab.read_own(path, KIND), document) + document["rankers"]
+    for entry in document["rankers"]:
+        entry["files"] = [name for name in entry["files"] if (store.folder / name).exists()]
+    write_json(path, document)
+
+
+def _others(earlier: dict[str, Any], document: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the earlier entries of rankers that a document lacks, if they are comparable."""
+    if not earlier or _compared(earlier) != _compared(document):
+        return []
+    present = {entry["ranker"] for entry in document["rankers"]}
+    return [entry for entry in earlier["rankers"] if entry["ranker"] not in present]
+
+
+def _compared(document: dict[str, Any]) -> str:
+    """Return what entries of one document must share, as text: JSON knows no tuples."""
+    data, versions = document["dataset"], document["versions"]
+    shared = (data["fingerprint"], document["config"], document["seed"], versions["source"])
+    return json.dumps(shared, sort_keys=True)

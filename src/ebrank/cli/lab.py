@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import click
 from click.core import ParameterSource
 
 from ebrank.cli import console
-from ebrank.cli._protocol import config_of, is_given, protocol_options
-from ebrank.cli.options import ALL_FOLDS, dataset_options
-from ebrank.data.interpretation import as_text
+from ebrank.cli.options import ALL_FOLDS, Option, dataset_options, option, together
+from ebrank.cli.protocol import config_of, protocol_options
 from ebrank.errors import DataError
 from ebrank.experiments.framework.numbers import counted
 
@@ -32,18 +30,13 @@ if TYPE_CHECKING:
     from ebrank.experiments.framework.outcome import Table
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.config import SimulationConfig
-    from ebrank.simulation.parallel import TrialPool
     from ebrank.simulation.result import Result
     from ebrank.simulation.worker import Locator
     from ebrank.typing import Texts
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 LARGEST_SEED = 2**63 - 2
 COMPILING = "note: compiling for this machine; this takes a few seconds, only the first time"
 RANKER = "NAME[:PARAM=VALUE,…]"
-OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "cluster", "out", "as_json"}
-"""Options that say what to do with a simulation, rather than what it is."""
 
 
 def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
@@ -70,66 +63,65 @@ def refuse_jobs_on_clusters() -> None:
 
 
 DATASET = "A preset, a published dataset, or a folder with train.txt, vali.txt and test.txt"
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "dataset": {"required": True, "metavar": "NAME|FOLDER", "help": f"{DATASET}."},
-    "trials": {
-        "type": click.IntRange(min=1),
-        "default": 5,
-        "help": "How often to repeat the simulation, each time with other users.",
-    },
-    "seed": {
-        "type": click.IntRange(min=0),
-        "callback": _seed,
-        "default": 0,
-        "help": "Seed of all random draws.",
-    },
-    "jobs": {
-        "type": click.IntRange(min=1),
-        "help": "Trials to run in parallel, by default one per core; this does not affect results.",
-    },
-    "cluster": {
-        "callback": _cluster,
-        "metavar": "ADDRESS",
-        "help": "Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or "
-        "local:N for N processes here; this does not affect results.",
-    },
-    "out": {
-        "metavar": "DIR",
-        "type": click.Path(file_okay=False),
-        "help": "Folder for the results; trials it already holds are not run again.",
-    },
-    "scale": {
-        "type": click.FloatRange(min=0, min_open=True),
-        "metavar": "SHARE",
-        "help": "Share of a preset's queries to generate.",
-    },
-    "interactions": {
-        "type": click.FloatRange(0, 1),
-        "metavar": "SHARE",
-        "help": "Share of a preset's linear signal to move into products of features, which trees "
-        "can learn and linear models cannot; none by default.",
-    },
-}
-"""What the lab's verbs share: the dataset, what to simulate on it, and how to run it."""
 
 
 def simulation_options(
-    *, without: Collection[str] = (), **changes: dict[str, Any]
-) -> Callable[[F], F]:
-    """Add the options that the lab's verbs share, some changed, and those of the protocol."""
+    *,
+    without: Collection[str] = (),
+    dataset: Option[Any] | None = None,
+    out: str = "Folder for the results; trials it already holds are not run again.",
+) -> Option[Any]:
+    """Add the options of the lab's verbs: the dataset, what to simulate on it, and how to run it.
 
-    def add(function: F) -> F:
-        function = dataset_options(function)
-        for name, usual in reversed(_OPTIONS.items()):
-            about: dict[str, Any] = {"metavar": "NUMBER", "show_default": True}
-            about |= usual | changes.get(name, {})
-            names = (f"--{name}", about.pop("called", name))
-            function = click.option(*names, **about)(function)
-            if name == "jobs":
-                function = protocol_options(without)(function)
-        return function
-
-    return add
+    Args:
+        without: settings of the protocol that are no options of the verb.
+        dataset: `--dataset`, if it is special.
+        out: the help of `--out`.
+    """
+    at_least_one = click.IntRange(min=1)
+    return together(
+        [
+            dataset or option("--dataset NAME|FOLDER", f"{DATASET}.", required=True),
+            option(
+                "--trials NUMBER",
+                "How often to repeat the simulation, each time with other users.",
+                type=at_least_one,
+                default=5,
+            ),
+            option(
+                "--seed NUMBER",
+                "Seed of all random draws.",
+                type=click.IntRange(min=0),
+                callback=_seed,
+                default=0,
+            ),
+            protocol_options(without),
+            option(
+                "--jobs NUMBER",
+                "Trials to run in parallel, by default one per core; this does not affect results.",
+                type=at_least_one,
+            ),
+            option(
+                "--cluster ADDRESS",
+                "Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or "
+                "local:N for N processes here; this does not affect results.",
+                callback=_cluster,
+            ),
+            option("--out DIR", out, type=click.Path(file_okay=False)),
+            option(
+                "--scale SHARE",
+                "Share of a preset's queries to generate.",
+                type=click.FloatRange(min=0, min_open=True),
+            ),
+            option(
+                "--interactions SHARE",
+                "Share of a preset's linear signal to move into products of features, which trees "
+                "can learn and linear models cannot; none by default.",
+                type=click.FloatRange(0, 1),
+            ),
+            dataset_options,
+        ]
+    )
 
 
 @dataclass(frozen=True)
@@ -170,54 +162,39 @@ class SimulationPlan:
         return "".join(f", {what}" for what, said in unusual.items() if said)
 
 
-def given_options() -> str:
-    """Return the options that describe the simulation, as the user typed them."""
-    context = click.get_current_context()
-    words = []
-    for option in context.command.params:
-        name = option.name or ""
-        if is_given(context, name) and name not in OF_ONE_RUN:
-            words += [option.opts[0], as_text(context.params[name])]
-    return shlex.join(words)
-
-
-def plan_simulation(
-    dataset: str,
-    *,
-    trials: int,
-    seed: int,
-    jobs: int | None,
-    cluster: str | None,
-    out: str | None,
-    **others: Any,  # noqa: ANN401 (the protocol's numbers, and what `ebrank.load` takes)
-) -> SimulationPlan:
-    """Load the dataset and return the simulation that the options describe."""
-    refuse_jobs_on_clusters()
-    fold = others.get("fold")
-    say_what_begins(dataset if fold is None else f"{dataset}, fold {fold}", trials, seed)
-    import ebrank
-    from ebrank.kernels.threads import available_threads
-    from ebrank.simulation.worker import Locator
-
-    config = config_of(others)
-    with console.progress("reading") as progress:
-        loaded = ebrank.load(dataset, progress=progress, **others)
-    config.session_count(loaded)  # raises if it is too short
-    locator = Locator.of(dataset, **others)
-    at_a_time = jobs or available_threads()
-    return SimulationPlan(loaded, config, trials, seed, at_a_time, cluster, locator, out, fold)
-
-
 def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
     """Yield the simulation that the options describe, or one per fold, each read when needed.
 
     Each fold has its own folder in --out.
     """
-    for fold in folds_to_run(options):
-        out = options["out"]
-        if options["fold"] == ALL_FOLDS and out is not None:
-            out = str(Path(out) / f"Fold{fold}")
-        yield plan_simulation(**options | {"fold": fold, "out": out})
+    refuse_jobs_on_clusters()
+    folds = folds_to_run(options)
+    own = ("dataset", "trials", "seed", "jobs", "cluster", "out")  # not of `ebrank.load`
+    name, trials, seed, jobs, cluster, out = map(options.pop, own)
+    for fold in folds:
+        say_what_begins(name if fold is None else f"{name}, fold {fold}", trials, seed)
+        from ebrank.kernels.threads import available_threads
+
+        others = options | {"fold": fold}
+        config = config_of(others)
+        dataset, locator = read_dataset(name, config, "reading", others)
+        jobs = jobs or available_threads()
+        inside = f"Fold{fold}" if options["fold"] == ALL_FOLDS else ""
+        folder = None if out is None else str(Path(out) / inside)
+        yield SimulationPlan(dataset, config, trials, seed, jobs, cluster, locator, folder, fold)
+
+
+def read_dataset(
+    name: str, config: SimulationConfig, label: str, options: Mapping[str, Any]
+) -> tuple[Dataset, Locator]:
+    """Return a dataset that is large enough for the simulation, and how workers find it."""
+    import ebrank
+    from ebrank.simulation.worker import Locator
+
+    with console.progress(label) as progress:
+        dataset = ebrank.load(name, progress=progress, **options)
+    config.session_count(dataset)  # raises if it is too short
+    return dataset, Locator.of(name, **options)
 
 
 def plan_pooled_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
@@ -225,27 +202,21 @@ def plan_pooled_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN4
 
     Only the first stays in memory; each other one is read again when it is needed.
     """
+    from ebrank.experiments.framework.folds import check_disjoint
+
     plans: list[SimulationPlan] = []
-    with disjoint_folds() as add:
-        for plan in plan_folds(**options):
-            add(plan.fold, plan.dataset)
-            plans.append(plan if not plans else replace(plan, dataset=plans[0].dataset))
+    test_ids: dict[str, Texts] = {}
+    for plan in plan_folds(**options):
+        test_ids[f"fold {plan.fold}"] = test_ids_of(plan.dataset)
+        plans.append(plan if not plans else replace(plan, dataset=plans[0].dataset))
+    check_disjoint(test_ids)
     for plan in plans:
         yield plan if plan is plans[0] else replace(plan, dataset=read_again(plan.locator))
 
 
-@contextmanager
-def disjoint_folds() -> Iterator[Callable[[int | None, Dataset], None]]:
-    """Yield what takes each fold that is read; raise at the end if two share a test query."""
-    from ebrank.experiments.framework.folds import check_disjoint
-
-    test_ids: dict[str, Texts] = {}
-
-    def add(fold: int | None, dataset: Dataset) -> None:
-        test_ids[f"fold {fold}"] = dataset.query_ids[dataset.queries_in("test")]
-
-    yield add
-    check_disjoint(test_ids)
+def test_ids_of(dataset: Dataset) -> Texts:
+    """Return the ids of a dataset's test queries."""
+    return dataset.query_ids[dataset.queries_in("test")]
 
 
 def read_again(locator: Locator) -> Dataset:
@@ -286,39 +257,51 @@ def say_what_begins(dataset: str, trials: int, seed: int) -> None:
         click.echo(f"ebrank {context.info_name}: {begins}", err=True)
 
 
-@contextmanager
-def pool_of(plan: SimulationPlan) -> Iterator[TrialPool | None]:
-    """Yield where the trials of a plan run: the workers of its cluster; None for this process."""
-    with connected(plan.cluster) as cluster:
-        yield None if cluster is None else cluster.workers(plan.dataset, plan.locator)
-
-
-@contextmanager
-def connected(address: str | None) -> Iterator[Cluster | None]:
-    """Yield the cluster at an address, if there is one."""
+def connected(address: str | None) -> AbstractContextManager[Cluster | None]:
+    """Return a block with the cluster at an address, if there is one."""
     if address is None:
-        yield None
-        return
+        return nullcontext()
     from ebrank.simulation import cluster
 
-    with cluster.connected(address, console.note) as joined:
-        yield joined
+    return cluster.connected(address, console.note)
 
 
-def read_own(path: Path, kind: str) -> dict[str, Any]:
+@contextmanager
+def running(
+    plan: SimulationPlan, label: str, file: str, kind: str, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Yield how the trials of a plan are run, for functions that run many.
+
+    Trials are kept in --out; raises if a file that will be written there is foreign.
+    """
+    from ebrank.simulation.storage import Store
+
+    store = None
+    if plan.out is not None:
+        store = Store(plan.out, plan.dataset, plan.config, seed)
+        read_own(Path(plan.out) / file, kind)
+    with connected(plan.cluster) as cluster, console.progress(label) as progress:
+        pool = None if cluster is None else cluster.workers(plan.dataset, plan.locator)
+        how = {"trials": plan.trials, "jobs": plan.jobs, "pool": pool, "store": store}
+        yield how | {"progress": progress}
+
+
+def read_own(
+    path: Path,
+    kind: str,
+    problem: str = "another program wrote this file",
+    remedy: str = "Choose another --out.",
+) -> dict[str, Any]:
     """Return what this command wrote there before, {} if nothing; raise if the file is foreign."""
     try:
         document: dict[str, Any] = json.loads(path.read_bytes())
-        ours = document["kind"] == kind
+        if document["kind"] == kind:
+            return document
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError):
-        ours = False
-    if not ours:
-        raise DataError(
-            "another program wrote this file", path=path, remedy="Choose another --out."
-        )
-    return document
+        pass
+    raise DataError(problem, path=path, remedy=remedy)
 
 
 class _Interrupt(KeyboardInterrupt):
@@ -361,12 +344,11 @@ def note_of_compilation() -> AbstractContextManager[None]:
     return announced(lambda: click.echo(COMPILING, err=True))
 
 
-def say_stopped(finished: int, planned: int, out: str | None) -> None:
-    """Say how many trials an interrupted run finished, in all folds."""
-    message = f"stopped: {finished} of {planned} trials finished"
-    if out is not None:
-        message += f", kept in {out}; run the same command to continue"
-    click.echo(message, err=True)
+def stopped(finished: int, planned: int, out: str | None) -> click.exceptions.Exit:
+    """Say how many trials an interrupted run finished, in all folds; return what ends it."""
+    kept = "" if out is None else f", kept in {out}; run the same command to continue"
+    click.echo(f"stopped: {finished} of {planned} trials finished{kept}", err=True)
+    return click.exceptions.Exit(130)
 
 
 def warn_of_unserved(results: Sequence[Result]) -> None:

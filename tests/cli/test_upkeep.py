@@ -1,19 +1,17 @@
-"""`ebrank store`, on a database of its own."""
+"""Looking after a store, in a folder that is served and in a database of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-import ebrank
-from ebrank.cli import root
+import ebrank as package
 from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.transfer import copying, importing
@@ -23,14 +21,77 @@ from ebrank.service.store import Store, StoreError, StoreView, open
 from ebrank.service.store.base import Progress
 from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import Minute, ModelRecord
+from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, fill, new_items
+from tests.cli.commands import answered, ebrank, good, refused
 from tests.postgres import Postgres
 from tests.service.scenes import START, Clock, items
+from tests.service.store import blocking
+from tests.service.store.blocking import Blocking
+
+# --- backup, export, replay ----------------------------------------------------------------------
 
 
-def run(*arguments: str) -> tuple[int, str]:
-    done = CliRunner().invoke(root, arguments, prog_name="ebrank")
-    return done.exit_code, done.output
+@pytest.fixture
+def store() -> Iterator[Blocking]:
+    """A store that is open, as if it was served."""
+    opened = Blocking(SqliteStore("store"))
+    blocking.run(fill(opened.wrapped))
+    yield opened
+    opened.close()
+
+
+def test_a_replay_finds_a_counter_that_was_touched(store: Blocking) -> None:
+    line = "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n"
+    assert good("replay", "store").stdout == line
+    counts = {"queries": 2, "items": 5, "rankings": 3, "events": 5}
+    same = {"path": "store", "equal": True, **counts, "different": 0, "differences": []}
+    assert answered("replay", "store") == same
+    store.close()
+    with sqlite3.connect("store/log.db") as database:
+        database.execute(
+            "UPDATE evidence SET count = count + 1 WHERE outcome = 0 AND slot = 2 "
+            "AND (query, place) = (SELECT query, place FROM items WHERE id = 'c')"
+        )
+    database.close()
+    done = ebrank("replay", "store")
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        "not equal: 1 wrong counter; 5 items of 2 queries, 5 events and 3 rankings replayed",
+        "  query 'q', item 'c': count of outcome 0 in slot 2 is 2, the log gives 1",
+    ]
+    document = json.loads(ebrank("replay", "store", "--json").stdout)
+    assert (document["equal"], document["different"]) == (False, 1)
+    assert document["differences"][0]["counter"] == "count of outcome 0 in slot 2"
+
+
+@pytest.mark.usefixtures("store")
+def test_an_export_there_and_back() -> None:
+    counts = (
+        "5 items, 2 catalog, 11 evidence, 0 snapshot, 3 rankings, 5 events, 0 minutes, 0 models, "
+        "0 deletions"
+    )
+    assert good("export", "store", "out").stdout == f"out: {counts}\n"
+    assert good("import", "out", "copy").stdout == f"copy: {counts}\n"
+    replays = [good("replay", path).stdout for path in ("out", "copy", "store")]
+    assert len(set(replays)) == 1
+    rows = answered("export", "copy", "out2")["rows"]
+    assert answered("import", "out2", "copy2")["rows"] == rows
+
+
+def test_a_backup_to_a_file_and_to_a_folder(store: Blocking) -> None:
+    for path in ("monday.db", "folders/that/are/new.db"):
+        assert good("backup", "store", path).stdout.startswith(f"{path}: ")
+        assert good("replay", path).stdout == good("replay", "store").stdout
+    Path("spare").mkdir()
+    size = answered("backup", "store", "spare")
+    assert size == {"path": "spare/log.db", "bytes": Path("spare/log.db").stat().st_size}
+    again = Blocking(SqliteStore("spare"))
+    assert again.log.entries() == store.log.entries()
+    again.close()
+
+
+# --- ebrank store --------------------------------------------------------------------------------
 
 
 async def filled(url: str) -> None:
@@ -48,38 +109,30 @@ async def aged(url: str, version: int) -> None:
 def test_a_store_is_made_once_and_migrated(database: Postgres) -> None:
     url = database.url("cli")
     name = "postgresql://postgres@/postgres?schema=cli"
-    code, told = run("store", "migrate", url)
-    assert (code, told) == (2, f"error: {name}: there is no store. Run `ebrank store init`.\n")
-    code, told = run("store", "init", url)
-    assert code == 0
-    assert told.endswith("the store exists and is empty\n")
+    missing = f"error: {name}: there is no store. Run `ebrank store init`.\n"
+    assert refused("store", "migrate", url) == missing
+    assert good("store", "init", url).stdout.endswith("the store exists and is empty\n")
     asyncio.run(filled(url))
-    assert run("store", "init", url)[1].endswith("the store exists and holds 2 queries\n")
-    assert run("store", "migrate", url) == (0, f"{name}: already at version 3\n")
+    assert good("store", "init", url).stdout.endswith("the store exists and holds 2 queries\n")
+    assert good("store", "migrate", url).stdout == f"{name}: already at version 3\n"
     asyncio.run(aged(url, 0))
-    code, told = run("store", "init", url)
-    assert code == 2
-    assert "a store of version 0; this ebrank reads version 3. Run `ebrank store migrate`" in told
-    assert "too old to migrate" in run("store", "migrate", url)[1]
-    asyncio.run(aged(url, 4))
-    assert "Upgrade ebrank" in run("store", "migrate", url)[1]
-    asyncio.run(aged(url, -1))
-    assert "an unfinished copy" in run("store", "migrate", url)[1]
+    said = refused("store", "init", url)
+    assert "a store of version 0; this ebrank reads version 3. Run `ebrank store migrate`" in said
+    for version, problem in ((0, "too old to migrate"), (4, "Upgrade"), (-1, "an unfinished copy")):
+        asyncio.run(aged(url, version))
+        assert problem in refused("store", "migrate", url)
     asyncio.run(aged(url, 3))
-    code, told = run("replay", url)
-    assert (code, told) == (0, "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n")
+    line = "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n"
+    assert good("replay", url).stdout == line
 
 
 def test_a_folder_is_migrated(tmp_path: Path) -> None:
     folder = str(tmp_path / "store")
     asyncio.run(filled(folder))
-    assert run("store", "migrate", folder) == (0, f"{folder}: already at version 5\n")
-    assert "no store, for there is no log.db" in run("store", "migrate", str(tmp_path))[1]
+    assert good("store", "migrate", folder).stdout == f"{folder}: already at version 5\n"
 
 
-def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(
-    database: Postgres, tmp_path: Path
-) -> None:
+def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(database: Postgres) -> None:
     url = database.url("clocks")
 
     async def lived() -> None:
@@ -103,16 +156,14 @@ def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(
         await connection.close()
 
     asyncio.run(lived())
-    assert run("check", url) == (0, "nothing is wrong\n")
-    folder = str(tmp_path / "copy")
-    assert run("store", "copy", url, folder)[0] == 0
-    assert run("check", folder) == (0, "nothing is wrong\n")
-    assert run("repair", folder) == (0, "nothing to repair\n")
+    good("store", "copy", url, "copy")
+    for path in (url, "copy"):
+        assert good("check", path).stdout == "nothing is wrong\n"
+    assert good("repair", "copy").stdout == "nothing to repair\n"
     asyncio.run(spoiled())
-    code, told = run("check", url)
-    assert (code, "restore a backup of the database" in told) == (1, True)
-    code, told = run("repair", url)
-    assert (code, "restore a backup of the database" in told) == (2, True)
+    done = ebrank("check", url)
+    assert (done.exit_code, "restore a backup of the database" in done.stdout) == (1, True)
+    assert "restore a backup of the database" in refused("repair", url)
 
 
 async def held(url: str) -> dict[str, Any]:
@@ -132,16 +183,14 @@ def test_a_copy_there_and_back_is_equal_to_the_bit(database: Postgres, tmp_path:
     asyncio.run(filled(here))
     asyncio.run(some_rolled_up(here))
     line = "equal: 5 items of 2 queries and 5 entries of the log copied\n"
-    assert run("store", "copy", here, there) == (0, line)
-    assert run("store", "copy", there, back, "--json")[0] == 0
+    assert good("store", "copy", here, there).stdout == line
+    assert answered("store", "copy", there, back) == {"queries": 2, "items": 5, "entries": 5}
     before = asyncio.run(held(here))
     assert asyncio.run(held(there)) == before
     assert asyncio.run(held(back)) == before
     assert before["settings"]["salt"] == "x"
-    assert run("replay", there)[1].startswith("equal: 5 items")
-    code, told = run("store", "copy", here, there)
-    assert code == 2
-    assert "there is a store already" in told
+    assert good("replay", there).stdout.startswith("equal: 5 items")
+    assert "there is a store already" in refused("store", "copy", here, there)
 
 
 @pytest.mark.parametrize("kind", ["folder", "database"])
@@ -164,12 +213,12 @@ def test_a_copy_goes_on_where_it_was_interrupted(
     for _ in range(4):
         with pytest.raises(KeyboardInterrupt):
             asyncio.run(copy_store(here, there, interrupted))
-        told = run("replay", there)[1]
-        assert "unfinished copy" in told or "no store" in told
+        said = refused("replay", there)
+        assert "unfinished copy" in said or "no store" in said
     assert asyncio.run(copy_store(here, there, interrupted)) == (2, 5, 5)
     assert written == [1, 2, 3, 4, 5, 5]
     assert asyncio.run(held(there)) == asyncio.run(held(here))
-    assert run("replay", there)[1].startswith("equal: 5 items")
+    assert good("replay", there).stdout.startswith("equal: 5 items")
     assert not (tmp_path / ".there.copying").exists()
     with pytest.raises(StoreError, match="already"):
         asyncio.run(copy_store(here, there))
@@ -220,10 +269,9 @@ def test_a_copy_that_goes_on_is_refused_if_it_holds_what_was_deleted_meanwhile(
             await change(store)
 
     asyncio.run(begin())
-    code, told = run("store", "copy", here, there)
-    assert code == 2
-    assert f"the {what} are not the same in the copy" in told
-    assert "remove the unfinished copy and begin again" in told
+    said = refused("store", "copy", here, there)
+    assert f"the {what} are not the same in the copy" in said
+    assert "remove the unfinished copy and begin again" in said
 
 
 def test_a_copy_of_a_damaged_store_cannot_be_used(database: Postgres, tmp_path: Path) -> None:
@@ -232,10 +280,8 @@ def test_a_copy_of_a_damaged_store_cannot_be_used(database: Postgres, tmp_path: 
     with sqlite3.connect(tmp_path / "store" / "log.db") as damaged:
         damaged.execute("UPDATE evidence SET count = count + 1 WHERE place = 0")
     damaged.close()
-    code, told = run("store", "copy", here, there)
-    assert code == 2
-    assert "query 'q' is not the same in the copy" in told
-    assert "an unfinished copy" in run("replay", there)[1]
+    assert "query 'q' is not the same in the copy" in refused("store", "copy", here, there)
+    assert "an unfinished copy" in refused("replay", there)
 
 
 async def served(url: str) -> None:
@@ -255,14 +301,12 @@ async def served(url: str) -> None:
 
 def test_the_servers_of_a_store_are_printed(database: Postgres) -> None:
     url = database.url("servers")
-    assert run("store", "init", url)[0] == 0
+    good("store", "init", url)
     nobody = "no server has reported within the last minute\n"
-    assert run("store", "servers", url) == (0, nobody)
+    assert good("store", "servers", url).stdout == nobody
     asyncio.run(served(url))
-    code, told = run("store", "servers", url)
-    assert code == 0, told
-    assert "train" in told
-    [server] = json.loads(run("store", "servers", url, "--json")[1])
+    assert "train" in good("store", "servers", url).stdout
+    [server] = answered("store", "servers", url)
     assert (server["lists"], server["model"], server["answers"]) == (1, 0, False)
     assert server["jobs"] == ["train", "roll up"]
-    assert server["version"] == ebrank.__version__
+    assert server["version"] == package.__version__

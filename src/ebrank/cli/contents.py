@@ -1,0 +1,516 @@
+"""What a store holds: `ebrank items`, `features` and `delete`, in a store or through its server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import shlex
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.options import json_option, option, token_option
+from ebrank.cli.verbs import verb, verbs
+from ebrank.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from ebrank.client import Client
+    from ebrank.service import api
+    from ebrank.service.core.catalog import Catalog
+    from ebrank.service.store import Store
+
+T = TypeVar("T")
+Request = TypeVar("Request", bound="msgspec.Struct")
+
+ACTIONS = ("show", "add", "require", "remove", "rename", "name")
+store_argument = click.argument("store", metavar="STORE|URL")
+
+
+def checked(request: Request) -> Request:
+    """Return a request that its own type allows: constructors check nothing.
+
+    Raises:
+        ParameterError: if a server would refuse it, for the same reason.
+    """
+    import msgspec
+
+    from ebrank.service.http.problems import unreadable
+
+    try:
+        return msgspec.convert(msgspec.to_builtins(request), type(request))
+    except msgspec.ValidationError as problem:
+        refusal = unreadable(problem)
+        raise ParameterError(f"{refusal.field}: {refusal}") from None
+
+
+def is_served(store: str) -> bool:
+    """Return whether a store is named by the URL of its server."""
+    return store.startswith(("http://", "https://"))
+
+
+def answer(
+    store: str,
+    token: str | None,
+    over_http: Callable[[Client], T],
+    in_store: Callable[[str], Awaitable[T]],
+) -> T:
+    """Return what a server answers, if `store` is its URL, or what a store that no server uses."""
+    if is_served(store):
+        from ebrank.client import Client
+
+        with Client(store, token=token) as client:
+            return over_http(client)
+
+    async def opened() -> T:
+        return await in_store(store)
+
+    return asyncio.run(opened())
+
+
+@asynccontextmanager
+async def catalog_of(
+    opening: AbstractAsyncContextManager[Store], missing: Literal["reject", "mean"] = "reject"
+) -> AsyncIterator[tuple[Store, Catalog, float]]:
+    """Yield an opened store, its catalog and the time of a change; then write what changed."""
+    from ebrank.service.core.catalog import Catalog
+    from ebrank.service.settings import FeaturesSettings
+
+    async with opening as store:
+        now = max(time.time(), await store.log.last_time())
+        yield store, await Catalog.open(store, FeaturesSettings(missing=missing)), now
+        await store.flush()
+
+
+# --- ebrank items --------------------------------------------------------------------------------
+
+
+@verb("list")
+@store_argument
+@option("--after ID", "Begin after this item.", default="", show_default=False)
+@option("--limit", "Maximum number of items.", type=int, default=100)
+@token_option
+@json_option
+def list_items(store: str, after: str, limit: int, token: str | None, as_json: bool) -> None:
+    """List the items in the catalog.
+
+    They are ordered by id. If a server is running, you may also give its URL instead of STORE.
+
+    Examples:
+        ebrank items list ebrank-store
+        ebrank items list http://127.0.0.1:8000 --after sencha --limit 20
+        ebrank items list http://127.0.0.1:8000 --json --token TOKEN
+    """
+    from ebrank.service import api
+    from ebrank.service.store import open
+
+    request = checked(api.CatalogRequest(after, limit))
+
+    async def in_store(url: str) -> api.CatalogResponse:
+        async with catalog_of(open(url, "read")) as (_, catalog, _):
+            return await catalog.page(request)
+
+    page = answer(
+        store,
+        token,
+        lambda client: client.catalog_items(cursor=request.cursor, limit=request.limit),
+        in_store,
+    )
+    if as_json:
+        console.print_json(page)
+        return
+    names = list(dict.fromkeys(name for item in page.items for name in item.features))
+    rows = [
+        (
+            item.id,
+            *("" if item.features[name] is None else f"{item.features[name]:g}" for name in names),
+            "withdrawn" if item.withdrawn else "",
+        )
+        for item in page.items
+    ]
+    console.print_table(("item", *names, ""), rows)
+    if page.next is not None:
+        console.note(f"There are more: --after {shlex.quote(page.next)}")
+
+
+@verb()
+@store_argument
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@token_option
+@json_option
+def put(store: str, file: Path, token: str | None, as_json: bool) -> None:
+    """Add or update items in the catalog from a file.
+
+    FILE is NDJSON (.ndjson, .jsonl) with lines like {"id": ..., "features": {...}}, or CSV or
+    Parquet with a column `id` and one column per feature. Empty values are missing. Each item is
+    validated separately; exit code 1 means that some were rejected.
+
+    If a server is running, give its URL instead of STORE, which is created if it does not exist.
+    Without a server, no settings apply, and items may lack features.
+
+    Examples:
+        ebrank items put http://127.0.0.1:8000 catalog.ndjson
+        ebrank items put http://127.0.0.1:8000 catalog.csv --token TOKEN
+        ebrank items put ebrank-store catalog.parquet --json
+    """
+    lines = lines_of(file)
+    response = answer(
+        store,
+        token,
+        lambda client: client.load_catalog_lines(lines),
+        lambda url: put_into_store(url, lines),
+    )
+    if not as_json:
+        for error in response.errors:
+            click.echo(f"line {error.line}: {error.reason}", err=True)
+    console.answer(
+        as_json,
+        response,
+        f"{response.changed:,} items changed, {response.unchanged:,} unchanged, "
+        f"{response.rejected:,} rejected",
+    )
+    if response.rejected:
+        raise click.exceptions.Exit(1)
+
+
+async def put_into_store(url: str, lines: Iterator[bytes]) -> api.BulkResponse:
+    """Put items into a store that no server uses."""
+    from ebrank.service.core.catalog import load
+    from ebrank.service.store import open
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for line in lines:
+            yield line.rstrip(b"\r\n") + b"\n"
+
+    async with catalog_of(open(url), missing="mean") as (_, catalog, began):
+        return await load(catalog, pieces(), lambda: max(time.time(), began))
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Return the items of a file as lines of JSON."""
+    readers: dict[str, Callable[[Path], Iterator[bytes]]] = {
+        ".ndjson": _ndjson,
+        ".jsonl": _ndjson,
+        ".csv": _csv,
+        ".parquet": _parquet,
+    }
+    if path.suffix not in readers:
+        raise DataError(
+            f"unsupported file type: {path.suffix or 'no extension'}",
+            path=path,
+            remedy=f"Use a file with one of these extensions: {', '.join(readers)}.",
+        )
+    return readers[path.suffix](path)
+
+
+def _ndjson(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from file
+
+
+def _csv(path: Path) -> Iterator[bytes]:
+    """Yield an item for each row; empty lines before it make its number that of its line."""
+    from ebrank.logs.files import csv_rows, wrong_width
+
+    rows = csv_rows(path, "csv")
+    _, names = next(rows, (1, []))
+    _check_columns(path, names)
+    numbered = 0
+    for line, row in rows:
+        if len(row) > len(names):
+            raise wrong_width(path, line, len(row), len(names))
+        yield from [b""] * (line - numbered - 1)
+        numbered = line
+        cells = dict(zip_longest(names, row, fillvalue=""))
+        yield _line({name: _cell(name, text) for name, text in cells.items()}) if row else b""
+
+
+def _parquet(path: Path) -> Iterator[bytes]:
+    from ebrank.logs.files import parquet_file
+
+    with parquet_file(path) as file:
+        _check_columns(path, file.schema_arrow.names)
+        for batch in file.iter_batches(batch_size=1000):
+            yield from map(_line, batch.to_pylist())
+
+
+def _check_columns(path: Path, names: Sequence[str]) -> None:
+    if "id" not in names:
+        remedy = "Rename the column of ids to `id`."
+        raise DataError("column `id` not found", path=path, remedy=remedy)
+    for name in names:
+        if names.count(name) > 1:
+            twice = f"{names.count(name)} columns `{name}`"
+            raise DataError(twice, path=path, remedy="Keep one of them.")
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    name = row.pop("id")
+    item = {
+        "id": str(name) if type(name) is int else name,
+        "features": {feature: _sent(value) for feature, value in row.items()},
+    }
+    return json.dumps(item, default=str).encode()
+
+
+def _sent(value: object) -> object:
+    """Return a feature as JSON: NaN is missing; infinity becomes a text, which is rejected."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+def _cell(column: str, text: str) -> float | str | None:
+    """Return an id as it is, and a feature as a number or None; other cells are rejected later."""
+    if column == "id":
+        return text
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return text
+
+
+@verb()
+@store_argument
+@click.argument("items", metavar="ID...", nargs=-1, required=True)
+@token_option
+def withdraw(store: str, items: tuple[str, ...], token: str | None) -> None:
+    """Withdraw items from the lists of all queries.
+
+    They must be in the catalog. Their features and their history stay; `ebrank items put` brings
+    them back. If a server is running, give its URL instead of STORE.
+
+    Examples:
+        ebrank items withdraw http://127.0.0.1:8000 sencha assam
+        ebrank items withdraw ebrank-store sencha
+    """
+    from ebrank.service.store import open_existing
+
+    def say(item: str, withdrawn: bool) -> None:
+        """Say what became of an item, before the next one, which may fail."""
+        click.echo(f"{item}: {'withdrawn' if withdrawn else 'was withdrawn before'}")
+
+    def over_http(client: Client) -> None:
+        for item in items:
+            say(item, client.withdraw_from_all(item).withdrawn)
+
+    async def in_store(url: str) -> None:
+        async with catalog_of(open_existing(url)) as (opened, catalog, now):
+            for item in items:
+                withdrawn = await catalog.withdraw(item, now)
+                await opened.flush()
+                say(item, withdrawn)
+
+    answer(store, token, over_http, in_store)
+
+
+@verbs(list_items, put, withdraw)
+def items() -> None:
+    """Add, list and withdraw the items that all queries share.
+
+    Examples:
+        ebrank items put http://127.0.0.1:8000 catalog.ndjson
+        ebrank items put ebrank-store catalog.csv
+        ebrank items list ebrank-store --limit 20
+        ebrank items withdraw http://127.0.0.1:8000 sencha
+    """
+
+
+# --- ebrank features -----------------------------------------------------------------------------
+
+
+@verb()
+@store_argument
+@click.argument("action", type=click.Choice(ACTIONS), default="show")
+@click.argument("names", nargs=-1)
+@option("--shared", "All queries share the added features.")
+@option("--dry-run", "Show what would change, without changing it.")
+@token_option
+@json_option
+def features(
+    store: str,
+    action: str,
+    names: tuple[str, ...],
+    shared: bool,
+    dry_run: bool,
+    token: str | None,
+    as_json: bool,
+) -> None:
+    """Show the features of a store's items; add, remove, rename and require them.
+
+    Stored items are not rewritten. Features that items lack count as missing, and the active model
+    keeps using the features it knows until the next fit. Requests may leave out an added feature
+    until you `require` it, and may still send a removed one. `rename` takes an old name and a new
+    one; `name` names features that have only positions so far.
+
+    If a server is running, give its URL instead of STORE.
+
+    Examples:
+        ebrank features ebrank-store
+        ebrank features ebrank-store add stock --shared --dry-run
+        ebrank features ebrank-store require stock
+        ebrank features ebrank-store remove age
+        ebrank features ebrank-store rename prize price
+        ebrank features ebrank-store name price rating age
+        ebrank features http://127.0.0.1:8000 add stock --shared
+    """
+    from ebrank.service import api
+
+    if shared and action != "add":
+        raise click.UsageError("--shared works only with add.")
+    if action == "show" and names:
+        raise click.UsageError("show takes no names.")
+    if action == "rename" and len(names) != 2:
+        raise click.UsageError("rename takes an old name and a new one.")
+    if action != "show" and not names:
+        raise click.UsageError(f"{action} takes at least one name.")
+    value: Any = {names[0]: names[1]} if action == "rename" else list(names)
+    request: api.ChangeFeaturesRequest | None = None
+    if action != "show":
+        added = [api.NewFeature(name, shared) for name in names]
+        changed: dict[str, Any] = {action: added if action == "add" else value}
+        request = checked(api.ChangeFeaturesRequest(**changed, dry_run=dry_run))
+
+    def over_http(client: Client) -> api.FeaturesResponse:
+        if request is None:
+            return client.features()
+        change = {"add_shared" if shared else action: value}
+        return client.change_features(**change, dry_run=dry_run)
+
+    response = answer(store, token, over_http, lambda url: features_in_store(url, request))
+    if as_json:
+        console.print_json(response)
+        return
+    for change in response.changes:
+        click.echo(f"would {change}" if dry_run else f"done: {change}")
+    rows = [
+        (
+            "(no name)" if feature.name is None else feature.name,
+            "all queries" if feature.shared else "query and item",
+            "" if feature.required else "optional",
+            feature.lacking,
+            feature.items,
+            "" if feature.weight is None else f"{feature.weight:.4g}",
+            note,
+        )
+        for features, note in ((response.features, ""), (response.removed, "removed"))
+        for feature in features
+    ]
+    header = ("feature", "of", "", "lacking", "items", f"model {response.model}", "")
+    console.print_table(header, rows)
+
+
+async def features_in_store(
+    url: str, request: api.ChangeFeaturesRequest | None
+) -> api.FeaturesResponse:
+    """Show or change the features of a store that no server uses."""
+    from ebrank.service.core.feature_changes import change_features, features_view
+    from ebrank.service.store import open, open_existing
+
+    only_read = request is None or request.dry_run
+    opening = open(url, "read") if only_read else open_existing(url)
+    async with catalog_of(opening) as (store, catalog, now):
+        if request is None:
+            return await features_view(store, catalog.schema)
+        return await change_features(store, catalog, request, now)
+
+
+# --- ebrank delete -------------------------------------------------------------------------------
+
+
+@verb()
+@store_argument
+@option("--item NAME", "An item, in all queries and in the catalog.")
+@option("--query NAME", "A query, with its items and its history.")
+@option("--user NAME", "A user's name, in the log of lists.")
+@option("--vacuum", "Only rewrite the files, after deletions through a server.")
+@option("--list", "List the proofs of deletions.", called="listing")
+@token_option
+@json_option
+def delete(
+    store: str,
+    vacuum: bool,
+    listing: bool,
+    token: str | None,
+    as_json: bool,
+    **names: Any,  # noqa: ANN401 (by what kind of thing they name)
+) -> None:
+    """Permanently delete an item, a query or a user's name.
+
+    A deleted item leaves an anonymous entry in lists and counters, so that the log still adds up.
+    Lists of a deleted user still count, but belong to nobody. The store keeps a proof of what kind
+    of thing was deleted and when, with a digest instead of its name.
+
+    If no server is running, the command then rewrites the store's files, so that no trace remains.
+    If a server is running, give its URL instead of STORE, and run this with --vacuum once you have
+    stopped it. Backups, exports and log.db.before-… files still contain the data: delete them too.
+
+    Examples:
+        ebrank delete ebrank-store --item sencha
+        ebrank delete ebrank-store --query 'green tea'
+        ebrank delete ebrank-store --user ada@example.org
+        ebrank delete http://127.0.0.1:8000 --user ada@example.org
+        ebrank delete ebrank-store --vacuum
+        ebrank delete ebrank-store --list --json
+    """
+    from ebrank.service import api
+
+    given: dict[Any, str] = {kind: name for kind, name in names.items() if name is not None}
+    if len(given) + vacuum + listing != 1:
+        raise click.UsageError("Give one of --item, --query, --user, --vacuum and --list.")
+    if vacuum and is_served(store):
+        raise click.UsageError(
+            "--vacuum needs the store itself, not a server. Stop the server first."
+        )
+    request = checked(api.DeletionRequest(*next(iter(given.items())))) if given else None
+
+    def over_http(client: Client) -> list[api.DeletionOut]:
+        if request is None:
+            return client.deletions().deletions
+        return [client.delete(request.kind, request.name)]
+
+    proofs = answer(
+        store, token, over_http, lambda url: deleted_in_store(url, request, listing=listing)
+    )
+    lines = [
+        f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(proof.time))} UTC: {proof.kind} "
+        f"{proof.digest} deleted; {proof.queries:,} queries, {proof.rankings:,} lists and "
+        f"{proof.events:,} events changed"
+        for proof in proofs
+    ]
+    if vacuum:
+        lines.append("The files contain no trace of what was deleted.")
+    console.answer(as_json, {"deletions": proofs}, *(lines or ["Nothing has been deleted so far."]))
+
+
+async def deleted_in_store(
+    url: str, request: api.DeletionRequest | None, *, listing: bool
+) -> list[api.DeletionOut]:
+    """Delete from a store that no server uses, and rewrite its files; or list its proofs."""
+    from ebrank.service.core.deletions import delete, proof_out
+    from ebrank.service.core.fixed_settings import QUERY_NAMES
+    from ebrank.service.core.queries import naming
+    from ebrank.service.store import open, open_existing
+    from ebrank.service.store.base import SALT
+
+    async with open(url, "read") if listing else open_existing(url) as store:
+        if listing:
+            return list(map(proof_out, await store.deletions.all()))
+        proofs = []
+        if request is not None:
+            meta = await store.meta.all()
+            named = naming(normalize=meta.get(QUERY_NAMES) == "normalized")
+            now = max(time.time(), await store.log.last_time())
+            deleted = await delete(store, request, meta.get(SALT, ""), named, now)
+            proofs = [proof_out(deleted.proof)]
+        await store.deletions.purge()
+        await store.flush()
+        return proofs

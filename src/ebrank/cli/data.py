@@ -1,0 +1,396 @@
+"""`ebrank data`: which datasets there are, where they are, and whether they are sound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.options import data_dir_option, dataset_options, json_option
+from ebrank.cli.verbs import verb, verbs
+from ebrank.environment.paths import expanded
+from ebrank.errors import DataError, EBRankError, ParameterError
+
+if TYPE_CHECKING:
+    from ebrank.data.interpretation import ColumnChoices, Interpretation
+    from ebrank.data.loading import Place
+    from ebrank.data.presets import SyntheticPreset
+    from ebrank.data.published import PublishedDataset
+
+COUNTS = ("queries", "rows", "features", "max_label")
+
+
+# --- ebrank data list ----------------------------------------------------------------------------
+
+
+@verb("list")
+@data_dir_option
+@json_option
+def list_datasets(data_dir: str | None, as_json: bool) -> None:
+    """List the known datasets and where they are.
+
+    Published datasets are looked for in the data folder; synthetic presets are built in.
+
+    Examples:
+        ebrank data list
+        ebrank data list --data-dir ~/datasets --json
+    """
+    from ebrank.data.loading import locate
+    from ebrank.data.presets import PRESETS
+    from ebrank.data.published import PUBLISHED
+    from ebrank.environment import config as settings
+
+    root = settings.data_dir(data_dir)
+    datasets = [
+        listed(dataset, dataset.feature_set, locate(dataset, root)) for dataset in PUBLISHED
+    ]
+    datasets += [listed(preset, preset) for preset in PRESETS.values()]
+    if as_json:
+        folder = None if root is None else str(root.path)
+        console.print_json({"data_dir": folder, "datasets": datasets})
+        return
+    headings = ("name", "queries", "rows", "features", "labels", "where")
+    console.print_table(headings, list(map(_row, datasets)))
+    if root is None:
+        click.echo("No data folder is set: use --data-dir or EBRANK_DATA to name one.")
+    else:
+        absent = "" if root.path.is_dir() else ", which does not exist"
+        click.echo(f"Data folder: {root.path} (from {root.origin}){absent}")
+    click.echo("How to get a dataset: ebrank data info NAME")
+
+
+def listed(
+    dataset: PublishedDataset | SyntheticPreset,
+    columns: Any,  # noqa: ANN401 (a feature set, or a preset)
+    folder: Path | None = None,
+) -> dict[str, Any]:
+    """Return what a list says of a dataset; the rows of a preset are what is expected."""
+    return {
+        "name": dataset.name,
+        "kind": "synthetic" if columns is dataset else "published",
+        **dataset.size._asdict(),
+        "features": columns.n_features,
+        "max_label": columns.max_label,
+        "path": None if folder is None else str(folder),
+    }
+
+
+def _row(dataset: dict[str, Any]) -> tuple[object, ...]:
+    rows, where = dataset["rows"], "not found"
+    if dataset["kind"] == "synthetic":
+        rows, where = f"≈ {rows:,}", "built in"
+    elif dataset["path"] is not None:  # below the data folder, which is shown once
+        parts = Path(dataset["path"]).parts
+        where = str(Path(*parts[-2 if parts[-1].lower().startswith("fold") else -1 :]))
+    labels = f"0–{dataset['max_label']}"
+    return dataset["name"], dataset["queries"], rows, dataset["features"], labels, where
+
+
+# --- ebrank data info ----------------------------------------------------------------------------
+
+
+@verb()
+@click.argument("name")
+@dataset_options
+@json_option
+def info(
+    name: str,
+    data_dir: str | None,
+    fold: int | None,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Describe a dataset and how to get it.
+
+    NAME is a published dataset, a synthetic preset, or the path of a folder with train.txt,
+    vali.txt and test.txt.
+
+    Examples:
+        ebrank data info MQ2007
+        ebrank data info mq2007-like
+        ebrank data info MSLR-WEB10K --data-dir ~/datasets --json
+        ebrank data info my-folder --drop-features none
+    """
+    from ebrank.data.interpretation import ColumnChoices
+    from ebrank.data.loading import preset_named, refuse_for_presets
+    from ebrank.data.published import find
+
+    published, preset, choices = find(name), preset_named(name), ColumnChoices(**options)
+    if published is not None:
+        about = about_published(published, data_dir, fold, choices)
+    elif preset is not None:
+        refuse_for_presets(choices, data_dir=data_dir, fold=fold)
+        about = about_preset(preset, choices)
+    else:
+        about = about_folder(name, fold, choices)
+    if as_json:
+        console.print_json(about)
+        return
+    console.print_facts(about["name"], in_words(about))
+    for note in about["notes"]:
+        console.note(note)
+
+
+def about_published(
+    published: PublishedDataset, data_dir: str | None, fold: int | None, choices: ColumnChoices
+) -> dict[str, Any]:
+    """Return what is known about a published dataset."""
+    from ebrank.data.interpretation import interpret
+    from ebrank.data.loading import how_to_place, locate, sought
+    from ebrank.environment import config as settings
+
+    root, columns = settings.data_dir(data_dir), published.feature_set
+    folder = locate(published, root, fold or 1)
+    interpretation = interpret(
+        published.name,
+        n_features=columns.n_features,
+        largest_label=columns.max_label,
+        named=published,
+        choices=choices,
+    )
+    return {
+        "name": published.name,
+        "kind": "published",
+        **published.size._asdict(),
+        "files": {split: size._asdict() for split, size in published.first_fold.items()},
+        "features": columns.n_features,
+        **_columns(interpretation),
+        "paper_queries": published.paper_queries,
+        "path": None if folder is None else str(folder),
+        "missing": sought(published, root, fold or 1) if folder is None else None,
+        "page": published.page,
+        "terms": published.terms,
+        "setup": how_to_place(published),
+    }
+
+
+def about_preset(name: str, choices: ColumnChoices) -> dict[str, Any]:
+    """Return what is known about a synthetic preset."""
+    from ebrank.data.interpretation import AUTO, Interpretation
+    from ebrank.data.presets import PRESETS
+
+    preset = PRESETS[name]
+    dropped = () if choices.drop_features == AUTO else tuple(choices.drop_features or ())
+    interpretation = Interpretation(
+        name, None, None, preset.baseline_feature, dropped, preset.max_label
+    )
+    size = preset.size._asdict()
+    about = {"name": name, "kind": "synthetic", **size, "features": preset.n_features}
+    return about | _columns(interpretation)
+
+
+def about_folder(name: str, fold: int | None, choices: ColumnChoices) -> dict[str, Any]:
+    """Parse the files of a folder and return what they contain."""
+    from ebrank.data import letor
+    from ebrank.data.loading import place_of
+
+    place = place_of(name, fold=fold)
+    with console.progress("reading") as progress:
+        parsed = letor.parse(place.folder, progress=progress)
+    totals = letor.totals(parsed.files)
+    return {
+        "name": str(place.folder),
+        "kind": "folder",
+        "queries": totals["queries"],
+        "rows": totals["rows"],
+        "files": {split: size._asdict() for split, size in letor.sizes(parsed.files).items()},
+        "features": totals["features"],
+        **_columns(letor.interpretation_of(parsed, place.folder, place.named, choices)),
+        "path": str(place.folder),
+    }
+
+
+def _columns(interpretation: Interpretation) -> dict[str, Any]:
+    return {"interpretation": interpretation.facts, "notes": interpretation.experiment_notes}
+
+
+def in_words(about: dict[str, Any]) -> dict[str, str]:
+    """Return the same for people."""
+    from ebrank.data.interpretation import BY_COUNT
+
+    columns, kind = about["interpretation"], about["kind"]
+    if columns["feature_set"] is not None:
+        by_count = " (by their number)" if columns["recognized_by"] == BY_COUNT else ""
+        kind += f", {columns['feature_set']} features{by_count}"
+    synthetic = about["kind"] == "synthetic"
+    rows = f"{'about ' if synthetic else ''}{about['rows']:,} rows"
+    words = {
+        "kind": kind,
+        "size": f"{about['queries']:,} queries, {rows}",
+        "fold 1" if about["kind"] == "published" else "files": "\n".join(
+            f"{split}: {size['queries']:,} queries, {size['rows']:,} rows"
+            for split, size in about.get("files", {}).items()
+        ),
+        "features": str(about["features"]),
+        "baseline": f"feature {columns['baseline_feature']} (BM25)"
+        if columns["baseline_feature"]
+        else "none; the initial order is random",
+        "labels": f"0–{columns['max_label']}",
+        "preparation": _preparation(columns["drop_features"]),
+        "paper": f"{about['paper_queries']:,} queries after filtering"
+        if about.get("paper_queries")
+        else "",
+        "where": "built in, generated on use"
+        if synthetic
+        else about["path"] or f"not found: {about['missing']}",
+        "in Python": f'ebrank.load("{about["name"]}"{", scale=0.1" if synthetic else ""})',
+        "get it from": about.get("page", ""),
+        "terms": about.get("terms", ""),
+        "set it up": about.get("setup", ""),
+    }
+    return {name: text for name, text in words.items() if text}
+
+
+def _preparation(drop_features: list[int]) -> str:
+    from ebrank.data.interpretation import as_text
+
+    removed = ""
+    if drop_features:
+        removed = f"features {as_text(tuple(drop_features))}, derived from clicks, are removed; "
+    return (
+        f"{removed}queries with more than 5 candidates are kept, of test queries only those with a "
+        "relevant item; features are scaled to [0, 1] within each query; features constant over "
+        "train are removed"
+    )
+
+
+# --- ebrank data check ---------------------------------------------------------------------------
+
+
+@verb()
+@click.argument("path")
+@dataset_options
+@json_option
+def check(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+    """Parse a dataset and count its queries, rows, features and labels.
+
+    PATH is a file, a folder with train.txt, vali.txt and test.txt, or the name of a published
+    dataset. Exit code 0 means that the dataset is usable. 2 means that a file is bad, that the
+    options do not fit the files, or that nothing is left to learn from or to measure on; the error
+    says why, and names the first bad line.
+
+    Examples:
+        ebrank data check ~/datasets/MQ2008/Fold1
+        ebrank data check train.txt
+        ebrank data check MSLR-WEB10K --data-dir ~/datasets --json
+        ebrank data check my-folder --baseline-feature 3 --drop-features 9-11
+    """
+    keys = ("files", "all", "interpretation", "prepared", "notes", "warnings", "error")
+    report: dict[str, Any] = {"path": path, "ok": False, **dict.fromkeys(keys)}
+    report |= {"files": [], "notes": [], "warnings": []}
+    try:
+        with console.progress("reading") as progress:
+            interpretation = fill(report, progress, options)
+    except (EBRankError, OSError) as problem:
+        if not as_json:
+            raise
+        where = problem if isinstance(problem, DataError) else DataError("")
+        report["error"] = {"message": str(problem), "path": where.path, "line": where.line}
+        console.print_json(report)
+        raise click.exceptions.Exit(2) from None
+    report["ok"] = True
+    if as_json:
+        console.print_json(report)
+    else:
+        print_report(report, interpretation)
+
+
+def fill(
+    report: dict[str, Any], progress: Callable[[int, int], None], options: dict[str, Any]
+) -> Interpretation:
+    """Fill the report with what its path holds; raise if the input is bad."""
+    from ebrank.data import letor
+    from ebrank.data.dataset import SPLITS
+    from ebrank.data.interpretation import ColumnChoices
+    from ebrank.data.loading import differences_at
+    from ebrank.data.preparation import prepare, to_drop
+
+    place = place_to_check(report["path"], options.pop("data_dir"), options.pop("fold"))
+    parsed = letor.parse(place.folder, progress=progress)
+    report["path"] = str(place.folder)
+    report["files"] = [{"path": file.path, **letor.totals([file])} for file in parsed.files]
+    report["all"] = letor.totals(parsed.files)
+    features = report["all"]["features"]
+    report["warnings"] += differences_at(place, letor.sizes(parsed.files), features)
+    interpretation = letor.interpretation_of(
+        parsed, place.folder, place.named, ColumnChoices(**options)
+    )
+    report |= _columns(interpretation)
+    raw = letor.dataset_of(parsed, interpretation)
+    if not place.folder.is_dir():
+        to_drop(raw, interpretation.drop_features)  # raises if they do not fit the file
+        return interpretation
+    prepared = prepare(raw)
+    report["prepared"] = {
+        "queries": prepared.n_queries,
+        "rows": prepared.n_rows,
+        "features": prepared.n_features,
+        "max_label": prepared.max_label,
+        "splits": {split: len(prepared.queries_in(split)) for split in SPLITS},
+    }
+    check_splits(report, raw.name)
+    return interpretation
+
+
+def place_to_check(path: str, data_dir: str | None, fold: int | None) -> Place:
+    """Return the file or the fold folder that a path or a name stands for."""
+    from ebrank.data.loading import Place, place_of, preset_named, refuse_fold
+    from ebrank.data.published import find, named_by
+
+    if preset_named(path) is not None:
+        raise ParameterError(f"{path} is a synthetic preset: there are no files to check")
+    if find(path) is None and (file := expanded(path)).is_file():
+        refuse_fold(fold, file)
+        return Place(file, named_by(file.absolute()))
+    return place_of(path, data_dir=data_dir, fold=fold)
+
+
+def check_splits(report: dict[str, Any], name: str) -> None:
+    """Raise if there is no test query left; warn if there is no validation query."""
+    splits = report["prepared"]["splits"]
+    if splits["vali"] == 0:
+        report["warnings"].append(
+            f"no validation query of {name!r} has more than 5 candidates: "
+            "`tune` and `reproduce` cannot choose parameters"
+        )
+    if splits["test"] == 0:
+        raise DataError(
+            f"no test query of {name!r} has more than 5 candidates and a relevant item",
+            remedy="Add such queries to test.txt: ebrank measures rankers on them.",
+        )
+
+
+def print_report(report: dict[str, Any], interpretation: Interpretation) -> None:
+    """Print the report for people: results to stdout, notes and warnings to stderr."""
+    click.echo(report["path"])
+    console.print_table(
+        ("file", *COUNTS),
+        [(Path(file["path"]).name, *map(file.get, COUNTS)) for file in report["files"]],
+        total=("all", *map(report["all"].get, COUNTS)),
+    )
+    click.echo(str(interpretation))
+    if report["prepared"]:
+        left = report["prepared"]
+        splits = "/".join(str(count) for count in left["splits"].values())
+        click.echo(
+            f"After preparation: {left['queries']:,} queries ({splits}), {left['rows']:,} rows, "
+            f"{left['features']} features"
+        )
+    for note in report["notes"]:
+        console.note(note)
+    for warning in report["warnings"]:
+        console.warn(warning)
+
+
+@verbs(list_datasets, info, check)
+def data() -> None:
+    """List, describe and check datasets.
+
+    Examples:
+        ebrank data list
+        ebrank data info MQ2007
+        ebrank data check ~/datasets/MQ2008/Fold1
+    """

@@ -1,0 +1,284 @@
+"""What users did before: `ebrank aggregate`, `import` and `examine`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.options import json_option, option
+from ebrank.cli.verbs import verb
+from ebrank.environment.paths import expanded
+from ebrank.errors import ParameterError
+
+if TYPE_CHECKING:
+    from ebrank.service.ops.examine import ExaminedCurve, ExaminedRank
+
+BAR = 24
+"""The longest bar of a table, in characters."""
+
+
+@verb()
+@click.argument("log", nargs=-1, required=True)
+@option("--out FILE", "The Parquet file to write; must not exist.", required=True)
+@option(
+    "--engine",
+    "Engine that computes; the results are the same.",
+    type=click.Choice(["duckdb", "spark"]),
+    default="duckdb",
+)
+@option(
+    "--map FIELD=COLUMN",
+    "Columns of ranking, query, item, type, rank, value and time, if they have other names; "
+    "lists.FIELD=COLUMN for the file of lists. A dot reaches into nested columns.",
+    called="maps",
+    multiple=True,
+)
+@option("--ubi", "The columns are those of User Behavior Insights.")
+@option(
+    "--lists FILE",
+    "Lists that were served: ranking, query, and items by rank. Gives events their queries.",
+    multiple=True,
+)
+@option(
+    "--impressions",
+    "Whether an item counts as shown when its list was served, or when an event confirms it.",
+    type=click.Choice(["served", "confirmed"]),
+    default="confirmed",
+)
+@option(
+    "--behavior TYPE[=WORTH]",
+    "An event type that counts, and its worth up to 1; dwell>=30=0.6 sets a threshold.  "
+    "[default: click]",
+    called="behaviors",
+    multiple=True,
+)
+@option(
+    "--negative TYPE",
+    "An event type that makes an impression worth nothing, such as hide.",
+    multiple=True,
+)
+@option("--impression TYPE", "The event type of impressions.", default="impression")
+@option(
+    "--first-rank", "Number of the first rank in the log.", type=click.IntRange(0, 1), default=1
+)
+@option("--skip-bad", "Skip bad rows instead of stopping at the first.")
+@option("--memory SIZE", "Memory for the engine; the rest spills to disk.", default="4 GB")
+@option("--spill FOLDER", "Where to spill.  [default: next to the output file]")
+@option("--threads N", "Cores to use.  [default: all]", type=click.IntRange(min=1))
+@option("--master URL", "A Spark cluster.  [default: this machine]")
+@json_option
+def aggregate(
+    log: tuple[str, ...],
+    out: str,
+    maps: tuple[str, ...],
+    ubi: bool,
+    behaviors: tuple[str, ...],
+    negative: tuple[str, ...],
+    memory: str,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 (of `ebrank.logs.aggregate`)
+) -> None:
+    """Turn logs of any size into evidence for each query and item.
+
+    LOG is Parquet, CSV or NDJSON, or a folder of such files, with a row for each impression and
+    each click and the id of its list. An event counts once per list, item and type, however often
+    it is logged. Use the result to start a store (`ebrank import`), to estimate how far down users
+    look (`ebrank examine`), or to fit a ranker (`ebrank.logs.read_evidence`): see docs/scale.md.
+
+    Examples:
+        ebrank aggregate logs/*.parquet --out evidence.parquet
+        ebrank aggregate log.csv --map query=search_term --out evidence.parquet
+        ebrank aggregate log.csv --behavior click=0.3 --behavior buy --out e.parquet
+        ebrank aggregate events.ndjson --ubi --lists queries.ndjson --out e.parquet
+        ebrank aggregate logs --engine spark --memory '8 GB' --out evidence.parquet
+    """
+    from ebrank.evidence.behaviors import CLICKS, Behaviors
+    from ebrank.logs import UBI, FieldMap, aggregate
+    from ebrank.parameters import bytes_of
+
+    with console.progress("reading") as progress:
+        report = aggregate(
+            log,
+            out,
+            fields=FieldMap.of(maps, UBI if ubi else None),
+            behaviors=Behaviors.parse(behaviors or CLICKS.names, negative),
+            memory=bytes_of(memory),
+            **options,
+            progress=progress,
+        )
+    if as_json:
+        console.print_json({"out": out} | asdict(report))
+        return
+    outcomes = ", ".join(f"{count:,} {name}" for name, count in report.outcomes.items())
+    click.echo(
+        f"{out}: {report.impressions:,} impressions ({outcomes}) from {report.events:,} events, "
+        f"{report.rows:,} rows, {report.seconds:.1f} s"
+    )
+    if report.ignored:
+        types = ", ".join(f"{kind or '(none)'} ({n:,})" for kind, n in report.ignored.items())
+        console.note(f"ignored event types: {types}")
+    for field, count in report.bad.items():
+        console.warn(f"left out {count:,} events: {field} is missing or invalid")
+    if report.unlisted:
+        console.warn(f"left out {report.unlisted:,} items that have events but are in no list")
+    if report.unplaced:
+        console.warn(
+            f"left out {report.unplaced:,} items that have a behavior but no impression or rank"
+        )
+
+
+@verb("import")
+@click.argument("path", metavar="EXPORT|EVIDENCE")
+@click.argument("store")
+@option(
+    "--features FILE",
+    "Features of items, for evidence: columns item, optionally query, and numbers.",
+)
+@option("--literal", "Do not normalize query names in evidence (store.normalize_queries = false).")
+@json_option
+def import_(path: str, store: str, features: str | None, literal: bool, as_json: bool) -> None:
+    """Create a store from an export or from the output of `ebrank aggregate`.
+
+    STORE appears only once it is complete and its counters match the export. Without --features,
+    items in evidence are inactive until you put them; they keep their history. With --features,
+    items that the table lacks are left out, and their history with them.
+
+    Examples:
+        ebrank import exports/2026-11 new-store
+        ebrank import evidence.parquet new-store --features items.parquet
+    """
+    from ebrank.logs.evidence_file import is_evidence
+    from ebrank.service.ops.transfer.exported import Exported
+    from ebrank.service.ops.transfer.importing import import_store
+
+    if is_evidence(path):
+        rows = evidence_imported(path, store, features, literal=literal)
+    elif features is not None or literal:
+        raise click.UsageError(
+            "--features and --literal work only with evidence, not with an export."
+        )
+    else:
+        exported = Exported(expanded(path))
+        with console.progress("importing") as progress:
+            asyncio.run(import_store(exported, store, progress))
+        rows = exported.manifest["rows"]
+    console.answer(as_json, {"store": store, "rows": rows}, console.counted(store, rows))
+
+
+def evidence_imported(
+    path: str, store: str, features: str | None, *, literal: bool
+) -> dict[str, int]:
+    """Make a store from evidence; return how many queries and items it has."""
+    from ebrank.logs import read_evidence
+    from ebrank.service.ops.transfer.evidence import import_evidence
+
+    evidence = read_evidence(path, features=features, missing="drop")
+    if evidence.dropped:
+        console.note(f"{evidence.dropped:,} items have no features in {features} and were left out")
+    if features is None:
+        console.note("without --features, items stay inactive until you put them")
+    with console.progress("importing") as progress:
+        asyncio.run(import_evidence(evidence, store, normalize=not literal, progress=progress))
+    return {"queries": len(evidence.queries), "items": len(evidence)}
+
+
+@verb()
+@click.argument("path", metavar="STORE|EXPORT|EVIDENCE")
+@option("--config FILE", "Settings of the service, in TOML.")
+@option("--features FILE", "Features of items, for evidence.")
+@option("--plot FILE", "Plot the curve to an .svg or .png file.")
+@json_option
+def examine(
+    path: str, config: str | None, features: str | None, plot: str | None, as_json: bool
+) -> None:
+    """Estimate how far down users look.
+
+    Items shown at several ranks reveal how likely users are to look at each rank, relative to the
+    first. The support of a rank is its impressions, those of each item times the share of its
+    impressions at other ranks. Where the support is too small or the error too large, the
+    configured curve applies; everywhere, if fewer than 100 query-item pairs were shown. The store
+    may be in use; a backup, an export or the output of `ebrank aggregate` works too.
+
+    Examples:
+        ebrank examine ebrank-store
+        ebrank examine exports/2026-11 --plot curve.svg
+        ebrank examine evidence.parquet --features items.parquet
+        ebrank examine ebrank-store --config ebrank.toml --json
+    """
+    from ebrank.priors.fitting import FEWEST_ROWS
+
+    if plot is not None and Path(plot).suffix not in (".svg", ".png"):
+        raise click.UsageError(f"--plot writes .svg and .png files, not {plot!r}.")
+    curve = asyncio.run(examined(path, config, features))
+    if plot is not None:
+        draw(curve.ranks, Path(plot))
+    if as_json:
+        console.print_json({"path": path} | asdict(curve))
+    else:
+        rows = [
+            (
+                f"{rank.first} to {rank.last}" if rank.first < rank.last else str(rank.first),
+                f"{rank.probability:.3f}",
+                f"± {rank.error:.3f}" if rank.learned else "configured",
+                f"{rank.configured:.3f}",
+                round(rank.support),
+                "█" * round(BAR * rank.probability),
+            )
+            for rank in curve.ranks
+        ]
+        console.print_table(("rank", "looked at", "error", "configured", "support", ""), rows)
+    if curve.pairs < FEWEST_ROWS:
+        console.note(
+            f"the configured curve applies: {curve.pairs} query-item pairs were shown, too few to "
+            f"learn from; it takes {FEWEST_ROWS}"
+        )
+
+
+async def examined(path: str, config: str | None, features: str | None = None) -> ExaminedCurve:
+    """Return what a store, a backup, an export or evidence reveals."""
+    from ebrank.logs.evidence_file import is_evidence
+    from ebrank.service.ops import configuration, examine
+    from ebrank.service.ops.transfer.exported import Exported
+    from ebrank.service.ops.transfer.tables import is_export
+    from ebrank.service.store import open
+
+    settings = configuration.read(config, environment=os.environ, flags={})
+    if is_evidence(path):
+        return await examine.examined_evidence(path, features, settings)
+    if features is not None:
+        raise click.UsageError("--features works only with evidence: a store has its own features.")
+    if is_export(path):
+        return await examine.examined(Exported(path), settings)
+    async with open(path, "browse") as store:
+        return await examine.examined(store, settings)
+
+
+def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:
+    """Draw the learned curve with its errors beside the configured one."""
+    from ebrank.environment.files import write_whole
+    from ebrank.experiments.framework.outcome import Figure, Panel, Series
+    from ebrank.report.figures.render import FIGURE_FILES
+
+    x = tuple(float(rank.first) for rank in ranks)
+    learned = Series(
+        "learned",
+        "ebrank",
+        x,
+        tuple(rank.probability for rank in ranks),
+        tuple(rank.error or 0.0 if rank.learned else 0.0 for rank in ranks),
+    )
+    configured = Series("configured", "bm25", x, tuple(rank.configured for rank in ranks))
+    panel = Panel("", "rank", "probability", (learned, configured), zero=True)
+    caption = "How likely users are to look at a rank; bands are one standard error."
+    figure = Figure("examination", "How far down users look", caption, (panel,))
+    try:
+        write_whole(path, FIGURE_FILES[path.suffix[1:]](figure))
+    except OSError as problem:
+        raise ParameterError(f"{path}: cannot be written: {problem.strerror}") from None

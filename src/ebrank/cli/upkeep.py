@@ -1,0 +1,342 @@
+"""Looking after a store: `ebrank backup`, `check`, `export`, `repair`, `replay` and `store`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.options import json_option, option
+from ebrank.cli.verbs import verb, verbs
+from ebrank.environment.paths import expanded
+
+if TYPE_CHECKING:
+    from ebrank.service.api import ServerOut
+    from ebrank.service.store import Store
+    from ebrank.service.store.base import Mode, Progress
+    from ebrank.service.store.records import Fault
+
+T = TypeVar("T")
+
+SERVER = ("server", "version", "up", "model", "jobs", "lists", "events", "memory", "stale")
+
+
+def looked_after(
+    url: str, mode: Mode, label: str, work: Callable[[Store, Progress], Awaitable[T]]
+) -> T:
+    """Open a store, return what the work on it returns, and show its progress."""
+    from ebrank.service.store import open
+
+    async def opened(progress: Progress) -> T:
+        async with open(url, mode) as store:
+            return await work(store, progress)
+
+    with console.progress(label) as progress:
+        return asyncio.run(opened(progress))
+
+
+@verb()
+@click.argument("store")
+@click.argument("target", metavar="FILE|FOLDER")
+@json_option
+def backup(store: str, target: str, as_json: bool) -> None:
+    """Back up a store to a file or a folder, even while it is in use.
+
+    The backup is a snapshot of the store, verified and on disk when the command ends. If FOLDER
+    exists, the backup in it can be served directly: `ebrank serve --store FOLDER`.
+
+    Examples:
+        ebrank backup ebrank-store backups/monday.db
+        ebrank backup /var/lib/ebrank spare-store --json
+    """
+    path = looked_after(
+        store,
+        "browse",
+        "copying",
+        lambda opened, progress: opened.backup(expanded(target), progress),
+    )
+    size = path.stat().st_size
+    console.answer(as_json, {"path": str(path), "bytes": size}, f"{path}: {size / 1e6:,.1f} MB")
+
+
+@verb()
+@click.argument("store")
+@option("--config FILE", "Settings of the service, in TOML; needed if models use your own parts.")
+@json_option
+def check(store: str, config: str | None, as_json: bool) -> None:
+    """Check a store for damage.
+
+    Checks the files, references between tables, every query, the log, the models and the settings,
+    and replays the log. STORE may be in use, and may be a backup. Exit code 0 means no damage, 1
+    damage, 2 no readable store. To fix a store, see `ebrank repair`.
+
+    Examples:
+        ebrank check ebrank-store
+        ebrank check backups/monday.db --json
+        ebrank check ebrank-store --config ebrank.toml
+    """
+    from ebrank.service.store.urls import RESTORE, can_rebuild
+
+    faults = faults_of(store, config)
+    remedy = f"See `ebrank repair {store}`" if can_rebuild(store) else RESTORE
+    lines = [f"{fault.kind}: {fault.what}" for fault in faults]
+    lines += [f"{len(faults)} faults (at most ten of each kind). {remedy}"]
+    document = {"store": store, "good": not faults, "faults": [asdict(fault) for fault in faults]}
+    console.answer(as_json, document, *(lines if faults else ["nothing is wrong"]))
+    if faults:
+        raise click.exceptions.Exit(1)
+
+
+def faults_of(url: str, config: str | None) -> list[Fault]:
+    """Return the faults of a store as it is now."""
+    from ebrank.policy import policies
+    from ebrank.service.core.models import own_parts
+    from ebrank.service.ops import configuration
+    from ebrank.service.ops.check import check
+    from ebrank.service.store.base import Damaged
+    from ebrank.service.store.records import Fault
+
+    settings = configuration.read(config, environment=os.environ)
+    own = tuple(own_parts(policies.parse(settings.ranking.policy)))
+    try:
+        return looked_after(
+            url,
+            "read",
+            "checking",
+            lambda store, progress: check(store, time.time(), own_parts=own, progress=progress),
+        )
+    except Damaged as problem:  # too much to open it
+        return [Fault("file", str(problem))]
+
+
+@verb()
+@click.argument("store")
+@click.argument("folder")
+@json_option
+def export(store: str, folder: str, as_json: bool) -> None:
+    """Write a store's items, log and models as Parquet files.
+
+    STORE may be in use: the export is a snapshot from the moment it began. FOLDER must be new or
+    empty. docs/store.md describes the columns; `ebrank import` reads them back.
+
+    Examples:
+        ebrank export ebrank-store exports/2026-11
+        ebrank export backups/monday.db exports/monday --json
+    """
+    from ebrank.service.ops.transfer.exporting import export
+
+    rows = looked_after(
+        store,
+        "read",
+        "exporting",
+        lambda opened, progress: export(opened, expanded(folder), progress),
+    )
+    console.answer(as_json, {"folder": folder, "rows": rows}, console.counted(folder, rows))
+
+
+@verb()
+@click.argument("store")
+@option("--apply", "Repair the store; without this, nothing changes.")
+@json_option
+def repair(store: str, apply: bool, as_json: bool) -> None:
+    """Repair a store, or show what a repair would change.
+
+    Sets future times, left by a wrong clock, to the current time; recomputes counters from the log;
+    leaves out unreadable data. With --apply, a new store atomically replaces the old one, which
+    stays next to it as log.db.before-…: delete it when all is well. Stop the server first.
+
+    Exit code 0 means that nothing was wrong or that the store is repaired, 1 that a repair is
+    needed, 2 that the store is unreadable or in use.
+
+    Examples:
+        ebrank repair ebrank-store
+        ebrank repair ebrank-store --apply
+        ebrank repair ebrank-store --apply --json
+    """
+    from ebrank.service.ops.repair import repair, survey
+
+    with console.progress("repairing" if apply else "looking") as progress:
+        report = asyncio.run((repair if apply else survey)(store, progress))
+    outcome = f"Repaired. The old store is in {report.kept}"
+    if not report.needed:
+        outcome = "nothing to repair"
+    elif report.kept is None:
+        outcome = "Nothing was changed. Stop the server, and run this again with --apply"
+    document = {"store": store, "needed": report.needed, **asdict(report)}
+    console.answer(as_json, document, *report.lines(), outcome)
+    if report.needed and report.kept is None:
+        raise click.exceptions.Exit(1)
+
+
+@verb()
+@click.argument("path", metavar="STORE|EXPORT")
+@json_option
+def replay(path: str, as_json: bool) -> None:
+    """Verify that a store's counters match its log.
+
+    Rebuilds the counters from the snapshot and the log, and compares them bit by bit. The store may
+    be in use; a backup or an export works too. Exit code 0 means equal, 1 different, 2 unreadable.
+
+    Examples:
+        ebrank replay ebrank-store
+        ebrank replay backups/monday.db
+        ebrank replay exports/2026-11 --json
+    """
+    from ebrank.service.ops.replay import replay
+    from ebrank.service.ops.transfer.exported import Exported
+    from ebrank.service.ops.transfer.tables import is_export
+
+    if is_export(path):
+        with console.progress("replaying") as progress:
+            report = asyncio.run(replay(Exported(path), progress))
+    else:
+        report = looked_after(path, "read", "replaying", replay)
+    lines = [str(report), *(f"  {difference}" for difference in report.differences)]
+    lines += ["  …"] if report.different > len(report.differences) else []
+    console.answer(as_json, {"path": path, "equal": report.equal, **asdict(report)}, *lines)
+    if not report.equal:
+        raise click.exceptions.Exit(1)
+
+
+# --- ebrank store --------------------------------------------------------------------------------
+
+
+@verb()
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+@json_option
+def copy(source: str, target: str, as_json: bool) -> None:
+    """Copy a store to a new folder or database.
+
+    The copy is equal to FROM to the bit: items, counts, log, models and the salt. It appears only
+    once it is complete and verified. If it is interrupted, the same command continues where it
+    stopped. Until then nobody can serve it: a database refuses, and a folder is called
+    .NAME.copying. Changes made meanwhile are not copied, so stop the servers of FROM first.
+
+    Examples:
+        ebrank store copy ebrank-store postgresql://owner@db.example/shop
+        ebrank store copy postgresql://server@db.example/shop ebrank-store --json
+    """
+    from ebrank.service.ops.transfer.copying import copy_store
+
+    with console.progress("copying") as progress:
+        copied = asyncio.run(copy_store(source, target, progress))
+    line = f"equal: {copied.items:,} items of {copied.queries:,} queries and {copied.entries:,} "
+    console.answer(as_json, copied._asdict(), line + "entries of the log copied")
+
+
+@verb()
+@click.argument("url")
+def init(url: str) -> None:
+    """Create an empty store, unless it exists.
+
+    The user in URL owns the tables. Servers can then connect as another user, who may read and
+    write the tables, but not create or drop any: see docs/scale.md.
+
+    Examples:
+        ebrank store init postgresql://owner@db.example/shop
+        ebrank store init 'postgresql://owner@db.example/shop?schema=ranking'
+    """
+    from ebrank.service.store.urls import without_password
+
+    queries = looked_after(url, "serve", "creating", lambda store, _: store.items.queries())
+    holds = f"holds {len(queries):,} queries" if queries else "is empty"
+    click.echo(f"{without_password(url)}: the store exists and {holds}")
+
+
+@verb()
+@click.argument("url")
+def migrate(url: str) -> None:
+    """Migrate a store to the current version.
+
+    URL is a folder, or a database whose user owns the tables. Stop the servers and make a backup
+    first: earlier versions of ebrank cannot read the store afterwards. The migration is a single
+    transaction: if it is interrupted, nothing has changed.
+
+    Examples:
+        ebrank store migrate ebrank-store
+        ebrank store migrate postgresql://owner@db.example/shop
+    """
+    from ebrank.service.store.urls import migrated
+
+    name, before, now = asyncio.run(migrated(url))
+    was = "already at" if before == now else f"migrated from version {before} to"
+    click.echo(f"{name}: {was} version {now}")
+
+
+@verb()
+@click.argument("url")
+@json_option
+def servers(url: str, as_json: bool) -> None:
+    """List the servers that share a store.
+
+    URL is a database: a store in a folder has only one server. Figures count from the start of each
+    server. `memory` is the share of queries it found in memory; `stale` is the share of its writes
+    to queries that another server had changed in the meantime. Both are good if the load balancer
+    always sends a query to the same server.
+
+    Examples:
+        ebrank store servers postgresql://server@db.example/shop
+        ebrank store servers postgresql://server@db.example/shop --json
+    """
+    from ebrank.service.core.fleet import servers
+
+    fleet = looked_after(url, "browse", "asking", lambda store, _: servers(store))
+    if fleet and not as_json:
+        console.print_table(SERVER, list(map(server_row, fleet)))
+    else:
+        console.answer(as_json, fleet, "no server has reported within the last minute")
+
+
+def server_row(server: ServerOut) -> Sequence[object]:
+    """Return a server as cells of a table."""
+    silent = f" (silent for {server.seen_seconds:.0f} s)" if server.seen_seconds > 10.0 else ""
+    looked_up = server.from_memory + server.from_store
+    return (
+        server.name + silent,
+        server.version,
+        duration(max(time.time() - server.started, 0.0)),
+        server.model,
+        ", ".join(server.jobs) or "-",
+        server.lists,
+        server.events,
+        share(server.from_memory, looked_up),
+        share(server.stale, server.lists),
+    )
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words.
+
+    >>> duration(59.0), duration(3700.0), duration(90000.0)
+    ('59 s', '1 h 1 min', '1 d 1 h')
+    """
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def share(part: int, whole: int) -> str:
+    """Return a part of a whole in percent."""
+    return f"{part / whole:.0%}" if whole else "-"
+
+
+@verbs(copy, init, migrate, servers)
+def store() -> None:
+    """Create, copy or migrate a store, or list its servers.
+
+    Examples:
+        ebrank store init postgresql://owner@db.example/shop
+        ebrank store copy ebrank-store postgresql://owner@db.example/shop
+    """

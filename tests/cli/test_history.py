@@ -1,0 +1,132 @@
+"""`ebrank aggregate`, `import` and `examine`: what users did before."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ebrank.service.api import EventIn, ItemIn, RankRequest
+from ebrank.service.engine import Engine
+from ebrank.service.settings import Settings
+from ebrank.service.store import open
+from tests.cli.commands import answered, good, refused
+
+MAPS = ("--map", "ranking=list", "--map", "query=search", "--map", "rank=position")
+AGGREGATE = ("aggregate", "log.csv", *MAPS, "--impression", "view", "--out", "evidence.parquet")
+SEVERITY = 0.3
+K = 4
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> None:
+    """A log of users who look at the third rank half as often as at the first."""
+    rng, lines = random.Random(5), ["list,search,item,type,position"]
+    for number in range(3000):
+        query = f"q{number % 24}"
+        items = rng.sample(range(6), 3)
+        for rank, item in enumerate(items, start=1):
+            lines.append(f"{number},{query},i{item},view,{rank}")
+            if rng.random() < (0.1 + 0.15 * item) * (1.0, 0.8, 0.5)[rank - 1]:
+                lines.append(f"{number},{query},i{item},click,")
+        lines.append(f"{number},{query},,scroll,")
+    (tmp_path / "log.csv").write_text("\n".join(lines))
+    (tmp_path / "items.csv").write_text("item,x\n" + "".join(f"i{i},{i}\n" for i in range(6)))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("log")
+def test_a_log_starts_a_store_and_tells_how_far_down_users_look() -> None:
+    done = good(*AGGREGATE)
+    assert done.stdout.startswith("evidence.parquet: 9,000 impressions (")
+    assert "ignored event types: scroll (3,000)" in done.stderr
+    features = ("--features", "items.csv")
+    rows = {"queries": 24, "items": 144}
+    assert answered("import", "evidence.parquet", "store", *features) == {
+        "store": "store",
+        "rows": rows,
+    }
+    assert good("replay", "store").stdout.startswith("equal: 144 items of 24 queries, 0 events")
+    ranks = answered("examine", "evidence.parquet", *features)["ranks"]
+    assert ranks == answered("examine", "store")["ranks"]
+    assert [rank["first"] for rank in ranks] == [1, 2, 3]
+    assert ranks[2]["learned"]
+    assert abs(ranks[2]["probability"] - 0.5) < 3 * ranks[2]["error"]
+    good("examine", "evidence.parquet")
+
+
+@pytest.mark.usefixtures("log")
+def test_import_without_features_says_what_follows() -> None:
+    report = answered(*AGGREGATE)
+    assert (report["impressions"], report["ignored"]) == (9000, {"scroll": 3000})
+    assert report["out"] == "evidence.parquet"
+    said = good("import", "evidence.parquet", "store").stderr
+    assert "inactive until you put them" in said
+    Path("some.csv").write_text("item,x\ni0,1\n")
+    said = good("import", "evidence.parquet", "other", "--features", "some.csv").stderr
+    assert "120 items have no features in some.csv and were left out" in said
+    Path("none.csv").write_text("item,x\nI0,1\n")
+    said = refused("import", "evidence.parquet", "none", "--features", "none.csv")
+    assert "exactly as in the log" in said
+    assert not Path("none").exists()
+
+
+async def lived(queries: int) -> None:
+    """Let users who look further down than the settings say click for a while."""
+    rng = np.random.default_rng(2)
+    p = np.log2(np.arange(2, K + 2)) ** -SEVERITY
+    async with open("store") as store:
+        engine = await Engine.open(store, Settings())
+        for query in range(queries):
+            features = rng.random((10, 1))
+            items = [ItemIn(f"i{at}", row.tolist()) for at, row in enumerate(features)]
+            await engine.put_items(f"q{query}", items)
+            for session in range(60):
+                answer = await engine.rank(RankRequest(f"q{query}", k=K))
+                await engine.feedback(
+                    [
+                        EventIn(f"{query}-{session}-{rank}", answer.ranking_id, item.id, "click")
+                        for rank, item in enumerate(answer.items)
+                        if rng.random() < p[rank] * 0.8 * features[int(item.id[1:]), 0]
+                    ]
+                )
+        await engine.close()
+
+
+@pytest.mark.slow
+def test_the_curve_is_learned_printed_and_drawn() -> None:
+    asyncio.run(lived(queries=15))
+    ranks = answered("examine", "store")["ranks"]
+    assert [rank["first"] for rank in ranks] == [1, 2, 3, 4]
+    for rank in ranks[1:]:
+        truth = np.log2(rank["first"] + 1) ** -SEVERITY
+        assert rank["learned"]
+        assert abs(rank["probability"] - truth) < 3.5 * rank["error"]
+        assert rank["probability"] > rank["configured"] + rank["error"]
+    done = good("examine", "store", "--plot", "curve.svg")
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["rank", "looked", "at", "error", "configured", "support"]
+    assert max(map(len, lines)) <= 80
+    assert "How far down users look" in Path("curve.svg").read_text(encoding="utf-8")
+
+
+def test_a_few_items_say_nothing_and_the_reason_is_told() -> None:
+    asyncio.run(lived(queries=3))
+    curve = answered("examine", "store")
+    assert 3 * K <= curve["pairs"] <= 30
+    assert [rank["error"] for rank in curve["ranks"]] == [0.0, None, None, None]
+    assert [rank["learned"] for rank in curve["ranks"]] == [True, False, False, False]
+    table = good("examine", "store")
+    assert table.stdout.count(" configured ") == K
+    reason = f"applies: {curve['pairs']} query-item pairs were shown, too few"
+    assert f"note: the configured curve {reason}" in table.stderr
+    Path("own.toml").write_text("[examination]\ncurve = [0.0, 0.6, 0.5, 0.4]\n")
+    words = ("examine", "store", "--config", "own.toml")
+    ranks = answered(*words)["ranks"]  # nobody looks at the first, so it cannot be learned
+    assert [rank["learned"] for rank in ranks] == [False, True, False, False]
+    assert [rank["error"] for rank in ranks] == [None, 0.0, None, None]
+    good(*words, "--plot", "curve.svg")
