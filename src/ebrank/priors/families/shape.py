@@ -49,7 +49,8 @@ SURELY = 2.0
 ROUND = 0.5
 """The ends are multiples of this, so that they stay where they are if little changes."""
 FURTHEST = 16.0
-SMOOTHNESS = 0.01
+SMOOTHNESS = 3.0
+"""The penalty on third differences, shared by all rows: a prior that many clicks can overrule."""
 UNFITTED = 1.0, 5.0
 """α and β before any fit."""
 
@@ -122,7 +123,10 @@ class Shape(Family):
     }
 
     smoothness: float | None = param(
-        None, "penalty on third differences of the shape; auto is 0.01", at_least=0, kind=float
+        None,
+        "penalty on third differences of the shape, per row; auto is 3 over the number of rows",
+        at_least=0,
+        kind=float,
     )
 
     def prior(self, scores: Floats) -> ItemPrior:
@@ -147,7 +151,7 @@ class Shape(Family):
         """Return the shape, and the variance of logits under it, by which φ is scaled next time."""
         from ebrank.priors.families.shape_fit import fitted  # Numba takes a while to import
 
-        smoothness = SMOOTHNESS if self.smoothness is None else self.smoothness
+        smoothness = SMOOTHNESS / rows.count if self.smoothness is None else self.smoothness
         base, variance = fitted(rows, scores, base_of(start), smoothness)
         return {**start, "shape": base, "variance": np.clip([variance], *TILTS)}
 
