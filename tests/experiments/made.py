@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
 
+from ebrank.data.dataset import Dataset
+from ebrank.experiments.framework.outcome import Cell
+from ebrank.experiments.framework.runner import (
+    FinishedDataset,
+    ReproductionPlan,
+    Watch,
+    run_folds,
+)
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
@@ -64,5 +75,35 @@ def result(
     text: str, figures: Sequence[tuple[float, float, float]], *, noise: float = 0.0, seed: int = 0
 ) -> Result:
     """Return a result with a trial for each (cold, warm, served)."""
-    trials = tuple(trial(*one, noise=noise, seed=seed + n) for n, one in enumerate(figures))
+    trials = tuple(trial(*each, noise=noise, seed=seed + n) for n, each in enumerate(figures))
     return Result("made", str(registry.parse(text)), CONFIG, 0, trials)
+
+
+def sure(text: str, cold: float, warm: float, served: float, seed: int = 0) -> Result:
+    """Return a result of two trials with so little noise that queries agree."""
+    return result(text, [(cold, warm, served)] * 2, noise=0.01, seed=seed)
+
+
+def with_trials(made: Result, **values: Sequence[object]) -> Result:
+    """Return a result whose trials have other values, one of each name for each trial."""
+    trials = (
+        replace(trial, **{name: np.asarray(own[n]) for name, own in values.items()})  # type: ignore[arg-type]
+        for n, trial in enumerate(made.trials)
+    )
+    return replace(made, trials=tuple(trials))
+
+
+def run_plan(
+    plan: ReproductionPlan,
+    dataset: Dataset,
+    folder: Path,
+    jobs: int = 1,
+    watch: Watch | None = None,
+) -> FinishedDataset:
+    """Run a plan on a dataset without folds, and keep trials in a folder."""
+    return run_folds(plan, (), lambda place: (dataset, None), folder, jobs=jobs, watch=watch)
+
+
+def numbers(cells: Iterable[Cell | str]) -> list[float | None]:
+    """Return the values of cells, all of which must be numbers."""
+    return [cell.value for cell in cells if isinstance(cell, Cell) or pytest.fail(cell)]

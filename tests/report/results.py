@@ -6,16 +6,8 @@ from dataclasses import replace
 
 from ebrank.experiments.document import DatasetRecord, Document
 from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES, Entrant
-from ebrank.experiments.framework.outcome import (
-    Cell,
-    Column,
-    Figure,
-    Finding,
-    Panel,
-    Row,
-    Series,
-    Table,
-)
+from ebrank.experiments.framework.figures import Figure, Panel, Series
+from ebrank.experiments.framework.outcome import Cell, Column, Finding, Row, Table
 from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
 from tests.report.sample import dataset, document
 

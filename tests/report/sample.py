@@ -6,17 +6,8 @@ from typing import Any
 
 from ebrank.experiments.document import DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework.entrants import FIGURES
-from ebrank.experiments.framework.outcome import (
-    Cell,
-    Column,
-    Effect,
-    Figure,
-    Finding,
-    Panel,
-    Row,
-    Series,
-    Table,
-)
+from ebrank.experiments.framework.figures import Figure, Panel, Series
+from ebrank.experiments.framework.outcome import Cell, Column, Effect, Finding, Row, Table
 from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
 
 NASTY = "<script>document.title='hit'</script> & \"q\" 'a' | \\x{y} `c` $z$ %_^~#*[1]"

@@ -14,7 +14,7 @@ import pytest
 from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
 from ebrank.experiments.document import Document, read_document
-from ebrank.experiments.framework.outcome import Figure
+from ebrank.experiments.framework.figures import Figure
 from ebrank.report.write import LIST, write_report
 from tests.report.sample import GRID, PERFORMANCE, TIMES, dataset, document
 

@@ -103,7 +103,7 @@ def print_ranks(ranks: Sequence[ExaminedRank]) -> None:
 def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:
     """Draw the learned curve with its errors beside the configured one."""
     from ebrank.environment.files import write_whole
-    from ebrank.experiments.framework.outcome import Figure, Panel, Series
+    from ebrank.experiments.framework.figures import Figure, Panel, Series
     from ebrank.report.figures.render import png_file, svg_file
 
     x = tuple(float(rank.first) for rank in ranks)

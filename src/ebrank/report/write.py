@@ -15,7 +15,8 @@ from typing import Any
 from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
 from ebrank.experiments.document import RESULTS, Document, document_bytes
-from ebrank.experiments.framework.outcome import Figure, Table
+from ebrank.experiments.framework.figures import Figure
+from ebrank.experiments.framework.outcome import Table
 from ebrank.report.figures.render import FIGURE_FILES
 from ebrank.report.ledger import ledger_markdown
 from ebrank.report.page.html import page

@@ -19,7 +19,7 @@ from ebrank.experiments.framework.measures import (
 )
 from ebrank.simulation.result import Result
 from ebrank.simulation.summary import summary
-from tests.experiments.made import QUERIES, result
+from tests.experiments.made import QUERIES, result, with_trials
 
 
 def folds(ranker: str, levels: tuple[float, float], seed: int) -> list[Result]:
@@ -28,21 +28,22 @@ def folds(ranker: str, levels: tuple[float, float], seed: int) -> list[Result]:
         result(ranker, [(level, level, level)] * 3, noise=0.2, seed=seed + place)
         for place, level in enumerate(levels)
     ]
-    half = tuple(
-        replace(
+    half = []
+    for trial in whole[1].trials:
+        first = {
+            name: getattr(trial, name)[: QUERIES // 2]
+            for name in ("cold_by_query", "warm_by_query", "cum_by_query", "run_by_query")
+        }
+        own = replace(
             trial,
-            cold_by_query=trial.cold_by_query[: QUERIES // 2],
-            warm_by_query=trial.warm_by_query[: QUERIES // 2],
-            cum_by_query=trial.cum_by_query[: QUERIES // 2],
-            run_by_query=trial.run_by_query[: QUERIES // 2],
-            cold_ndcg=np.array([[0.1], [trial.cold_by_query[: QUERIES // 2].mean()]]),
-            warm_ndcg=np.array([[0.1], [trial.warm_by_query[: QUERIES // 2].mean()]]),
-            cum_ndcg=np.array([1.0, trial.cum_by_query[: QUERIES // 2].sum()]),
-            run_ndcg=np.array([0.1, trial.run_by_query[: QUERIES // 2].sum()]),
+            **first,
+            cold_ndcg=np.array([[0.1], [first["cold_by_query"].mean()]]),
+            warm_ndcg=np.array([[0.1], [first["warm_by_query"].mean()]]),
+            cum_ndcg=np.array([1.0, first["cum_by_query"].sum()]),
+            run_ndcg=np.array([0.1, first["run_by_query"].sum()]),
         )
-        for trial in whole[1].trials
-    )
-    return [whole[0], replace(whole[1], trials=half)]
+        half.append(own)
+    return [whole[0], replace(whole[1], trials=tuple(half))]
 
 
 A, B = folds("ebrank", (0.8, 0.6), 1), folds("bm25", (0.7, 0.6), 20)
@@ -84,16 +85,16 @@ def test_the_test_is_over_the_queries_of_all_folds(measure: Measure) -> None:
 
 
 def test_what_else_a_trial_has_is_that_of_all_folds() -> None:
-    made = []
-    for place, fold in enumerate(A):
-        more = {
-            "wait_shown": np.full(2 + place, place),
-            "watched": np.full(2 + place, 9),
-            "weights": np.array([1.0] * (2 + place) + [4.0]),
-            "calibration": np.full((place, 5), 0.5),
-        }
-        trials = tuple(replace(trial, **more) for trial in fold.trials)  # type: ignore[arg-type]
-        made.append(replace(fold, trials=trials))
+    made = [
+        with_trials(
+            fold,
+            wait_shown=[np.full(2 + place, place)] * 3,
+            watched=[np.full(2 + place, 9)] * 3,
+            weights=[[1.0] * (2 + place) + [4.0]] * 3,
+            calibration=[np.full((place, 5), 0.5)] * 3,
+        )
+        for place, fold in enumerate(A)
+    ]
     whole = pooled(made)
     trial = whole.trials[0]
     assert trial.wait_shown.tolist() == [0, 0, 1, 1, 1]
@@ -106,13 +107,10 @@ def test_what_else_a_trial_has_is_that_of_all_folds() -> None:
     )
 
 
-def test_one_fold_is_itself() -> None:
+def test_one_fold_is_itself_and_only_one_ranker_is_pooled() -> None:
     alone = pooled(A[:1])
     for measure in MEASURES:
         np.testing.assert_allclose(measure.values(alone), measure.values(A[0]))
-
-
-def test_only_one_ranker_is_pooled() -> None:
     with pytest.raises(ParameterError, match="the same ranker"):
         pooled([A[0], B[0]])
 

@@ -17,13 +17,9 @@ from ebrank.experiments.framework.entrants import EBRANK
 from ebrank.experiments.framework.folds import Fold, RankerByFold, in_fold, pooled
 from ebrank.experiments.framework.measures import MEASURES, behavior_ratios
 from ebrank.experiments.framework.outcome import Table
-from ebrank.experiments.framework.runner import (
-    FinishedDataset,
-    ReproductionPlan,
-    run_folds,
-    run_plan,
-)
+from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan, run_folds
 from ebrank.simulation.config import SimulationConfig
+from tests.experiments.made import run_plan
 
 GIVEN = tuning.read_given(["ucbrank:epsilon=0.01", "ebrank:estimator=exposure,epsilon=20"])
 PLAN = ReproductionPlan(

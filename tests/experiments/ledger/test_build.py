@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shlex
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -14,11 +14,10 @@ from ebrank.cli.reproduce import command
 from ebrank.data.dataset import Origin
 from ebrank.evaluation.metrics import exploitation_ratio
 from ebrank.experiments.framework.experiment import Results, Run, Setup
-from ebrank.experiments.framework.folds import Fold
-from ebrank.experiments.framework.outcome import Finding, from_plain, to_plain
+from ebrank.experiments.framework.folds import Fold, RankerByFold
+from ebrank.experiments.framework.outcome import Finding
 from ebrank.experiments.ledger import build, references
-from ebrank.experiments.ledger.build import AND_ALL, ledger, missing
-from ebrank.experiments.ledger.differences import OTHER_FEATURE
+from ebrank.experiments.ledger.build import AND_ALL, OTHER_FEATURE, ledger, missing
 from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
 from ebrank.rankers import registry
 from ebrank.simulation import parallel
@@ -48,10 +47,11 @@ def results(setup: Setup) -> Results:
 
 @pytest.fixture(scope="module")
 def sections(setup: Setup, results: Results) -> dict[str, LedgerSection]:
-    return {
-        section.title.partition(":")[0]: section
-        for section in ledger(COMMAND, setup, results, [FINDING])
-    }
+    return by_title(ledger(COMMAND, setup, results, [FINDING]))
+
+
+def by_title(sections: Iterable[LedgerSection]) -> dict[str, LedgerSection]:
+    return {section.title.partition(":")[0]: section for section in sections}
 
 
 def figures(section: LedgerSection, name: str, group: str = "") -> dict[str, LedgerEntry]:
@@ -60,11 +60,6 @@ def figures(section: LedgerSection, name: str, group: str = "") -> dict[str, Led
         for entry in section.entries
         if entry.name == name and entry.group.startswith(group)
     }
-
-
-def test_sections_are_read_back(setup: Setup, results: Results) -> None:
-    for section in ledger(COMMAND, setup, results, [FINDING]):
-        assert from_plain(LedgerSection, json.loads(json.dumps(to_plain(section)))) == section
 
 
 def test_table_2_holds_what_was_run(sections: dict[str, LedgerSection], results: Results) -> None:
@@ -82,17 +77,10 @@ def test_table_2_holds_what_was_run(sections: dict[str, LedgerSection], results:
 
 def test_what_was_not_run_says_so(sections: dict[str, LedgerSection]) -> None:
     for entry in figures(sections["Table 2"], "PDGD", "W/o").values():
-        assert (entry.ours, entry.sd, entry.difference, entry.remark) == (
-            None,
-            None,
-            None,
-            "not run",
-        )
+        assert (entry.ours, entry.sd, entry.difference) == (None, None, None)
+        assert entry.remark == "not run"
         assert entry.reference is not None
-    assert (
-        sections["Table 2"].note
-        == "What was not run: `ebrank reproduce --gamma 0.9 --only table2`."
-    )
+    assert sections["Table 2"].note == f"What was not run: `{COMMAND} --only table2`."
 
 
 def test_table_3_holds_the_weights(sections: dict[str, LedgerSection], results: Results) -> None:
@@ -132,22 +120,18 @@ def test_of_pooled_folds_table_1_has_means(setup: Setup) -> None:
     first = Fold.of(setup.dataset, setup.config)
     folds = (replace(first, number=1, queries=1600), replace(first, number=2, queries=1700))
     whole = replace(setup, folds=folds)
-    section = next(
-        each for each in ledger(COMMAND, whole, {}, ()) if each.title.startswith("Table 1")
-    )
+    section = by_title(ledger(COMMAND, whole, {}, ()))["Table 1"]
     assert figures(section, whole.name)["queries"].ours == 1650
     assert section.note.endswith("Ours are means over the folds.")
 
 
-def test_the_note_names_the_reference(sections: dict[str, LedgerSection]) -> None:
+def test_the_note_names_the_reference_and_what_differs(
+    sections: dict[str, LedgerSection], setup: Setup
+) -> None:
     note = sections["Reference"].note
     assert note.startswith("Figures on MQ2007 by Tao Yang, ")
     assert "mq2007-like×0.01 is synthetic and stands in for MQ2007. Known differences" in note
-    assert note.endswith(
-        "every figure: synthetic data with 0.01 of its queries in place of MQ2007; 120 sessions "
-        "here, by a formula there, and Cum-NDCG grows with their number until it levels off; "
-        "warmup_sessions = 5 here, 20 by default; updates = 2 here, 20 by default."
-    )
+    assert note.endswith(f" every figure: {'; '.join(of_all(setup))}.")
 
 
 def test_a_remark_has_what_is_known_of_the_ranker_and_points_to_the_rest(
@@ -160,19 +144,13 @@ def test_a_remark_has_what_is_known_of_the_ranker_and_points_to_the_rest(
     )
 
 
-def test_findings_are_part_of_it(sections: dict[str, LedgerSection]) -> None:
-    section = sections["What the paper finds"]
-    assert section.findings == (FINDING,)
-    assert section.note.startswith("3 test queries, 2 trials: a small run")
-
-
-def test_claims_of_our_own_stand_apart(setup: Setup) -> None:
+def test_findings_come_first_the_papers_before_ours(setup: Setup) -> None:
     ours = replace(FINDING, verdict="confirmed", ours=True)
     paper, own, *_ = ledger(COMMAND, setup, {}, [ours, FINDING])
     assert (paper.title, paper.findings) == ("What the paper finds", (FINDING,))
+    assert paper.note.startswith("3 test queries, 2 trials: a small run")
     assert (own.title, own.findings) == ("What auto must show", (ours,))
-    only, *_ = ledger(COMMAND, setup, {}, [ours])
-    assert only.title == "What auto must show"
+    assert ledger(COMMAND, setup, {}, [ours])[0] == own
 
 
 def test_without_any_run_there_is_no_number(setup: Setup) -> None:
@@ -181,33 +159,25 @@ def test_without_any_run_there_is_no_number(setup: Setup) -> None:
     assert all(section.note.startswith("Not run; `ebrank reproduce ") for section in rest)
 
 
-def test_a_dataset_of_ones_own_has_no_reference(setup: Setup, results: Results) -> None:
-    own = replace(setup, dataset=replace(setup.dataset, name="mine", origin=None))
-    (section,) = ledger(COMMAND, own, results, [])
-    assert section == LedgerSection(
-        "Reference", "Nobody published figures for mine to hold ours against."
-    )
-
-
 def test_no_name_makes_other_data_comparable(setup: Setup, results: Results) -> None:
-    for name in ("MQ2007", "mq2007-like"):
-        own = replace(setup, dataset=replace(setup.dataset, name=name, origin=None))
-        assert [section.title for section in ledger(COMMAND, own, results, [])] == ["Reference"]
     other = Origin("MQ2007", fold=1, differences=("MQ2007 (train): 2 queries, expected 1,017",))
-    odd = replace(setup, dataset=replace(setup.dataset, name="MQ2007", origin=other))
-    (section,) = ledger(COMMAND, odd, results, [])
-    assert section.note == (
-        "The files are not those of MQ2007 as published, so that no published figure is held "
-        "against ours: MQ2007 (train): 2 queries, expected 1,017."
-    )
+    for name, origin, note in (
+        ("MQ2007", None, "Nobody published figures for MQ2007 to hold ours against."),
+        ("mq2007-like", None, "Nobody published figures for mq2007-like to hold ours against."),
+        (
+            *("MQ2007", other),
+            "The files are not those of MQ2007 as published, so that no published figure is held "
+            "against ours: MQ2007 (train): 2 queries, expected 1,017.",
+        ),
+    ):
+        own = replace(setup, dataset=replace(setup.dataset, name=name, origin=origin))
+        assert ledger(COMMAND, own, results, []) == (LedgerSection("Reference", note),)
     assert "MQ2007: not at hand" in [each.title for each in missing([other], trials=5, seed=0)]
 
 
 def test_on_mq2008_the_released_code_is_the_reference(setup: Setup, results: Results) -> None:
     other = replace(setup, dataset=replace(setup.dataset, origin=Origin("MQ2008", fold=1)))
-    sections = {
-        section.title.partition(":")[0]: section for section in ledger(COMMAND, other, results, [])
-    }
+    sections = by_title(ledger(COMMAND, other, results, []))
     assert "Table 1" not in sections
     own = figures(sections["Table 2"], "EBRank")
     assert [entry.reference for entry in own.values()] == [0.701, 0.833, 171.3]
@@ -244,3 +214,160 @@ def test_the_defaults_are_those_of_the_command() -> None:
     assert (name, verb) == ("ebrank", "reproduce")
     usual = command.make_context("reproduce", words).params
     assert (usual["trials"], usual["seed"]) == (build.TRIALS, build.SEED)
+
+
+# --- remarks -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reference", "ours", "sd", "digits", "remark"),
+    [
+        (0.500, 0.520, 0.0101, 3, ""),  # less than two deviations
+        (0.500, 0.520, 0.0099, 3, "beyond the spread; not explained"),
+        (0.520, 0.500, 0.0099, 3, "beyond the spread; not explained"),
+        (0.500, 0.5049, 0.0001, 3, ""),  # too small to matter
+        (150.0, 150.9, 0.1, 1, ""),
+        (150.0, 151.1, 0.1, 1, "beyond the spread; not explained"),
+        (0.500, 0.520, None, 3, "one trial: the spread is unknown"),
+        (None, 0.520, 0.001, 3, ""),
+        (0.500, None, None, 3, "not run"),
+    ],
+)
+def test_a_remark_names_what_is_known_or_says_that_nothing_is(
+    reference: float | None, ours: float | None, sd: float | None, digits: int, remark: str
+) -> None:
+    entry = LedgerEntry("EBRank", "Warm-NDCG", reference, ours, sd, digits)
+    assert entry.remarked([]).remark == remark
+    explained = entry.remarked(["this", "that"]).remark
+    assert explained == remark.replace("not explained", "this; that")
+    both = reference is not None and ours is not None
+    assert entry.difference == (ours - reference if both else None)  # type: ignore[operator]
+
+
+# --- known differences ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stand_in(setup: Setup) -> Setup:
+    """Return the setup with the usual config."""
+    return replace(setup, config=SimulationConfig())
+
+
+def of(setup: Setup, origin: Origin) -> Setup:
+    return replace(setup, dataset=replace(setup.dataset, name="any", origin=origin))
+
+
+def reference(setup: Setup) -> references.Reference:
+    theirs = references.reference_for(setup.dataset.origin)
+    assert theirs is not None
+    return theirs
+
+
+def of_ranker(setup: Setup, ranker: str, against: str) -> list[str]:
+    return build.ranker_differences(reference(setup), registry.parse(ranker), against)
+
+
+def of_all(setup: Setup) -> list[str]:
+    return build.general_differences(setup, reference(setup))
+
+
+@pytest.mark.parametrize(
+    ("ranker", "expected"),
+    [
+        ("bm25", []),
+        ("cftopk:features=none", []),
+        ("cftopk:features=concate", [build.OTHER_FEATURE]),
+        ("cftopk:features=concate,behavior=ips", []),
+        ("prior", [build.OTHER_FEATURE]),
+        ("dbgd:features=none", [build.ALL_PARTITIONS]),
+        (
+            "mgd:features=concate",
+            [build.OTHER_FEATURE, build.LOST_CANDIDATES, build.ALL_PARTITIONS],
+        ),
+        ("pdgd:features=none", [build.ALL_PARTITIONS]),
+        ("pdgd:features=concate", [build.OTHER_FEATURE, build.LEAK, build.ALL_PARTITIONS]),
+        (
+            "ucbrank",
+            [build.OTHER_FEATURE, "ε = 0.4 here, not stated there", build.ONCE_CLICKED],
+        ),
+        (
+            "ebrank:epsilon=30",
+            ["ε = 30 here, not stated there", build.OTHER_ESTIMATOR, build.OFTEN_SHOWN],
+        ),
+        (
+            "ebrank:estimator=exposure,min_impressions=20",
+            ["ε = 20 here, not stated there"],
+        ),
+    ],
+)
+def test_known_differences_of_rankers(stand_in: Setup, ranker: str, expected: list[str]) -> None:
+    assert of_ranker(stand_in, ranker, ranker) == expected
+    assert of_ranker(of(stand_in, Origin("MQ2007", fold=1)), ranker, ranker) == expected
+
+
+def test_pooled_folds_are_a_difference(stand_in: Setup) -> None:
+    data = of(stand_in, Origin("MQ2008", fold=1))
+    first = Fold.of(stand_in.dataset, stand_in.config)
+    folds = tuple(replace(first, number=n, sessions=n * 1000) for n in (1, 2, 3))
+    said = of_all(replace(data, folds=folds))
+    assert "folds 1 to 3 here, pooled, fold 1 in the protocol" in said
+    assert "14,560 sessions there, 1,000 to 3,000 here" in said
+    ranker = RankerByFold((registry.parse("ebrank:epsilon=5"), registry.parse("ebrank")))
+    own = build.ranker_differences(reference(stand_in), ranker, "ebrank")
+    assert own[0] == "ε = 5/20 here, not stated there"
+
+
+def test_known_differences_of_the_data(stand_in: Setup) -> None:
+    assert of_all(stand_in) == [
+        "synthetic data with 0.01 of its queries in place of MQ2007",
+        "only 599 sessions, as the set is scaled, and Cum-NDCG grows with their number until it "
+        "levels off",
+    ]
+    whole = of(stand_in, Origin("mq2007-like", preset=True))
+    assert of_all(whole) == ["synthetic data in place of MQ2007"]
+    assert of_all(of(stand_in, Origin("MQ2007", fold=1))) == []
+
+
+def test_the_released_code_had_another_simulation_and_a_known_epsilon(stand_in: Setup) -> None:
+    setup = of(stand_in, Origin("MQ2008", fold=1))
+    ours = setup.config.session_count(setup.dataset)
+    sessions = f"14,560 sessions there, {ours:,} here"
+    assert of_all(setup) == [sessions, *build.AS_RELEASED]
+    as_many = replace(setup, config=replace(setup.config, sessions=14_560))
+    assert of_all(as_many) == [*build.AS_RELEASED]
+    assert of_ranker(setup, "bm25", "bm25") == of_ranker(setup, "prior", "prior") == []
+    assert of_ranker(setup, "prior:behavior=ips", "prior") == [build.RELEASED_FEATURE]
+    zero = "ebrank:epsilon=0.0"
+    different = of_ranker(setup, "ebrank:epsilon=30", zero)
+    assert different == ["ε = 0 there, 30 here", build.OFTEN_SHOWN, build.PLAIN_ALPHA]
+    assert of_ranker(setup, "ebrank:epsilon=0,min_impressions=20", zero) == [build.PLAIN_ALPHA]
+    assert of_ranker(setup, "ebrank:part=behavior", "ebrank:part=behavior") == []
+
+
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [
+        (Origin("MQ2007", fold=2), "fold 2 here, fold 1 in the protocol"),
+        (Origin("MQ2007"), "an unknown fold here, fold 1 in the protocol"),
+        (Origin("MQ2007", fold=1, options=(("max_label", "3"),)), "max_label = 3 here"),
+    ],
+)
+def test_other_data_is_a_difference(stand_in: Setup, origin: Origin, expected: str) -> None:
+    assert of_all(of(stand_in, origin)) == [expected]
+
+
+def test_everything_the_user_changed_is_a_difference(stand_in: Setup) -> None:
+    config = SimulationConfig(
+        entering_probability=0.5, initial_candidates=(4, 4), updates=4, sessions=400, discount=0.9
+    )
+    for origin in (Origin("MQ2007", fold=1), Origin("MQ2008", fold=1)):
+        setup = replace(of(stand_in, origin), config=config)
+        assert set(of_all(setup)) - set(build.AS_RELEASED) == {
+            f"400 sessions here, by a formula there, and Cum-NDCG {build.WITH_SESSIONS}"
+            if origin.name == "MQ2007"
+            else "14,560 sessions there, 400 here",
+            "entering_probability = 0.5 here, 1.0 by default",
+            "initial_candidates = (4, 4) here, (5, 10) by default",
+            "updates = 4 here, 20 by default",
+            "discount = 0.9 here, 0.995 by default",
+        }

@@ -8,11 +8,22 @@ from pathlib import Path
 
 import pytest
 
+import ebrank
 from ebrank.data.dataset import Origin
 from ebrank.data.presets import PRESETS
+from ebrank.experiments.framework.entrants import TUNED
+from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.ledger import references
-from ebrank.experiments.ledger.references import REFERENCES, Performance, Ratio, Statistics
+from ebrank.experiments.ledger.references import (
+    AS_RELEASED,
+    REFERENCES,
+    VARIANTS,
+    Performance,
+    Ratio,
+    Statistics,
+)
 from ebrank.rankers import registry
+from ebrank.simulation.config import SimulationConfig
 
 SOURCES = Path(__file__).parents[3] / "shared"
 NUMBER = re.compile(r"(?<![\d.])0?\.\d{3}|\d+\.\d+")
@@ -111,15 +122,10 @@ def test_the_released_codes_figures_are_those_of_the_protocol() -> None:
     assert len(ours) == 14
 
 
-def test_reference_rankers_are_all_known_and_all_different() -> None:
-    for each in REFERENCES.values():
-        assert len({registry.parse(ranker) for ranker in each.performance}) == 16
-
-
 @pytest.mark.parametrize("name", REFERENCES)
 def test_figures_are_possible(name: str) -> None:
     each = REFERENCES[name]
-    assert len(each.performance) == 16
+    assert len({registry.parse(ranker) for ranker in each.performance}) == 16
     for ranker, figures in each.performance.items():
         assert 0 < figures.cold <= figures.warm < 1, ranker
         assert 0 < figures.cum < 200 == pytest.approx(1 / (1 - 0.995))
@@ -178,3 +184,48 @@ def test_which_figures_a_dataset_is_compared_with(
 ) -> None:
     found = references.reference_for(origin)
     assert (found and found.dataset) == published
+
+
+# --- variants ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def setup() -> Setup:
+    """Return a setup in which every ε was chosen to be 7."""
+    chosen = {
+        (key, SimulationConfig()): registry.parse(f"{key}{',' if ':' in key else ':'}epsilon=7")
+        for key in TUNED
+    }
+    return Setup(ebrank.load("mq2007-like", scale=0.01), SimulationConfig(), chosen=chosen)
+
+
+def test_variants_share_the_chosen_epsilon_unless_they_are_as_released(setup: Setup) -> None:
+    texts = [str(variant.run(setup).ranker) for variant in VARIANTS]
+    assert texts == [
+        "ebrank:epsilon=7,estimator=exposure",
+        "ebrank:epsilon=7,min_impressions=20",
+        "ebrank:epsilon=7,estimator=exposure,min_impressions=20",
+        *(f"{name}:features=concate,behavior=ips" for name in ("dbgd", "mgd", "pdgd")),
+        *(f"cf{name}:behavior=ips,features=concate" for name in ("topk", "randomk", "epsilon")),
+        "prior:behavior=ips",
+        "ucbrank:behavior=ips,epsilon=7",
+    ]
+    for variant in AS_RELEASED:
+        ranker, (against,) = variant.run(setup).ranker, variant.against
+        assert ranker == registry.parse(variant.key)
+        assert ranker.value("epsilon") == registry.parse(against).value("epsilon")
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *(Origin("mq2007-like", preset=True), Origin("mslr10k-like", preset=True)),
+        *(Origin("MQ2008", fold=1), Origin("MSLR-WEB30K", fold=1)),
+    ],
+)
+def test_every_variant_has_a_reference(origin: Origin) -> None:
+    theirs = references.reference_for(origin)
+    assert theirs is not None
+    for variant in references.variants(origin):
+        meant = {*variant.against, *(f"{ranker}:epsilon=0.0" for ranker in variant.against)}
+        assert meant & theirs.performance.keys(), variant.name

@@ -12,7 +12,7 @@ import pytest
 
 from ebrank.errors import MissingExtraError
 from ebrank.experiments.framework.entrants import FIGURES
-from ebrank.experiments.framework.outcome import Figure, Panel
+from ebrank.experiments.framework.figures import Figure, Panel
 from ebrank.report.figures import render
 from ebrank.report.figures.palette import INK, LOOKS
 from ebrank.report.figures.render import inline_panels, png_file, svg_file

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.experiments.framework.outcome import Panel, Series
+from ebrank.experiments.framework.figures import Panel, Series
 from ebrank.report.figures.render import caption
 from ebrank.report.figures.scales import banded, compact, set_axes, x_positions, y_range
 from tests.report.sample import FIGURE, GRID, POINTS, bars, over_time

@@ -28,7 +28,7 @@ _IN_ORDER = (
     *(module.EXPERIMENT for module in (table1, table2, table3, time, entering, ablation, toy)),
     waiting.EXPERIMENT,
     *(sweeps.EPSILON_EXPERIMENT, sweeps.BETA.experiment),
-    *(sweeps.DEFAULT_EXPERIMENT, sweeps.EXAMINATION.experiment),
+    *(sweeps.DEFAULT.experiment, sweeps.EXAMINATION.experiment),
     *(calibration.EXPERIMENT, beyond.EXPERIMENT),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _IN_ORDER}

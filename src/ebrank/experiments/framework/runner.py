@@ -87,23 +87,6 @@ class FinishedDataset:
     fingerprint: str
 
 
-def run_plan(
-    plan: ReproductionPlan,
-    dataset: Dataset,
-    folder: Path,
-    *,
-    jobs: int = 1,
-    pool: parallel.TrialPool | None = None,
-    watch: Watch | None = None,
-) -> FinishedDataset:
-    """Run a plan on a dataset, in `pool` or here, and keep trials in a folder.
-
-    Raises:
-        parallel.Interrupted: on Ctrl-C; finished trials are in the folder.
-    """
-    return run_folds(plan, (), lambda place: (dataset, pool), folder, jobs=jobs, watch=watch)
-
-
 def run_folds(
     plan: ReproductionPlan,
     folds: Sequence[Fold],
@@ -113,7 +96,9 @@ def run_folds(
     jobs: int = 1,
     watch: Watch | None = None,
 ) -> FinishedDataset:
-    """Run a plan on each fold of a dataset, choosing every ε separately, and pool the results.
+    """Run a plan on a dataset, or on each of its folds, whose results are pooled.
+
+    Every ε is chosen in each fold separately.
 
     Args:
         plan: what to run.
@@ -123,6 +108,9 @@ def run_folds(
         folder: where trials are kept, the same as those of single folds.
         jobs: trials to run at a time.
         watch: called with the progress.
+
+    Raises:
+        parallel.Interrupted: on Ctrl-C; finished trials are in the folder.
     """
     clock = _Clock()
     blank: Setup | None = None

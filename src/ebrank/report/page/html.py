@@ -18,8 +18,7 @@ from ebrank.experiments.framework.entrants import EBRANK
 from ebrank.experiments.framework.numbers import counted
 from ebrank.experiments.framework.significance import caution
 from ebrank.experiments.ledger.entries import RULE
-from ebrank.report.figures.render import caption
-from ebrank.report.figures.svg import variables
+from ebrank.report.figures.render import caption, variables
 from ebrank.report.ledger import HOW, SYMBOLS, ledger_table, remarks, tally, themes
 from ebrank.report.page.chapters import (
     beyond_chapter,
@@ -30,8 +29,8 @@ from ebrank.report.page.chapters import (
     size,
     times_table,
 )
-from ebrank.report.page.plots import DOTS, theme_scale
-from ebrank.report.page.summary import BIAS, measures, simulated, summaries, title
+from ebrank.report.page.plots import theme_scale
+from ebrank.report.page.summary import BIAS, DOTS, measures, simulated, summaries, title
 from ebrank.report.tables import TABLE_FILES
 from ebrank.report.tables.html import html
 
