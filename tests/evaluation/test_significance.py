@@ -179,7 +179,7 @@ def measured(ranker: str, seed: int) -> Result:
     values = np.random.default_rng(seed).random((3, 4, 12))
     return with_trials(
         replace(result("bm25", [(0.5, 0.5, 0.5)] * 3), ranker=ranker),
-        **{name: values[:, place] for place, name in enumerate(BY_QUERY)},
+        **{name: list(values[:, place]) for place, name in enumerate(BY_QUERY)},
         test_queries=[np.random.default_rng(i).integers(20, 32, 50) for i in range(3)],
     )
 

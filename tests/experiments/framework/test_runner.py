@@ -140,9 +140,9 @@ def long(seed: int) -> Result:
 
 
 def test_slimmed_results_compare_the_same_and_keep_queries_once() -> None:
-    results = [long(1), long(2)]
-    a, b = slimmed(results)
-    whole = query_differences(*results, "cum_ndcg")
+    first, second = long(1), long(2)
+    a, b = slimmed([first, second])
+    whole = query_differences(first, second, "cum_ndcg")
     np.testing.assert_array_equal(query_differences(a, b, "cum_ndcg"), whole)
     assert len(a.trials[0].test_ndcg) == 0
     assert a.trials[0].test_queries is b.trials[0].test_queries

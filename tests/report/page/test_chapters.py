@@ -31,8 +31,8 @@ def test_exhibits_follow_the_experiments_with_a_figures_table_beside_it() -> Non
     only = ("table2", "table3", "time", "ablation")
     shared, own = chapters(document(datasets=(data,), only=only))
     assert [exhibit.id for exhibit in shared.exhibits] == ["table2"]
-    names = tuple(exhibit.id for exhibit in own.exhibits)
-    assert names == ("table3", "time", "ablation", "ablation-x", "tuning")
+    ids = [exhibit.id for exhibit in own.exhibits]
+    assert ids == ["table3", "time", "ablation", "ablation-x", "tuning"]
     time = own.exhibits[1]
     assert time.figure is not None
     assert [table.name for table in time.tables] == ["time"]
