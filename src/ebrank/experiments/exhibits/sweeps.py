@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ from ebrank.experiments.framework.experiment import Experiment, NamedResults, Na
 from ebrank.experiments.framework.figures import Figure, Panel
 from ebrank.experiments.framework.folds import in_fold
 from ebrank.experiments.framework.measures import COLD, WARM
-from ebrank.experiments.framework.outcome import Cell, Column, Outcome, Row, Table
+from ebrank.experiments.framework.outcome import Column, Outcome, Row, Table
 from ebrank.experiments.framework.tuning import EPSILON, grid_of
 from ebrank.parameters import typed
 from ebrank.simulation.result import Result
@@ -55,6 +55,8 @@ class Sweep:
         run: the run of an entrant with a value.
         text: a value in words.
         figures: draws them instead of the usual one, given the caption.
+        bold: the values that are bold in an entrant's rows.
+        below: the caption of the table, if it is not that of the figure.
         log_x: whether the x axis is logarithmic.
     """
 
@@ -67,6 +69,8 @@ class Sweep:
     run: Callable[[Setup, Entrant, Any], Run]
     text: Callable[[Any], str] = "{:g}".format
     figures: Callable[[Setup, Varied, str], tuple[Figure, ...]] | None = None
+    bold: Callable[[Setup, Entrant], Collection[Any]] = lambda setup, entrant: ()
+    below: Callable[[Setup, str], str] = lambda setup, caption: caption
     log_x: bool = False
 
     @property
@@ -88,12 +92,13 @@ class Sweep:
         for (entrant, value), result in results.items():
             varied.setdefault(entrant, {})[value] = result
         caption = f"{self.caption} {measures.averaged(setup.trials)}."
-        rows = tuple(
-            Row((self.text(value), *measures.cells(result)), group=entrant.label)
-            for (entrant, value), result in results.items()
-        )
-        columns = (Column(self.x_label), *measures.COLUMNS)
-        table = Table(self.name, self.title, caption, columns, rows)
+        rows = []
+        for (entrant, value), result in results.items():
+            best = value in self.bold(setup, entrant)
+            cells = (replace(cell, best=best) for cell in measures.cells(result))
+            rows.append(Row((self.text(value), *cells), group=entrant.label))
+        columns, below = (Column(self.x_label), *measures.COLUMNS), self.below(setup, caption)
+        table = Table(self.name, self.title, below, columns, tuple(rows))
         if self.figures is not None:
             return Outcome(tables=(table,), figures=self.figures(setup, varied, caption))
         drawn = measures.panels_against(self.x_label, varied, log_x=self.log_x)
@@ -174,28 +179,12 @@ EPSILONS = Sweep(
     run=lambda setup, entrant, epsilon: setup.run(entrant.key, epsilon=epsilon),
     text=typed,
     figures=_by_family,
+    bold=lambda setup, entrant: _chosen(setup, entrant.key),
+    below=lambda setup, caption: (
+        "Test figures; bold is the ε that was chosen on validation queries"
+        f"{', in one fold at least' if setup.folds else ''}."
+    ),
 )
-
-
-def epsilon_outcome(setup: Setup, results: NamedResults) -> Outcome:
-    """Return the figures, and a table in which the chosen ε is bold."""
-    outcome = EPSILONS.outcome(setup, results)
-    (table,) = outcome.tables
-    used = [epsilon in _chosen(setup, entrant.key) for entrant, epsilon in results]
-    rows = tuple(
-        replace(row, cells=(row.cells[0], *(_bold(cell, best) for cell in row.cells[1:])))
-        for row, best in zip(table.rows, used, strict=True)
-    )
-    where = ", in one fold at least" if setup.folds else ""
-    caption = f"Test figures; bold is the ε that was chosen on validation queries{where}."
-    return replace(outcome, tables=(replace(table, caption=caption, rows=rows),))
-
-
-def _bold(cell: Cell | str, best: bool) -> Cell | str:
-    return cell if isinstance(cell, str) else replace(cell, best=best)
-
-
-EPSILON_EXPERIMENT = replace(EPSILONS.experiment, outcome=epsilon_outcome)
 
 
 # --- the default of x^b --------------------------------------------------------------------------

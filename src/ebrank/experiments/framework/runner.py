@@ -204,7 +204,9 @@ class _Work:
 
     def __post_init__(self) -> None:
         self.needs = tuning.needs(self.plan.experiments, self.setup)
-        self.total = self._tuning_work() + self._running_work(self._expected_runs())
+        untuned = replace(self.setup, chosen=self.needs)  # as many runs as with the chosen values
+        runs = all_runs(self.plan.experiments, untuned)
+        self.total = self._tuning_work() + self._running_work(runs)
 
     def tuned(self) -> Setup:
         """Return the setup with every ε chosen."""
@@ -275,10 +277,6 @@ class _Work:
         self.done += len(rankers) * trials * self._trial_work(config) - self.already_finished
         self.already_finished = 0
         return results
-
-    def _expected_runs(self) -> list[Run]:
-        """Estimate how much there is to run, before any ε is known."""
-        return all_runs(self.plan.experiments, replace(self.setup, chosen=self.needs))
 
     def _tuning_work(self) -> int:
         needs = [need for need in self.needs if need[0] not in self.plan.given]

@@ -143,18 +143,13 @@ def pairwise(
     pairs: Mapping[K, tuple[Result, Result]], measure: Measure, border: float = 0.0
 ) -> dict[K, Contrast]:
     """Return by how much the first of each pair exceeds the second, adjusted over all pairs."""
-    tested = contrasts({name: shares(*pair, measure) for name, pair in pairs.items()}, border)
-    return {
-        name: replace(each, whole=measure.mean(pairs[name][1])) for name, each in tested.items()
-    }
-
-
-def contrasts(added: Mapping[K, Floats], border: float = 0.0) -> dict[K, Contrast]:
-    """Return differences that are sums over queries, adjusted over all of them."""
+    added = {name: shares(*pair, measure) for name, pair in pairs.items()}
     p_values = [_p_value(own, border) for own in added.values()]
     return {
         name: replace(
-            contrast(own, border, p_value=p, level=LEVEL * p / adjusted), p_value=float(adjusted)
+            contrast(own, border, p_value=p, level=LEVEL * p / adjusted),
+            p_value=float(adjusted),
+            whole=measure.mean(pairs[name][1]),
         )
         for (name, own), p, adjusted in zip(added.items(), p_values, holm(p_values), strict=True)
     }

@@ -62,7 +62,8 @@ _LOOK: dict[str, Any] = {
 def svg_file(figure: Figure) -> bytes:
     """Return a figure as an SVG file on white."""
     with _drawing(figure.panels) as drawing:
-        picture = _without_part_ids(_saved(drawing, "svg", facecolor="white").decode())
+        picture = _saved(drawing, "svg", facecolor="white").decode()
+    picture = re.sub(r' id="series-\d+-[^"]*"', "", picture)  # panels would share the parts' ids
     header = '<?xml version="1.0" encoding="utf-8"?>\n'
     return (
         header + _described(picture, figure.title, _description(figure, figure.panels))
@@ -211,12 +212,8 @@ def _described(svg: str, title: str, description: str) -> str:
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = svg.replace(f"'{FAMILY}'", _FONTS)
     words = f"<title>{escape(title)}</title>\n <desc>{escape(description)}</desc>"
-    return re.sub(r"<svg [^>]*>", lambda tag: f"{_as_image(tag[0])}\n {words}", svg, count=1)
-
-
-def _without_part_ids(svg: str) -> str:
-    """Return a picture without the ids of its series' parts, which several panels would share."""
-    return re.sub(r' id="series-\d+-[^"]*"', "", svg)
+    begin = re.compile("<svg ([^>]*>)")
+    return begin.sub(lambda tag: f'<svg role="img" {tag[1]}\n {words}', svg, count=1)
 
 
 def _inline(svg: str, prefix: str, series: str) -> str:
@@ -246,7 +243,3 @@ def variables(*, dark: bool) -> str:
     """
     colors = [look.dark if dark else look.light for look in every_look()]
     return "; ".join(f"--series-{number}: {color}" for number, color in enumerate(colors))
-
-
-def _as_image(tag: str) -> str:
-    return tag.replace("<svg ", '<svg role="img" ', 1)

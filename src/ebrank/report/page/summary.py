@@ -92,7 +92,9 @@ def summaries(document: Document) -> list[Summary]:
                 sentences(data, by_key),
                 chosen,
                 dot_scales(chosen) if chosen else {},
-                _whose(data),
+                f"the {data.reference}'s on {data.stands_in_for or data.name}"
+                if data.reference
+                else "",
             )
             made.append(summary)
     return made
@@ -116,13 +118,6 @@ def measures(document: Document) -> str:
 def _standings(document: Document) -> list[tuple[DatasetRecord, dict[str, Standing]]]:
     table2 = next((table for table in document.tables if table.name == "table2"), None)
     return [(data, standings(table2, data)) for data in document.datasets]
-
-
-def _whose(data: DatasetRecord) -> str:
-    """Return whose figures are beside ours, and on which dataset; "" if none."""
-    if not data.reference:
-        return ""
-    return f"the {data.reference}'s on {data.stands_in_for or data.name}"
 
 
 def simulated(document: Document) -> str:
@@ -348,9 +343,10 @@ def leaders(standings: Mapping[str, Standing]) -> Iterator[str]:
     for measure in (WARM, CUM):
         first, second, *_ = sorted(paper, key=lambda standing: -standing.value(measure))
         sure = "" if "†" in first.cells[measure].marks else "not "
+        ahead = number(first.value(measure) - second.value(measure), first.cells[measure].digits)
         text = (
             f"{first.name} is first in {measure} with {_value(first, measure)}, "
-            f"{_lead(first, second, measure)} ahead of {second.name}; it is {sure}significantly "
+            f"{ahead} ahead of {second.name}; it is {sure}significantly "
             "ahead of all others."
         )
         ours = standings.get(EBRANK)
@@ -425,7 +421,3 @@ def _shown_soon(table: Table) -> dict[str, float]:
 
 def _value(standing: Standing, measure: str) -> str:
     return number(standing.value(measure), standing.cells[measure].digits)
-
-
-def _lead(first: Standing, second: Standing, measure: str) -> str:
-    return number(first.value(measure) - second.value(measure), first.cells[measure].digits)
