@@ -24,34 +24,23 @@ def test_tables_of_several_datasets_stand_side_by_side() -> None:
     assert both.columns == (Column("ranker"), Column("warm", "A"), Column("warm", "B"))
     assert both.rows[1] == Row(("ranker 1", Cell(0.2), Cell(0.4)), "g")
     assert assembly.side_by_side([half("A", 0.1)]) == half("A", 0.1)
-
-
-def test_rows_of_different_rankers_do_not_stand_side_by_side() -> None:
-    other = half("B", 0.3)
-    renamed = replace(other, rows=(Row(("another", Cell(0.3)), "g"),))
+    other = replace(half("B", 0.3), rows=(Row(("another", Cell(0.3)), "g"),))
     with pytest.raises(ValueError, match="rows differ: ranker 0, another"):
-        assembly.side_by_side([half("A", 0.1), renamed])
+        assembly.side_by_side([half("A", 0.1), other])
 
 
+@pytest.mark.parametrize(("several", "suffix"), [(True, "-mq2007-like-0.02"), (False, "")])
 def test_several_datasets_share_two_tables_and_name_their_own(
-    plan: ReproductionPlan, finished: FinishedDataset
+    plan: ReproductionPlan, finished: FinishedDataset, several: bool, suffix: str
 ) -> None:
-    part = assembly.dataset_part("x", plan, finished, several=True)
-    document = assembly.document("x", plan, [part, part])
-    first, second = document.tables
+    part = assembly.dataset_part("x", plan, finished, several=several)
+    first, second = assembly.document("x", plan, [part, part]).tables
     assert (first.name, len(first.rows)) == ("table1", 2)
     assert (second.name, len(second.columns), len(second.rows)) == ("table2", 15, 21)
-    names = [table.name for table in document.datasets[0].tables]
-    assert "table2-mq2007-like-0.02" not in names
-    assert "table3-mq2007-like-0.02" in names
-    assert "time-mq2007-like-0.02" in [figure.name for figure in document.datasets[0].figures]
-
-
-def test_one_dataset_needs_no_name(plan: ReproductionPlan, finished: FinishedDataset) -> None:
-    record = assembly.dataset_part("x", plan, finished, several=False).record
+    record = part.record
     names = [table.name for table in record.tables]
-    assert names[0] == "table3"
-    assert names[-1] == "tuning"
+    assert (names[0], names[-1]) == (f"table3{suffix}", f"tuning{suffix}")
+    assert f"time{suffix}" in [figure.name for figure in record.figures]
     assert record.fingerprint == fingerprint(finished.setup.dataset)
     assert record.stands_in_for == "MQ2007"
     assert record.ledger
@@ -64,8 +53,7 @@ def test_every_run_is_recorded_entrants_by_their_key(finished: FinishedDataset) 
     assert {record.key for record in usual} == {"", UNTUNED, *(one.key for one in ENTRANTS)}
     (ours,) = [record for record in usual if record.key == "ebrank"]
     result = finished.results[finished.setup.run("ebrank")]
-    assert ours.warm == tuple(result.warm_ndcg)
-    assert ours.cum == tuple(result.cum_ndcg)
+    assert (ours.warm, ours.cum) == (tuple(result.warm_ndcg), tuple(result.cum_ndcg))
     assert (ours.ranker, ours.sessions) == (result.ranker, 400)
     assert (ours.users, ours.click_rate) == ("pbm", 1.0)
     assert "severity=0.5" in " ".join(record.believed or "" for record in records)
@@ -92,10 +80,8 @@ def test_times_are_of_the_runs_each_experiment_rests_on(
     plan: ReproductionPlan, finished: FinishedDataset
 ) -> None:
     times = assembly.times([assembly.dataset_part("x", plan, finished, several=False)], jobs=3)
-    (data,) = times["datasets"]
-    table3 = next(one for one in data["experiments"] if one["name"] == "table3")
-    runs = (
-        next(one for one in plan.experiments if one.name == "table3").runs(finished.setup).values()
-    )
-    assert table3["runs"] == len(runs) == 7
-    assert table3["trial_seconds"] == sum(finished.results[run].seconds for run in runs)
+    (times_of,) = (each for each in times["datasets"][0]["experiments"] if each["name"] == "table3")
+    (table3,) = (each for each in plan.experiments if each.name == "table3")
+    runs = table3.runs(finished.setup).values()
+    assert times_of["runs"] == len(runs) == 7
+    assert times_of["trial_seconds"] == sum(finished.results[run].seconds for run in runs)
