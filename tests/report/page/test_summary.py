@@ -20,11 +20,14 @@ from tests.golden import check_golden
 from tests.report.results import MARKS, SCORES, TITLES, reproduction, results, table2, waiting
 from tests.report.sample import document
 
-DATA = results()
+DATA = replace(results(), figures=())
+"""Without figures, which take the longest."""
 CFTOPK, PDGD = DATA.findings
 UNDECIDED = replace(DATA, findings=(replace(CFTOPK, verdict="undecided"), PDGD))
 SOME_PDGD = replace(UNDECIDED, findings=(PDGD, replace(PDGD, verdict="confirmed")))
 REAL = replace(DATA, name="real", stands_in_for=None, reference="")
+OURS = replace(DATA, findings=(replace(CFTOPK, ours=True),))
+DEEPER = {"cutoffs": [10, 5], "list_length": 5}
 OTHER_COLUMNS = replace(waiting(), columns=waiting().columns[:1], rows=())
 
 
@@ -45,24 +48,14 @@ def words(shown: Document) -> Iterator[str]:
     [
         ("usual", {}, {}, {}),
         ("no-ranks", {"config": {}}, {}, {}),
-        ("two", {"datasets": (DATA, replace(DATA, name="data b")), "trials": 1}, {}, {}),
+        ("two", {"datasets": (DATA,) * 2, "trials": 1}, {}, {}),
         ("undecided", {"datasets": (UNDECIDED,)}, {}, {("ebrank", 2): "*"}),
         ("two-undecided", {"datasets": (UNDECIDED,) * 2}, {}, {("ebrank", 2): "*"}),
         ("pdgd", {"datasets": (SOME_PDGD,)}, {}, {}),
         ("ucbrank-leads", {}, {"ucbrank": (0.5, 0.8, 165.0)}, {}),
         ("ebrank-third", {}, {"prior": (0.5, 0.9, 100.0)}, {}),
-        (
-            "real",
-            {"datasets": (DATA, REAL), "config": {"cutoffs": [10, 5], "list_length": 5}},
-            {},
-            {},
-        ),
-        (
-            "auto",
-            {"tables": (), "datasets": (replace(DATA, findings=(replace(CFTOPK, ours=True),)),)},
-            {},
-            {},
-        ),
+        ("real", {"datasets": (DATA, REAL), "config": DEEPER}, {}, {}),
+        ("auto", {"tables": (), "datasets": (OURS,)}, {}, {}),
         ("no-waits", {"datasets": (replace(DATA, tables=(OTHER_COLUMNS,), findings=()),)}, {}, {}),
         ("nothing", {"tables": (), "datasets": ()}, {}, {}),
     ],
@@ -78,7 +71,8 @@ def test_the_summary_of(
         monkeypatch.setitem(SCORES, key, figures)
     for place, mark in marks.items():
         monkeypatch.setitem(MARKS, place, mark)
-    text = "\n\n".join(words(replace(reproduction(), **changes)))
+    shown = replace(reproduction(), datasets=(DATA,))
+    text = "\n\n".join(words(replace(shown, **changes)))
     check_golden(Path(__file__).parent / "golden" / f"{name}.md", text)
 
 
@@ -118,8 +112,7 @@ def test_each_part_stands_without_the_others() -> None:
     (drawn,) = summary.summaries(replace(reproduction(), tables=()))
     assert drawn.table is None
     assert ">MGD<" in drawn.panels[0]
-    unseen = replace(DATA, figures=())
-    (tabled,) = summary.summaries(replace(reproduction(), datasets=(unseen,)))
+    (tabled,) = summary.summaries(replace(reproduction(), datasets=(DATA,)))
     assert not tabled.panels
     assert tabled.table is not None
-    assert summary.summaries(document(tables=(), datasets=(unseen,))) == []
+    assert summary.summaries(document(tables=(), datasets=(DATA,))) == []
