@@ -13,17 +13,8 @@ from ebrank.evidence import Examination
 from ebrank.experiments import exhibits
 from ebrank.experiments.exhibits import beyond
 from ebrank.experiments.exhibits.beyond import BINARY, FLAT, RARE, STEEP, USUAL, entrants, worlds
+from ebrank.experiments.framework import entrants as keys
 from ebrank.experiments.framework import tuning
-from ebrank.experiments.framework.entrants import (
-    AUTO,
-    BOTH,
-    EXPOSURE_BOTH,
-    EXPOSURE_UNTUNED,
-    THOMPSON,
-    TOPRANK,
-    TUNING,
-    UNTUNED,
-)
 from ebrank.experiments.framework.runner import ReproductionPlan
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
@@ -59,17 +50,17 @@ def test_worlds_go_by_what_is_configured() -> None:
 
 
 def test_untuned_is_as_it_comes() -> None:
-    assert registry.parse(UNTUNED) == registry.parse(BOTH)
-    assert registry.parse(EXPOSURE_UNTUNED) == registry.parse(EXPOSURE_BOTH)
-    assert not {AUTO, UNTUNED, EXPOSURE_UNTUNED} & set(TUNING)
+    assert registry.parse(keys.UNTUNED) == registry.parse(keys.BOTH)
+    assert registry.parse(keys.EXPOSURE_UNTUNED) == registry.parse(keys.EXPOSURE_BOTH)
+    assert not {keys.AUTO, keys.UNTUNED, keys.EXPOSURE_UNTUNED} & set(keys.TUNING)
 
 
 def test_toprank_and_thompson_take_part_where_candidates_are_few(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     everyone = [entrant.key for entrant in entrants(dataset)]
-    assert everyone[:2] == [AUTO, EXPOSURE_BOTH]
-    for limit, value, key in (("FEW_PAIRS", 100, TOPRANK), ("FEW_DRAWS", 5, THOMPSON)):
+    assert everyone[:2] == [keys.AUTO, keys.EXPOSURE_BOTH]
+    for limit, value, key in (("FEW_PAIRS", 100, keys.TOPRANK), ("FEW_DRAWS", 5, keys.THOMPSON)):
         monkeypatch.setattr(beyond, limit, value)
         everyone.remove(key)
         assert [entrant.key for entrant in entrants(dataset)] == everyone
@@ -100,8 +91,8 @@ def test_everyone_is_run_in_every_world(dataset: Dataset, tmp_path: Path) -> Non
     assert outcome.tables[0].rows[1].cells[-1] == "β = 2, ε = 10"
     by_condition, by_eta = outcome.figures
     assert by_condition.panels[0].series[0].x == tuple(LABELS[:8])
-    auto = finished.results[finished.setup.run(AUTO)]
-    rival = finished.results[finished.setup.run(EXPOSURE_BOTH)]
+    auto = finished.results[finished.setup.run(keys.AUTO)]
+    rival = finished.results[finished.setup.run(keys.EXPOSURE_BOTH)]
     assert by_condition.panels[0].series[0].y[0] == pytest.approx(
         float(np.mean(auto.cum_ndcg - rival.cum_ndcg))
     )
