@@ -3,8 +3,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-import numpy as np
 import pytest
 
 from ebrank.data.dataset import Dataset
@@ -13,13 +13,14 @@ from ebrank.experiments import exhibits
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.entrants import EXPOSURE, EXPOSURE_BOTH, TUNING
 from ebrank.experiments.framework.experiment import GridPoint, Setup, TuningRecord
-from ebrank.experiments.framework.outcome import Cell, Table
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
+from ebrank.report.tables.markdown import markdown
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
 from ebrank.simulation.tuning import tune, tuning_seed
+from tests.golden import check_golden
 
 SHORT = SimulationConfig(sessions=200, updates=2)
 
@@ -125,41 +126,22 @@ def test_five_tuning_trials_at_most_and_fewer_for_several_parameters() -> None:
 GRID = (GridPoint(0.0, (0.5, 0.6)), GridPoint(5.0, (0.7, 0.9)))
 SLOW = TuningRecord("ebrank", "EBRank", 0.1, 5.0, "ebrank:epsilon=5", -2, False, GRID)
 FAST = TuningRecord("ebrank", "EBRank", 1.0, 0.0, "ebrank:epsilon=0", -2, False, GRID[:1])
-CHOSEN = Cell(0.8, float(np.std([0.7, 0.9], ddof=1)), 4, best=True, marks="‡")
+EDGE = replace(SLOW, at_the_edge=True)
 GIVEN = TuningRecord("ucbrank", "UCBRank", 1.0, 0.4, "ucbrank:epsilon=0.4")
+STRENGTH = replace(FAST, label="Smoothed CTR", parameter="strength", value=5.0, grid=GRID)
 
 
-def shown(*records: TuningRecord) -> Table:
-    table = tuning.table(records)
-    assert table is not None
-    return table
-
-
-def test_a_row_for_each_epsilon_and_a_column_for_each_eta() -> None:
-    table = shown(FAST, SLOW, GIVEN)
-    assert [column.title for column in table.columns] == ["ε", "η = 0.1", "η = 1"]
-    assert [row.cells[0] for row in table.rows] == ["0", "5", "0.4 (given)"]
-    assert table.rows[1].cells[1:] == (replace(CHOSEN, marks=""), Cell(None))
-    assert table.rows[2].cells[1:] == (Cell(None), Cell(None))
-    assert tuning.table([GIVEN]) is tuning.table([]) is None, "without tuning there is no table"
-
-
-def test_other_worlds_come_last_and_other_parameters_are_named() -> None:
-    rare = replace(FAST, world="click rate × 0.15")
-    strength = replace(FAST, label="Smoothed CTR", parameter="strength", value=5.0, grid=GRID)
-    table = shown(rare, SLOW, FAST, strength)
-    titles = [column.title for column in table.columns]
-    assert titles == ["value", "η = 0.1", "η = 1", "click rate × 0.15"]
-    assert [row.group for row in table.rows] == ["EBRank"] * 2 + ["Smoothed CTR, strength"] * 2
-    assert table.rows[-1].cells[2] == replace(CHOSEN, marks="")
-
-
-def test_a_choice_at_the_end_of_its_grid_is_marked_and_explained() -> None:
-    edge = replace(SLOW, at_the_edge=True)
-    table = shown(FAST, edge, replace(edge, parameter="beta", at_the_edge=False))
-    assert [(row.group, row.cells[0], row.cells[1]) for row in table.rows[1::2]] == [
-        ("EBRank", "5", CHOSEN),
-        ("EBRank, beta", "5", replace(CHOSEN, marks="")),
+def test_tables_of_what_was_tried() -> None:
+    """Other worlds come last, other parameters are named, a choice at the edge is marked."""
+    tables = [
+        tuning.table(records)
+        for records in (
+            [FAST, SLOW, GIVEN],
+            [replace(FAST, world="click rate × 0.15"), SLOW, FAST, STRENGTH],
+            [FAST, EDGE, replace(EDGE, parameter="beta", at_the_edge=False)],
+            [replace(SLOW, fold=1), replace(EDGE, fold=2)],
+        )
     ]
-    assert table.caption.endswith("a wider grid may do better.")
-    assert "‡" not in shown(FAST, SLOW).caption
+    text = "\n".join(markdown(table) for table in tables if table is not None)
+    check_golden(Path(__file__).parent / "golden" / "tuning.md", text)
+    assert tuning.table([GIVEN]) is tuning.table([]) is None, "without tuning there is no table"

@@ -101,14 +101,6 @@ COMMANDS = {
 }
 
 
-def columns(text: str) -> set[int]:
-    """Return how many columns the lines of a table have, as TeX counts them."""
-    lines = [line for line in text.split("\n") if line.endswith(r"\\")]
-    spans = [[int(n) - 1 for n in re.findall(r"\\multicolumn\{(\d+)\}", line)] for line in lines]
-    pairs = zip(lines, spans, strict=True)
-    return {len(re.findall(r"(?<!\\)&", line)) + 1 + sum(own) for line, own in pairs}
-
-
 @given(ASCII)
 def test_a_text_has_no_command_no_group_and_no_row_of_its_own(text: str) -> None:
     safe = escaped_for_latex(text)
@@ -123,8 +115,6 @@ def test_a_name_that_tries_does_not_get_out_of_latex() -> None:
     commands = set(re.findall(r"\\([a-zA-Z]+)", written))
     assert {name for name in commands if not name.startswith("text")} <= COMMANDS
     assert written.count(r"\begin") == written.count(r"\end") == 2
-    assert columns(written) == {3}
-    assert columns(latex(PERFORMANCE)) == {7}
     (label,) = re.findall(r"\\label\{(.*)\}", written)
     assert re.fullmatch("tab:[a-zA-Z0-9-]+", label)
     for name in ("*", "[2em]"):  # what a line break would take for its argument
