@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,10 @@ def trial(
     half = rng.uniform(-noise, noise, (3, QUERIES // 2))
     around = np.concatenate([half, -half], axis=1)
     cold_by_query, warm_by_query, test_ndcg = np.array([[cold], [warm], [served]]) + around
-    nothing = np.zeros(0, np.int64)
+    others: dict[str, Any] = dict.fromkeys(("wait_shown", "wait_top", "watched"), np.zeros(0, int))
+    others |= dict.fromkeys(("exposure_by_age", "clicks_by_age"), np.ones(1))
+    others |= dict.fromkeys(("cold_lists", "warm_lists"), np.zeros((QUERIES, 1), np.int64))
+    others |= dict.fromkeys(("serving_seconds", "learning_seconds", "validation_ndcg"), 0.5)
     return TrialResult(
         sessions=np.array([50, 100]),
         cold_ndcg=np.array([[cold / 2], [cold]]),
@@ -50,19 +54,10 @@ def trial(
         run_by_query=test_ndcg / QUERIES,
         test_queries=np.arange(QUERIES),
         test_ndcg=test_ndcg,
-        validation_ndcg=0.5,
-        exposure_by_age=np.ones(1),
-        clicks_by_age=np.ones(1),
-        wait_shown=nothing,
-        wait_top=nothing,
-        watched=nothing,
         calibration=None,
-        cold_lists=np.zeros((QUERIES, 1), np.int64),
-        warm_lists=np.zeros((QUERIES, 1), np.int64),
         weights=None,
         seconds=1.0,
-        serving_seconds=0.5,
-        learning_seconds=0.5,
+        **others,
     )
 
 

@@ -197,22 +197,20 @@ def _named(value: T, dataset: str, several: bool) -> T:
 
 
 def _times(plan: ReproductionPlan, finished: FinishedDataset) -> dict[str, Any]:
-    setup, results = finished.setup, finished.results
-    experiments = []
-    for experiment in plan.experiments:
-        runs = dict.fromkeys(experiment.runs(setup).values())
-        experiments.append(
-            {
-                "name": experiment.name,
-                "title": experiment.title,
-                "runs": len(runs),
-                "trial_seconds": sum(results[run].seconds for run in runs),
-                "outcome_seconds": finished.seconds[experiment.name],
-            }
-        )
+    setup, seconds = finished.setup, finished.seconds
+    runs = {each: dict.fromkeys(each.runs(setup).values()) for each in plan.experiments}
     return {
         "name": setup.name,
-        "tuning_seconds": finished.seconds["tuning"],
-        "running_seconds": finished.seconds["running"],
-        "experiments": experiments,
+        "tuning_seconds": seconds["tuning"],
+        "running_seconds": seconds["running"],
+        "experiments": [
+            {
+                "name": each.name,
+                "title": each.title,
+                "runs": len(own),
+                "trial_seconds": sum(finished.results[run].seconds for run in own),
+                "outcome_seconds": seconds[each.name],
+            }
+            for each, own in runs.items()
+        ],
     }

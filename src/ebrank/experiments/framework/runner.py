@@ -200,7 +200,6 @@ class _Work:
     pool: parallel.TrialPool | None
     watch: Watch | None
     done: int = 0
-    already_finished: int = 0
 
     def __post_init__(self) -> None:
         self.needs = tuning.needs(self.plan.experiments, self.setup)
@@ -263,6 +262,18 @@ class _Work:
         trials: int,
     ) -> list[Result]:
         """Run some rankers, or take their trials from the folder."""
+        each, about = self._update_work(config), _about(config, self.plan.config)
+        stored: int | None = None
+
+        def report(done: int, total: int) -> None:
+            nonlocal stored
+            if stored is None:  # the first call counts the updates of stored trials
+                stored = done
+                self.total -= stored * each
+            if self.watch is not None:
+                now = self.done + (done - stored) * each
+                self.watch(f"{self.name}: {what}{about}", now, self.total)
+
         results = parallel.run(
             self.dataset,
             rankers,
@@ -272,10 +283,9 @@ class _Work:
             jobs=self.jobs,
             pool=self.pool,
             store=Store(self.folder, self.dataset, config, seed),
-            progress=self._progress(what + _about(config, self.plan.config), config),
+            progress=report,
         )
-        self.done += len(rankers) * trials * self._trial_work(config) - self.already_finished
-        self.already_finished = 0
+        self.done += len(rankers) * trials * self._trial_work(config) - (stored or 0) * each
         return results
 
     def _tuning_work(self) -> int:
@@ -297,23 +307,6 @@ class _Work:
     def _update_work(self, config: SimulationConfig) -> int:
         """Estimate the work between two updates: sessions, then every row's score."""
         return config.session_count(self.dataset) // config.updates + 2 * self.dataset.n_rows
-
-    def _progress(self, what: str, config: SimulationConfig) -> Callable[[int, int], None]:
-        """Return the callback for a batch's updates; its first call counts the finished ones."""
-        each = self._update_work(config)
-        begun = False
-
-        def report(done: int, total: int) -> None:
-            nonlocal begun
-            if not begun:
-                begun = True
-                self.already_finished = done * each
-                self.total -= self.already_finished
-            if self.watch is not None:
-                now = self.done + done * each - self.already_finished
-                self.watch(f"{self.name}: {what}", now, self.total)
-
-        return report
 
 
 def _about(config: SimulationConfig, usual: SimulationConfig) -> str:
