@@ -21,38 +21,38 @@ from ebrank.experiments.framework.runner import (
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
-from ebrank.typing import Floats
 
 QUERIES = 40
 CONFIG = SimulationConfig(updates=2)
 
 
 def trial(
-    cold: float, warm: float, served: float, *, noise: float = 0.0, seed: int = 0
+    cold: float, warm: float, served: float, noise: float, seed: int, queries: int
 ) -> TrialResult:
     """Return a trial with these figures on every test query, up to noise with mean zero."""
+    weights = np.asarray(CONFIG.discount ** np.arange(queries - 1.0, -1.0, -1.0))
     rng = np.random.default_rng(seed)
-    half = rng.uniform(-noise, noise, (3, QUERIES // 2))
+    half = rng.uniform(-noise, noise, (3, queries // 2))
     around = np.concatenate([half, -half], axis=1)
     cold_by_query, warm_by_query, test_ndcg = np.array([[cold], [warm], [served]]) + around
     others: dict[str, Any] = dict.fromkeys(("wait_shown", "wait_top", "watched"), np.zeros(0, int))
     others |= dict.fromkeys(("exposure_by_age", "clicks_by_age"), np.ones(1))
-    others |= dict.fromkeys(("cold_lists", "warm_lists"), np.zeros((QUERIES, 1), np.int64))
+    others |= dict.fromkeys(("cold_lists", "warm_lists"), np.zeros((queries, 1), np.int64))
     others |= dict.fromkeys(("serving_seconds", "learning_seconds", "validation_ndcg"), 0.5)
     return TrialResult(
         sessions=np.array([50, 100]),
         cold_ndcg=np.array([[cold / 2], [cold]]),
         warm_ndcg=np.array([[warm / 2], [warm]]),
-        cum_ndcg=np.array([served * 10, float((_weights() * test_ndcg).sum())]),
+        cum_ndcg=np.array([served * 10, float((weights * test_ndcg).sum())]),
         run_ndcg=np.array([served / 2, test_ndcg.mean()]),
         cold_ndcg_labels=cold - 0.1,
         warm_ndcg_labels=warm - 0.1,
         run_ndcg_labels=served - 0.1,
         cold_by_query=cold_by_query,
         warm_by_query=warm_by_query,
-        cum_by_query=_weights() * test_ndcg,
-        run_by_query=test_ndcg / QUERIES,
-        test_queries=np.arange(QUERIES),
+        cum_by_query=weights * test_ndcg,
+        run_by_query=test_ndcg / queries,
+        test_queries=np.arange(queries),
         test_ndcg=test_ndcg,
         calibration=None,
         weights=None,
@@ -61,16 +61,16 @@ def trial(
     )
 
 
-def _weights() -> Floats:
-    """Return what the list of each query is worth in Cum-NDCG."""
-    return np.asarray(CONFIG.discount ** np.arange(QUERIES - 1.0, -1.0, -1.0))
-
-
 def result(
-    text: str, figures: Sequence[tuple[float, float, float]], *, noise: float = 0.0, seed: int = 0
+    text: str,
+    figures: Sequence[tuple[float, float, float]],
+    *,
+    noise: float = 0.0,
+    seed: int = 0,
+    queries: int = QUERIES,
 ) -> Result:
     """Return a result with a trial for each (cold, warm, served)."""
-    trials = tuple(trial(*each, noise=noise, seed=seed + n) for n, each in enumerate(figures))
+    trials = tuple(trial(*each, noise, seed + n, queries) for n, each in enumerate(figures))
     return Result("made", str(registry.parse(text)), CONFIG, 0, trials)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -24,26 +22,11 @@ from tests.experiments.made import QUERIES, result, with_trials
 
 def folds(ranker: str, levels: tuple[float, float], seed: int) -> list[Result]:
     """Return a ranker's results in two folds, the second with half of the queries."""
-    whole = [
-        result(ranker, [(level, level, level)] * 3, noise=0.2, seed=seed + place)
-        for place, level in enumerate(levels)
+    sizes = zip(levels, (QUERIES, QUERIES // 2), strict=True)
+    return [
+        result(ranker, [(level,) * 3] * 3, noise=0.2, seed=seed + place, queries=queries)
+        for place, (level, queries) in enumerate(sizes)
     ]
-    half = []
-    for trial in whole[1].trials:
-        first = {
-            name: getattr(trial, name)[: QUERIES // 2]
-            for name in ("cold_by_query", "warm_by_query", "cum_by_query", "run_by_query")
-        }
-        own = replace(
-            trial,
-            **first,
-            cold_ndcg=np.array([[0.1], [first["cold_by_query"].mean()]]),
-            warm_ndcg=np.array([[0.1], [first["warm_by_query"].mean()]]),
-            cum_ndcg=np.array([1.0, first["cum_by_query"].sum()]),
-            run_ndcg=np.array([0.1, first["run_by_query"].sum()]),
-        )
-        half.append(own)
-    return [whole[0], replace(whole[1], trials=tuple(half))]
 
 
 A, B = folds("ebrank", (0.8, 0.6), 1), folds("bm25", (0.7, 0.6), 20)
