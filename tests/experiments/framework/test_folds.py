@@ -1,13 +1,22 @@
-"""Folds pooled: every test query counts once, and as much as any other."""
+"""Folds pooled: every test query counts once, and every ε is chosen in its fold."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import ebrank
+from ebrank.data.dataset import Dataset, Origin
 from ebrank.errors import DataError, ParameterError
 from ebrank.evaluation.significance import compare, fisher_randomization, query_differences
-from ebrank.experiments.framework.folds import check_disjoint, pooled
+from ebrank.experiments import assembly, exhibits
+from ebrank.experiments.exhibits import sweeps
+from ebrank.experiments.framework import tuning
+from ebrank.experiments.framework.entrants import EBRANK
+from ebrank.experiments.framework.folds import Fold, RankerByFold, check_disjoint, in_fold, pooled
 from ebrank.experiments.framework.measures import (
     MEASURES,
     Measure,
@@ -15,9 +24,12 @@ from ebrank.experiments.framework.measures import (
     cells,
     mean_of,
 )
+from ebrank.experiments.framework.outcome import Table
+from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan, run_folds
+from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
 from ebrank.simulation.summary import summary
-from tests.experiments.made import QUERIES, result, with_trials
+from tests.experiments.made import QUERIES, result, run_plan, with_trials
 
 
 def folds(ranker: str, levels: tuple[float, float], seed: int) -> list[Result]:
@@ -103,3 +115,115 @@ def test_a_query_that_is_tested_in_two_folds_would_count_twice() -> None:
     check_disjoint({"fold 1": first, "fold 2": second})
     with pytest.raises(DataError, match="query 2 is a test query of fold 1 and of fold 3, and wo"):
         check_disjoint({"fold 1": first, "fold 2": second, "fold 3": np.array(["2"])})
+
+
+# --- all folds by the one runner ------------------------------------------------------------------
+
+GIVEN = tuning.read_given(["ucbrank:epsilon=0.01", "ebrank:estimator=exposure,epsilon=20"])
+PLAN = ReproductionPlan(
+    exhibits.selected("table1,table3,ablation,epsilon"),
+    SimulationConfig(sessions=120, updates=2),
+    seed=5,
+    trials=1,
+    given=GIVEN,
+    tune=("ebrank:beta=2",),
+)
+
+
+@pytest.fixture(scope="module")
+def datasets() -> list[Dataset]:
+    """Return two folds, one of which says that its files are not as published."""
+    made = []
+    for number in (1, 2):
+        data = ebrank.load("mq2007-like", scale=0.01, seed=number)
+        odd = ("test: 3 queries, expected 5",) if number == 2 else ()
+        made.append(replace(data, name="MQ2007", origin=Origin("MQ2007", False, 1.0, number, odd)))
+    return made
+
+
+@pytest.fixture(scope="module")
+def trials(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("trials")
+
+
+@pytest.fixture(scope="module")
+def single(datasets: list[Dataset], trials: Path) -> list[FinishedDataset]:
+    return [run_plan(PLAN, data, trials, jobs=2) for data in datasets]
+
+
+@pytest.fixture(scope="module")
+def both(datasets: list[Dataset], trials: Path, single: list[FinishedDataset]) -> FinishedDataset:
+    """Return both folds, run where they were run before."""
+    before = {path.name for path in trials.iterdir()}
+    folds = [Fold.of(data, PLAN.config, f"MQ2007, fold {data.fold}") for data in datasets]
+    finished = run_folds(PLAN, folds, lambda place: (datasets[place], None), trials)
+    assert {path.name for path in trials.iterdir()} == before, "no trial was run again"
+    return finished
+
+
+@pytest.mark.slow
+def test_each_fold_has_its_own_choice(both: FinishedDataset, single: list[FinishedDataset]) -> None:
+    need = (EBRANK, PLAN.config)
+    chosen = both.setup.chosen[need]
+    assert isinstance(chosen, RankerByFold), "the folds of this test disagree"
+    assert list(chosen.rankers) == [one.setup.chosen[need] for one in single]
+    records = [record for record in both.setup.tuning if record.key == EBRANK]
+    assert [record.fold for record in records] == [1, 2]
+    assert [replace(record, fold=None) for record in records] == [
+        next(record for record in one.setup.tuning if record.key == EBRANK) for one in single
+    ]
+    assert both.setup.also == ("ebrank:beta=2, tuned",)
+    own = [one.setup.run("ebrank:beta=2, tuned").ranker for one in single]
+    tuned = both.setup.run("ebrank:beta=2, tuned").ranker
+    assert [in_fold(tuned, place) for place in (0, 1)] == own, "what was tuned for the user, too"
+    given = [record for record in both.setup.tuning if record.seed is None]
+    assert [record.fold for record in given] == [None] * len(given)
+    assert len(given) == len(GIVEN)
+    groups = [row.group for row in shown(both, "tuning").rows]
+    assert {"EBRank, fold 1", "EBRank, fold 2", "UCBRank"} <= set(groups)
+
+
+@pytest.mark.slow
+def test_every_result_is_pooled(both: FinishedDataset, single: list[FinishedDataset]) -> None:
+    for key in (EBRANK, "prior", "cftopk:features=concate"):
+        parts = [one.results[one.setup.run(key)] for one in single]
+        run = both.setup.run(key)
+        whole, expected = both.results[run], pooled(parts, str(run.ranker))
+        for measure in MEASURES:
+            np.testing.assert_array_equal(measure.values(whole), measure.values(expected))
+        assert whole.ranker == str(run.ranker)
+        assert len(whole.trials[0].watched) == sum(len(part.trials[0].watched) for part in parts)
+    ratios = [behavior_ratios(part) for part in parts]
+    np.testing.assert_allclose(behavior_ratios(whole), np.mean(ratios, axis=0))
+    assert both.seconds["running"] > 0
+
+
+@pytest.mark.slow
+def test_tables_are_of_all_folds(both: FinishedDataset, datasets: list[Dataset]) -> None:
+    assert both.setup.test_queries == sum(len(data.queries_in("test")) for data in datasets)
+    names = [row.cells[0] for row in shown(both, "table1").rows]
+    assert names == ["MQ2007, fold 1", "MQ2007, fold 2"]
+    values = sweeps._chosen(both.setup, EBRANK)
+    assert len(set(values)) == 2
+    rows = [row for row in shown(both, "epsilon").rows if row.group == "EBRank"]
+    bold = [float(str(row.cells[0])) for row in rows if getattr(row.cells[1], "best", False)]
+    assert bold == sorted(values)
+
+
+@pytest.mark.slow
+def test_the_record_says_which_folds(both: FinishedDataset, single: list[FinishedDataset]) -> None:
+    record = assembly.dataset_part("x", PLAN, both, several=False).record
+    own = [assembly.dataset_part("x", PLAN, one, several=False).record for one in single]
+    assert (record.name, record.folds) == ("MQ2007, 2 folds", (1, 2))
+    assert record.fingerprint == "+".join(one.fingerprint for one in own)
+    assert (record.sessions, record.queries) == (240, max(one.queries for one in own))
+    assert record.test_queries == sum(one.test_queries or 0 for one in own)
+    assert {run.sessions for run in record.runs} == {240}
+    assert own[0].reference == "paper"
+    assert record.reference == "", "the second fold is not as published"
+
+
+def shown(finished: FinishedDataset, name: str) -> Table:
+    record = assembly.dataset_part("x", PLAN, finished, several=False)
+    tables = [*record.record.tables, *record.shared.values()]
+    return next(table for table in tables if table.name == name)
