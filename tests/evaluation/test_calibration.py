@@ -43,12 +43,12 @@ def test_bins_by_plain_loops(items: list[Item], bins: int) -> None:
         lower = sum(predicted(other) < predicted(item) for other in items)
         groups.setdefault(lower * bins // len(items), []).append(item)
     assert len(got.bins) == len(groups)
-    for one, group in zip(got.bins, groups.values(), strict=True):
+    for each, group in zip(got.bins, groups.values(), strict=True):
         rate = sum(item[2] for item in group) / math.fsum(item[3] for item in group)
-        assert one.count == len(group)
-        assert one.predicted == pytest.approx(statistics.fmean(map(predicted, group)))
-        assert one.observed == pytest.approx(rate)
-        assert one.relevance == pytest.approx(statistics.fmean(item[4] for item in group))
+        assert each.count == len(group)
+        assert each.predicted == pytest.approx(statistics.fmean(map(predicted, group)))
+        assert each.observed == pytest.approx(rate)
+        assert each.relevance == pytest.approx(statistics.fmean(item[4] for item in group))
 
 
 @given(st.lists(ITEM, min_size=1, max_size=10), st.sampled_from([0.5, 0.9, 0.99]))
@@ -75,10 +75,10 @@ def test_the_error_is_the_spread_of_repeated_samples() -> None:
     items = drawn(30_000, seed=1)
     errors, rates = [], []
     for part in np.split(items, 300):
-        (one,) = calibration(part, bins=1).bins
-        assert one.error is not None
-        errors.append(one.error)
-        rates.append(one.observed)
+        (each,) = calibration(part, bins=1).bins
+        assert each.error is not None
+        errors.append(each.error)
+        rates.append(each.observed)
     assert statistics.fmean(errors) == pytest.approx(statistics.stdev(rates), rel=0.12)
 
 
@@ -93,8 +93,8 @@ def test_equal_predictions_are_not_torn_apart() -> None:
 def test_few_items() -> None:
     empty = calibration(np.empty((0, 5)))
     assert (empty.bins, empty.coverage) == ((), None)
-    (one,) = calibration([(1, 1, 1, 2.0, 0.4)]).bins
-    assert (one.predicted, one.observed, one.error, one.relevance) == (0.5, 0.5, None, 0.4)
+    (each,) = calibration([(1, 1, 1, 2.0, 0.4)]).bins
+    assert (each.predicted, each.observed, each.error, each.relevance) == (0.5, 0.5, None, 0.4)
 
 
 @pytest.mark.parametrize(

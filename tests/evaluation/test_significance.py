@@ -98,10 +98,10 @@ def test_false_alarms_are_as_rare_as_the_level_says() -> None:
 @pytest.mark.parametrize("flips", [1, 4096, 4097, 50_000])
 def test_threads_do_not_matter_and_the_seed_does(flips: int) -> None:
     differences = np.random.default_rng(4).normal(0.1, 1, 130)
-    one, two = (fisher_randomization(differences, flips=flips, threads=n) for n in (1, 2))
-    assert one == two
+    each, two = (fisher_randomization(differences, flips=flips, threads=n) for n in (1, 2))
+    assert each == two
     if flips > 1:
-        assert one != fisher_randomization(differences, flips=flips, seed=1)
+        assert each != fisher_randomization(differences, flips=flips, seed=1)
 
 
 def test_sign_scale_order_and_zeros_do_not_matter() -> None:

@@ -63,7 +63,7 @@ def test_every_run_is_recorded_entrants_by_their_key(finished: FinishedDataset) 
     records = list(assembly.run_records(finished.setup, finished.results))
     assert len(records) == len(finished.results)
     usual = [r for r in records if r.entering_probability == 1.0 and r.believed is None]
-    assert {record.key for record in usual} == {"", UNTUNED, *(one.key for one in ENTRANTS)}
+    assert {record.key for record in usual} == {"", UNTUNED, *(each.key for each in ENTRANTS)}
     (ours,) = [record for record in usual if record.key == "ebrank"]
     result = finished.results[finished.setup.run("ebrank")]
     assert (ours.warm, ours.cum) == (tuple(result.warm_ndcg), tuple(result.cum_ndcg))

@@ -166,14 +166,14 @@ def test_each_fold_has_its_own_choice(both: FinishedDataset, single: list[Finish
     need = (EBRANK, PLAN.config)
     chosen = both.setup.chosen[need]
     assert isinstance(chosen, RankerByFold), "the folds of this test disagree"
-    assert list(chosen.rankers) == [one.setup.chosen[need] for one in single]
+    assert list(chosen.rankers) == [each.setup.chosen[need] for each in single]
     records = [record for record in both.setup.tuning if record.key == EBRANK]
     assert [record.fold for record in records] == [1, 2]
     assert [replace(record, fold=None) for record in records] == [
-        next(record for record in one.setup.tuning if record.key == EBRANK) for one in single
+        next(record for record in each.setup.tuning if record.key == EBRANK) for each in single
     ]
     assert both.setup.also == ("ebrank:beta=2, tuned",)
-    own = [one.setup.run("ebrank:beta=2, tuned").ranker for one in single]
+    own = [each.setup.run("ebrank:beta=2, tuned").ranker for each in single]
     tuned = both.setup.run("ebrank:beta=2, tuned").ranker
     assert [in_fold(tuned, place) for place in (0, 1)] == own, "what was tuned for the user, too"
     given = [record for record in both.setup.tuning if record.seed is None]
@@ -186,7 +186,7 @@ def test_each_fold_has_its_own_choice(both: FinishedDataset, single: list[Finish
 @pytest.mark.slow
 def test_every_result_is_pooled(both: FinishedDataset, single: list[FinishedDataset]) -> None:
     for key in (EBRANK, "prior", "cftopk:features=concate"):
-        parts = [one.results[one.setup.run(key)] for one in single]
+        parts = [each.results[each.setup.run(key)] for each in single]
         run = both.setup.run(key)
         whole, expected = both.results[run], pooled(parts, str(run.ranker))
         for measure in MEASURES:
@@ -213,11 +213,11 @@ def test_tables_are_of_all_folds(both: FinishedDataset, datasets: list[Dataset])
 @pytest.mark.slow
 def test_the_record_says_which_folds(both: FinishedDataset, single: list[FinishedDataset]) -> None:
     record = assembly.dataset_part("x", PLAN, both, several=False).record
-    own = [assembly.dataset_part("x", PLAN, one, several=False).record for one in single]
+    own = [assembly.dataset_part("x", PLAN, each, several=False).record for each in single]
     assert (record.name, record.folds) == ("MQ2007, 2 folds", (1, 2))
-    assert record.fingerprint == "+".join(one.fingerprint for one in own)
-    assert (record.sessions, record.queries) == (240, max(one.queries for one in own))
-    assert record.test_queries == sum(one.test_queries or 0 for one in own)
+    assert record.fingerprint == "+".join(each.fingerprint for each in own)
+    assert (record.sessions, record.queries) == (240, max(each.queries for each in own))
+    assert record.test_queries == sum(each.test_queries or 0 for each in own)
     assert {run.sessions for run in record.runs} == {240}
     assert own[0].reference == "paper"
     assert record.reference == "", "the second fold is not as published"

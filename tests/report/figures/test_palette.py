@@ -22,8 +22,8 @@ def luminance(color: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
-    darker, lighter = sorted((luminance(one), luminance(other)))
+def contrast(each: str, other: str) -> float:
+    darker, lighter = sorted((luminance(each), luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 
 

@@ -102,19 +102,21 @@ def test_where_a_prediction_meets_the_truth_both_axes_are_the_same() -> None:
 def test_many_lines_leave_emphasized_ones_their_bands_and_say_so(
     left_out: tuple[str, ...], said: str
 ) -> None:
-    few = tuple(one for one in over_time().series if one.style not in left_out)
+    few = tuple(each for each in over_time().series if each.style not in left_out)
     panel = replace(over_time(), series=few)
     emphasized = [style for style in ("ebrank", "auto") if style not in left_out]
-    assert [one.style for one in panel.series if banded(panel, one)] == emphasized
+    assert [each.style for each in panel.series if banded(panel, each)] == emphasized
     text = caption(replace(FIGURE, panels=(panel,)))
     assert text == f"Bands are deviations. Of so many lines, {said}"
-    wide = tuple(one if one.style in emphasized else replace(one, error=(9.0,) * 12) for one in few)
+    wide = tuple(
+        each if each.style in emphasized else replace(each, error=(9.0,) * 12) for each in few
+    )
     assert y_range(replace(panel, series=wide)) == y_range(panel), "what is not drawn needs no room"
 
 
 def test_few_lines_bars_and_points_keep_their_bands() -> None:
     few = replace(over_time(), series=over_time().series[:4])
     for panel in (few, bars(tuple("ABCDEFGH")), POINTS):
-        assert all(banded(panel, one) for one in panel.series if one.error)
+        assert all(banded(panel, each) for each in panel.series if each.error)
     assert caption(replace(FIGURE, panels=(few,))) == FIGURE.caption
     assert not banded(POINTS, POINTS.series[1])
