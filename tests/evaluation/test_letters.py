@@ -31,41 +31,22 @@ def sharing(given: list[str]) -> set[tuple[int, int]]:
 
 
 @given(cases())
-def test_two_share_a_letter_if_and_only_if_they_do_not_differ(case: Case) -> None:
+def test_letters_say_exactly_who_differs_and_follow_the_means(case: Case) -> None:
     means, different = case
     given = letters(means, different)
     significant = {(min(pair), max(pair)) for pair in different}
     assert sharing(given) == set(itertools.combinations(range(len(means)), 2)) - significant
     assert all(own and list(own) == sorted(set(own)) for own in given)
-
-
-@given(cases())
-def test_no_letter_can_be_left_out(case: Case) -> None:
-    given = letters(*case)
+    assert letters(means, different[::-1] + different) == given, "the order of pairs is nothing"
+    assert "a" in given[means.index(max(means))]
     used = sorted(set("".join(given)))
     assert used == list("abcdefghijklmnopqrstuvwxyz"[: len(used)])
+    best = []
     for letter in used:
         rest = [own.replace(letter, "") for own in given]
-        assert "" in rest or sharing(rest) != sharing(given)
-
-
-@given(cases())
-def test_the_best_has_an_a_and_letters_follow_the_means(case: Case) -> None:
-    means, different = case
-    given = letters(means, different)
-    assert "a" in given[means.index(max(means))]
-    holders = [
-        [mean for mean, own in zip(means, given, strict=True) if letter in own]
-        for letter in sorted(set("".join(given)))
-    ]
-    best = [max(held) for held in holders]
+        assert "" in rest or sharing(rest) != sharing(given), "no letter can be left out"
+        best.append(max(m for m, own in zip(means, given, strict=True) if letter in own))
     assert best == sorted(best, reverse=True)
-
-
-@given(cases())
-def test_the_order_of_pairs_does_not_matter(case: Case) -> None:
-    means, different = case
-    assert letters(means, different[::-1] + different) == letters(means, different)
 
 
 def test_known_displays() -> None:

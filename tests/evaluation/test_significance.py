@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import get_args
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy
 from hypothesis import given
@@ -21,9 +21,9 @@ from ebrank.evaluation.significance import (
     holm,
     query_differences,
 )
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from ebrank.simulation.result import Result
+from ebrank.typing import Floats
+from tests.experiments.made import result, with_trials
 
 
 def enumerated(differences: list[int]) -> float:
@@ -48,45 +48,37 @@ def test_rounding_does_not_split_ties(tenths: list[int]) -> None:
 def test_sixteen_queries_are_the_most_that_100_000_flips_enumerate() -> None:
     assert fisher_randomization(np.ones(16)) == 2 / 2**16
     assert fisher_randomization(np.full(17, 2.0), seed=1) >= 1 / 100_001
+    assert fisher_randomization(np.linspace(0.1, 1, 100), flips=5000) == 1 / 5001
+
+
+def by_scipy(differences: Floats, resamples: int) -> float:
+    """With more resamples than there are ways to choose the signs, SciPy tries them all."""
+    tested = scipy.stats.permutation_test(
+        (differences,),
+        lambda x, axis: x.sum(axis=axis),
+        permutation_type="samples",
+        n_resamples=resamples,
+        vectorized=True,
+        batch=2000,
+        rng=np.random.default_rng(2),
+    )
+    return float(tested.pvalue)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.1, 0.2, 0.3])
 def test_agrees_with_scipy(shift: float) -> None:
     differences = np.random.default_rng(1).normal(shift, 1.0, 150)
-    theirs = scipy.stats.permutation_test(
-        (differences,),
-        lambda x, axis: x.sum(axis=axis),
-        permutation_type="samples",
-        n_resamples=20_000,
-        vectorized=True,
-        batch=2000,
-        rng=np.random.default_rng(2),
-    ).pvalue
+    theirs = by_scipy(differences, 20_000)
     noise = math.sqrt(theirs * (1 - theirs) * (1 / 20_000 + 1 / 100_000))
     assert abs(fisher_randomization(differences) - theirs) < 4 * noise + 1e-4
 
 
 @pytest.mark.parametrize("n", [2, 5, 9, 12])
 def test_small_samples_agree_with_scipy_to_the_last_digit(n: int) -> None:
-    """With more resamples than there are ways to choose the signs, SciPy tries them all."""
     differences = np.random.default_rng(n).normal(0.4, 1.0, n)
-    theirs = scipy.stats.permutation_test(
-        (differences,),
-        lambda x, axis: x.mean(axis=axis),
-        permutation_type="samples",
-        n_resamples=2**n,
-        vectorized=True,
-    ).pvalue
-    assert fisher_randomization(differences) == pytest.approx(theirs, rel=1e-12)
-
-
-@given(st.integers(17, 70), st.integers(0, 2**32))
-def test_many_queries_agree_with_the_normal_approximation(n: int, seed: int) -> None:
-    differences = np.random.default_rng(seed).uniform(0.5, 1.5, n)
-    differences[: n // 2] *= -1
-    z = abs(differences.sum()) / math.sqrt((differences**2).sum())
-    p = fisher_randomization(differences, flips=4000, seed=seed)
-    assert abs(p - math.erfc(z / math.sqrt(2))) < 0.06
+    assert fisher_randomization(differences) == pytest.approx(
+        by_scipy(differences, 2**n), rel=1e-12
+    )
 
 
 def test_false_alarms_are_as_rare_as_the_level_says() -> None:
@@ -103,17 +95,13 @@ def test_false_alarms_are_as_rare_as_the_level_says() -> None:
         assert abs((p_values <= level).mean() - level) < 4 * deviation
 
 
-def test_a_clear_difference_gets_the_smallest_p_value() -> None:
-    assert fisher_randomization(np.linspace(0.1, 1, 100), flips=5000) == 1 / 5001
-
-
 @pytest.mark.parametrize("flips", [1, 4096, 4097, 50_000])
 def test_threads_do_not_matter_and_the_seed_does(flips: int) -> None:
     differences = np.random.default_rng(4).normal(0.1, 1, 130)
-    one, two = (fisher_randomization(differences, flips=flips, threads=n) for n in (1, 2))
-    assert one == two
+    each, two = (fisher_randomization(differences, flips=flips, threads=n) for n in (1, 2))
+    assert each == two
     if flips > 1:
-        assert one != fisher_randomization(differences, flips=flips, seed=1)
+        assert each != fisher_randomization(differences, flips=flips, seed=1)
 
 
 def test_sign_scale_order_and_zeros_do_not_matter() -> None:
@@ -174,74 +162,43 @@ def test_holm_refuses_what_is_no_probability() -> None:
 # --- comparisons of results --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class FakeTrial:
-    cold_by_query: Floats
-    warm_by_query: Floats
-    cum_by_query: Floats
-    run_by_query: Floats
-    test_queries: Ints
+BY_QUERY = ("cold_by_query", "warm_by_query", "cum_by_query", "run_by_query")
 
 
-@dataclass(frozen=True)
-class FakeConfig:
-    discount: float = 0.9
+def measured(ranker: str, seed: int) -> Result:
+    """Return a result of three trials with values of its own; all meet the same queries."""
+    values = np.random.default_rng(seed).random((3, 4, 12))
+    return with_trials(
+        replace(result("bm25", [(0.5, 0.5, 0.5)] * 3), ranker=ranker),
+        **{name: list(values[:, place]) for place, name in enumerate(BY_QUERY)},
+        test_queries=[np.random.default_rng(i).integers(20, 32, 50) for i in range(3)],
+    )
 
 
-@dataclass(frozen=True)
-class FakeResult:
-    ranker: str
-    trials: tuple[FakeTrial, ...]
-    config: FakeConfig = FakeConfig()
+A, B = measured("a", 1), measured("b", 2)
 
 
-def fake_result(ranker: str, seed: int, trials: int = 3) -> FakeResult:
-    """Return a result with values of its own; all meet the same queries."""
-    rng = np.random.default_rng(seed)
-
-    def trial(i: int) -> FakeTrial:
-        asked = np.random.default_rng(i).integers(20, 32, 50)
-        cold, warm, cum, run = rng.random((4, 12))
-        return FakeTrial(cold, warm, cum, run, asked)
-
-    return FakeResult(ranker, tuple(map(trial, range(trials))))
-
-
-def test_cold_and_warm_are_averaged_over_trials() -> None:
-    a, b = fake_result("a", 1), fake_result("b", 2)
-    for metric, name in (("cold_ndcg", "cold_by_query"), ("warm_ndcg", "warm_by_query")):
-        expected = [
-            sum(getattr(a.trials[t], name)[q] - getattr(b.trials[t], name)[q] for t in range(3)) / 3
-            for q in range(12)
-        ]
-        np.testing.assert_allclose(query_differences(a, b, metric), expected)  # type: ignore[arg-type]
-    compared = compare(a, b, "cold_ndcg")
-    assert (compared.a, compared.b, compared.queries) == ("a", "b", 12)
-    assert compared.p_value == fisher_randomization(query_differences(a, b, "cold_ndcg"))
-    means = [np.mean([trial.cold_by_query.mean() for trial in r.trials]) for r in (a, b)]
-    assert compared.difference == pytest.approx(means[0] - means[1])
-
-
-@pytest.mark.parametrize("metric", ["cum_ndcg", "run_ndcg"])
-def test_shares_of_queries_add_up(metric: Metric) -> None:
-    a, b = fake_result("a", 1), fake_result("b", 2)
+@pytest.mark.parametrize("metric", get_args(Metric))
+def test_queries_are_averaged_over_trials_and_add_up(metric: Metric) -> None:
     name = metric.replace("_ndcg", "_by_query")
-    totals = [np.mean([getattr(trial, name).sum() for trial in r.trials]) for r in (a, b)]
-    compared = compare(a, b, metric)
-    assert compared.difference == pytest.approx(totals[0] - totals[1])
-    assert compared.queries == 12
-    assert compared.p_value == fisher_randomization(query_differences(a, b, metric))
+    values = [np.mean([getattr(trial, name) for trial in each.trials], axis=0) for each in (A, B)]
+    differences = query_differences(A, B, metric)
+    np.testing.assert_allclose(differences, values[0] - values[1])
+    compared = compare(A, B, metric)
+    assert (compared.a, compared.b, compared.queries) == ("a", "b", 12)
+    assert compared.p_value == fisher_randomization(differences)
+    whole = np.sum if metric in ("cum_ndcg", "run_ndcg") else np.mean
+    assert compared.difference == pytest.approx(whole(values[0]) - whole(values[1]))
 
 
 def test_only_runs_with_the_same_queries_are_compared() -> None:
-    a, b = fake_result("a", 1), fake_result("b", 2)
-    other = (replace(b.trials[0], test_queries=b.trials[0].test_queries[::-1]), *b.trials[1:])
+    other = replace(B.trials[0], test_queries=B.trials[0].test_queries[::-1])
     for unlike in (
-        replace(b, trials=b.trials[:2]),
-        replace(b, trials=other),
-        replace(b, config=FakeConfig(0.5)),
+        replace(B, trials=B.trials[:2]),
+        replace(B, trials=(other, *B.trials[1:])),
+        replace(B, config=replace(B.config, discount=0.5)),
     ):
         with pytest.raises(ParameterError, match="a and b did not meet the same queries"):
-            compare(a, unlike, "warm_ndcg")
+            compare(A, unlike, "warm_ndcg")
     with pytest.raises(ParameterError, match="no metric 'ndcg'"):
-        compare(a, b, "ndcg")  # type: ignore[arg-type]
+        compare(A, B, "ndcg")  # type: ignore[arg-type]

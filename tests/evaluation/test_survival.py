@@ -60,33 +60,10 @@ def test_greenwoods_error_summed_by_hand(items: list[tuple[int, int]]) -> None:
         assert curve.error[step] == pytest.approx(surviving * total**0.5, abs=1e-12)
 
 
-@given(st.lists(st.integers(0, 20), min_size=1, max_size=50))
-def test_without_censoring_it_is_what_counting_gives(waits: list[int]) -> None:
-    curve = kaplan_meier(waits, [20] * len(waits))
-    n = len(waits)
-    for x, share, error in zip(curve.x, curve.share, curve.error, strict=True):
-        counted = sum(wait <= x for wait in waits) / n
-        assert share == pytest.approx(counted)
-        assert error == pytest.approx((counted * (1 - counted) / n) ** 0.5, abs=1e-9)
-    assert curve.median == sorted(waits)[(n - 1) // 2]
-
-
 def test_one_half_is_one_half_whatever_its_last_digit() -> None:
     curve = kaplan_meier(range(24), [24] * 24)
     assert curve.share[11] < 0.5  # the product of 23/24, 22/23, ..., 12/13 is rounded
     assert curve.median == 11
-
-
-def test_the_truth_is_met_in_the_mean() -> None:
-    """Geometric waits, watched for a random while: what is dropped or cut short would be wrong."""
-    rng = np.random.default_rng(0)
-    waits, watched = rng.geometric(0.1, 20_000) - 1, rng.integers(0, 30, 20_000)
-    curve = kaplan_meier(np.where(waits <= watched, waits, -1), watched)
-    ages = np.arange(28)
-    truth = 1 - 0.9 ** (ages + 1)
-    assert curve.x.tolist()[:28] == ages.tolist()
-    assert np.all(np.abs(curve.at(ages) - truth) < 4.5 * curve.error[:28])
-    assert curve.median == 6
 
 
 def test_nothing_to_see() -> None:
@@ -115,3 +92,15 @@ def test_mistakes_are_refused_with_a_reason(
 ) -> None:
     with pytest.raises(ParameterError, match=said):
         kaplan_meier(waits, watched)
+
+
+def test_the_truth_is_met_in_the_mean() -> None:
+    """Geometric waits, watched for a random while: what is dropped or cut short would be wrong."""
+    rng = np.random.default_rng(0)
+    waits, watched = rng.geometric(0.1, 20_000) - 1, rng.integers(0, 30, 20_000)
+    curve = kaplan_meier(np.where(waits <= watched, waits, -1), watched)
+    ages = np.arange(28)
+    truth = 1 - 0.9 ** (ages + 1)
+    assert curve.x.tolist()[:28] == ages.tolist()
+    assert np.all(np.abs(curve.at(ages) - truth) < 4.5 * curve.error[:28])
+    assert curve.median == 6

@@ -8,8 +8,9 @@ import ebrank
 from ebrank.data.dataset import Dataset
 from ebrank.experiments import exhibits
 from ebrank.experiments.framework import tuning
-from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan, run_plan
+from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
 from ebrank.simulation.config import SimulationConfig
+from tests.experiments.made import run_plan
 from tests.sharing import made_once
 
 

@@ -9,18 +9,18 @@ from ebrank.experiments.exhibits import EXPERIMENTS, selected
 def test_all_without_a_choice_and_in_one_order_whatever_is_typed() -> None:
     assert (*selected(), EXPERIMENTS["beyond"]) == tuple(EXPERIMENTS.values())
     assert selected("all") == selected("beyond,all") == tuple(EXPERIMENTS.values())
-    assert [one.name for one in selected("time, table1,time")] == ["table1", "time"]
+    assert [each.name for each in selected("time, table1,time")] == ["table1", "time"]
 
 
 def test_extras_are_all_that_the_paper_does_not_have() -> None:
     paper = ["table1", "table2", "table3", "time", "entering", "ablation", "toy"]
     assert list(EXPERIMENTS)[: len(paper)] == paper
-    assert [one.name for one in selected("extras")] == list(EXPERIMENTS)[len(paper) : -1]
+    assert [each.name for each in selected("extras")] == list(EXPERIMENTS)[len(paper) : -1]
 
 
 def test_what_takes_long_is_run_only_on_request() -> None:
-    assert [name for name, one in EXPERIMENTS.items() if one.on_request] == ["beyond"]
-    assert [one.name for one in selected("beyond,table1")] == ["table1", "beyond"]
+    assert [name for name, each in EXPERIMENTS.items() if each.on_request] == ["beyond"]
+    assert [each.name for each in selected("beyond,table1")] == ["table1", "beyond"]
 
 
 @pytest.mark.parametrize(

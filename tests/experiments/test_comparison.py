@@ -6,12 +6,11 @@ import json
 from dataclasses import replace
 from itertools import combinations
 
-import numpy as np
 import pytest
 
 import ebrank
 from ebrank.errors import ParameterError
-from ebrank.evaluation.significance import fisher_randomization, query_differences
+from ebrank.evaluation.significance import fisher_randomization, holm, query_differences
 from ebrank.experiments.comparison import Comparison, compared, figure, plain, table
 from ebrank.experiments.framework.measures import MEASURES
 from ebrank.experiments.framework.outcome import Cell
@@ -39,56 +38,41 @@ def found(results: list[Result]) -> Comparison:
 def test_sharing_a_letter_means_no_significant_difference(
     results: list[Result], found: Comparison
 ) -> None:
-    several = 0
+    several, pairs = 0, list(combinations(range(len(results)), 2))
     for measure, letters in zip(MEASURES, found.letters, strict=True):
-        pairs = list(combinations(range(len(results)), 2))
-        p_values = [
-            fisher_randomization(query_differences(results[i], results[j], measure.metric))
-            for i, j in pairs
-        ]
-        plan = np.argsort(p_values, kind="stable")
-        largest, adjusted = 0.0, {}
-        for place, index in enumerate(plan):  # Holm, step by step
-            largest = max(largest, min(1.0, p_values[index] * (len(pairs) - place)))
-            adjusted[pairs[index]] = largest
-        own = [pair.p_value for pair in found.pairs if pair.metric == measure.metric]
-        assert own == pytest.approx([adjusted[pair] for pair in pairs])
-        for i, j in pairs:
-            assert bool(set(letters[i]) & set(letters[j])) == (adjusted[i, j] >= 0.05)
-            several += adjusted[i, j] < 0.05
+        both = [(results[i], results[j]) for i, j in pairs]
+        tests = [fisher_randomization(query_differences(a, b, measure.metric)) for a, b in both]
+        adjusted = holm(tests)
+        own = [pair for pair in found.pairs if pair.metric == measure.metric]
+        assert [pair.p_value for pair in own] == adjusted.tolist()
+        differences = [measure.mean(a) - measure.mean(b) for a, b in both]
+        assert [pair.difference for pair in own] == pytest.approx(differences)
+        for (i, j), p in zip(pairs, adjusted, strict=True):
+            assert bool(set(letters[i]) & set(letters[j])) == (p >= 0.05)
+            several += p < 0.05
         best = max(range(len(results)), key=lambda i: measure.mean(results[i]))
         assert "a" in letters[best]
     assert 0 < several < len(MEASURES) * len(pairs), "the test has seen both"
-
-
-def test_pairs_tell_the_differences_of_the_means(found: Comparison) -> None:
-    assert len(found.pairs) == 4 * 10
-    by_name = {result.ranker: result for result in found.results}
-    for pair in found.pairs:
-        means = [getattr(by_name[name], pair.metric).mean() for name in (pair.a, pair.b)]
-        assert pair.difference == pytest.approx(means[0] - means[1])
 
 
 def test_the_table(found: Comparison) -> None:
     shown = table(found)
     assert [row.cells[0] for row in shown.rows] == [result.ranker for result in found.results]
     assert "mq2007-like×0.05" in shown.title
-    for column, measure in enumerate(MEASURES, start=1):
-        cells = [row.cells[column] for row in shown.rows]
+    for column, (measure, letters) in enumerate(zip(MEASURES, found.letters, strict=True), start=1):
         values = [measure.values(result) for result in found.results]
-        for cell, own, letters in zip(cells, values, found.letters[column - 1], strict=True):
-            assert isinstance(cell, Cell)
-            assert cell.value == own.mean()
-            assert cell.sd == pytest.approx(abs(own[0] - own[1]) / 2**0.5)
-            assert cell.marks == f" {letters}"
-            assert cell.best == (own.mean() == max(other.mean() for other in values))
+        for row, own, letter in zip(shown.rows, values, letters, strict=True):
+            best = own.mean() == max(other.mean() for other in values)
+            deviation = pytest.approx(abs(own[0] - own[1]) / 2**0.5)
+            cell = Cell(own.mean(), deviation, measure.digits, best, f" {letter}")  # type: ignore[arg-type]
+            assert row.cells[column] == cell
 
 
 def test_the_figure_has_a_line_for_each_ranker_in_its_own_colors(found: Comparison) -> None:
     panels = figure(found).panels
     assert [panel.title for panel in panels] == [measure.title for measure in MEASURES]
     for panel in panels:
-        assert [line.label for line in panel.series] == [one.ranker for one in found.results]
+        assert [line.label for line in panel.series] == [each.ranker for each in found.results]
         styles = [line.style for line in panel.series]
         assert styles == ["random", "oracle", "bm25", "ebrank-exposure", "ebrank"]
         assert all(len(line.x) == len(line.y) == len(line.error) == 3 for line in panel.series)

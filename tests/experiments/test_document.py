@@ -1,11 +1,15 @@
+"""The document of a reproduction: how it is assembled, written and read."""
+
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ebrank.errors import DataError
+from ebrank.evidence import Examination
 from ebrank.experiments import assembly
 from ebrank.experiments.document import (
     RESULTS,
@@ -15,7 +19,88 @@ from ebrank.experiments.document import (
     write_document,
     write_times,
 )
+from ebrank.experiments.framework.entrants import ENTRANTS, UNTUNED
+from ebrank.experiments.framework.experiment import Run
+from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
+from ebrank.kernels.provenance import fingerprint
+from ebrank.rankers import registry
+
+
+def half(dataset: str, *values: float) -> Table:
+    rows = tuple(Row((f"ranker {n}", Cell(value)), "g") for n, value in enumerate(values))
+    return Table("table2", "Both", "", (Column("ranker"), Column("warm", dataset)), rows)
+
+
+def test_tables_of_several_datasets_stand_side_by_side() -> None:
+    both = assembly.side_by_side([half("A", 0.1, 0.2), half("B", 0.3, 0.4)])
+    assert both.columns == (Column("ranker"), Column("warm", "A"), Column("warm", "B"))
+    assert both.rows[1] == Row(("ranker 1", Cell(0.2), Cell(0.4)), "g")
+    assert assembly.side_by_side([half("A", 0.1)]) == half("A", 0.1)
+    other = replace(half("B", 0.3), rows=(Row(("another", Cell(0.3)), "g"),))
+    with pytest.raises(ValueError, match="rows differ: ranker 0, another"):
+        assembly.side_by_side([half("A", 0.1), other])
+
+
+@pytest.mark.parametrize(("several", "suffix"), [(True, "-mq2007-like-0.02"), (False, "")])
+def test_several_datasets_share_two_tables_and_name_their_own(
+    plan: ReproductionPlan, finished: FinishedDataset, several: bool, suffix: str
+) -> None:
+    part = assembly.dataset_part("x", plan, finished, several=several)
+    first, second = assembly.document("x", plan, [part, part]).tables
+    assert (first.name, len(first.rows)) == ("table1", 2)
+    assert (second.name, len(second.columns), len(second.rows)) == ("table2", 15, 21)
+    record = part.record
+    names = [table.name for table in record.tables]
+    assert (names[0], names[-1]) == (f"table3{suffix}", f"tuning{suffix}")
+    assert f"time{suffix}" in [figure.name for figure in record.figures]
+    assert record.fingerprint == fingerprint(finished.setup.dataset)
+    assert record.stands_in_for == "MQ2007"
+    assert record.ledger
+
+
+def test_every_run_is_recorded_entrants_by_their_key(finished: FinishedDataset) -> None:
+    records = list(assembly.run_records(finished.setup, finished.results))
+    assert len(records) == len(finished.results)
+    usual = [r for r in records if r.entering_probability == 1.0 and r.believed is None]
+    assert {record.key for record in usual} == {"", UNTUNED, *(each.key for each in ENTRANTS)}
+    (ours,) = [record for record in usual if record.key == "ebrank"]
+    result = finished.results[finished.setup.run("ebrank")]
+    assert (ours.warm, ours.cum) == (tuple(result.warm_ndcg), tuple(result.cum_ndcg))
+    assert (ours.ranker, ours.sessions) == (result.ranker, 400)
+    assert (ours.users, ours.click_rate) == ("pbm", 1.0)
+    assert "severity=0.5" in " ".join(record.believed or "" for record in records)
+
+
+def test_a_run_is_of_the_entrant_that_was_tuned_for_its_world(finished: FinishedDataset) -> None:
+    setup = finished.setup
+    result = finished.results[setup.run("ebrank")]
+    rare = replace(setup.config, click_rate=0.15)
+    wary = replace(setup.config, believed=Examination(severity=2.0))
+    chosen = {**setup.chosen, ("ebrank", rare): registry.parse("ebrank:epsilon=7")}
+    for config, epsilon, key in (
+        (rare, 7, "ebrank"),
+        (rare, 30, ""),  # that of the usual world
+        (setup.config, 7, ""),
+        (wary, 30, "ebrank"),  # nobody tuned for this world
+    ):
+        run = Run(registry.parse(f"ebrank:epsilon={epsilon}"), config)
+        (record,) = assembly.run_records(replace(setup, chosen=chosen), {run: result})
+        assert (record.key, record.click_rate) == (key, config.click_rate)
+
+
+def test_times_are_of_the_runs_each_experiment_rests_on(
+    plan: ReproductionPlan, finished: FinishedDataset
+) -> None:
+    times = assembly.times([assembly.dataset_part("x", plan, finished, several=False)], jobs=3)
+    (times_of,) = (each for each in times["datasets"][0]["experiments"] if each["name"] == "table3")
+    (table3,) = (each for each in plan.experiments if each.name == "table3")
+    runs = table3.runs(finished.setup).values()
+    assert times_of["runs"] == len(runs) == 7
+    assert times_of["trial_seconds"] == sum(finished.results[run].seconds for run in runs)
+
+
+# --- results.json and times.json ------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import ebrank
 from ebrank.data.dataset import Dataset
 from ebrank.equations import relevance_probability
 from ebrank.errors import ParameterError
@@ -20,11 +19,6 @@ from ebrank.rankers import registry
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return ebrank.load("mq2007-like", scale=0.02)
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +65,7 @@ def test_trec_files_give_the_same_ndcg(
     for line in (tmp_path / "qrels.txt").read_text().splitlines():
         query, _, item, label = line.split()
         labels[query][item] = int(label)
-    name = "ebrank_epsilon=5.0_beta=2.0" if "epsilon=5.0,beta" in results[1].ranker else None
     (path,) = tmp_path.glob("ebrank*_trial1.warm.run")
-    assert name is None or path.name.startswith(name)
     ranked: dict[str, list[str]] = defaultdict(list)
     scores: dict[str, list[float]] = defaultdict(list)
     for line in path.read_text().splitlines():
@@ -85,15 +77,13 @@ def test_trec_files_give_the_same_ndcg(
     assert list(ranked) == dataset.query_ids[dataset.queries_in("test")].tolist()
     expected = results[1].trials[1].warm_by_query
     for (query, items), ndcg in zip(ranked.items(), expected, strict=True):
-        gains = relevance_probability(
-            np.array([labels[query][item] for item in items[:5]], float), dataset.max_label
+        shown, best = [labels[query][item] for item in items[:5]], sorted(labels[query].values())
+        dcg, ideal = (
+            relevance_probability(np.array(own, float), dataset.max_label)
+            @ (1 / np.log2(np.arange(2, 2 + len(own))))
+            for own in (shown, best[:-6:-1])
         )
-        best = np.sort(
-            relevance_probability(np.array([*labels[query].values()], float), dataset.max_label)
-        )[::-1][:5]
-        discounts = 1 / np.log2(np.arange(2, 7))
-        found = (gains * discounts[: len(gains)]).sum() / (best * discounts).sum()
-        assert found == pytest.approx(ndcg)
+        assert dcg / ideal == pytest.approx(ndcg)
 
 
 def test_a_name_must_say_the_form() -> None:

@@ -5,17 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ebrank.experiments.document import DatasetRecord, Document
-from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES, Entrant
-from ebrank.experiments.framework.outcome import (
-    Cell,
-    Column,
-    Figure,
-    Finding,
-    Panel,
-    Row,
-    Series,
-    Table,
-)
+from ebrank.experiments.framework.entrants import ENTRANTS, FIGURES
+from ebrank.experiments.framework.figures import Figure, Panel, Series
+from ebrank.experiments.framework.outcome import Cell, Column, Finding, Row, Table
 from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
 from tests.report.sample import dataset, document
 
@@ -48,18 +40,16 @@ FINDINGS = (
 )
 
 
-def present(*, without: str = "") -> list[Entrant]:
-    return [one for one in ENTRANTS if one.key in SCORES and one.key != without]
-
-
 def table2(*, without: str = "") -> Table:
     rows = []
-    for one in present(without=without):
-        cells = (
-            Cell(score, 0.01, 1 if place == 2 else 3, marks=MARKS.get((one.key, place), ""))
-            for place, score in enumerate((*SCORES[one.key], SCORES[one.key][2] / 200))
-        )
-        rows.append(Row((one.label, *cells), one.heading, one.apart))
+    for entrant in ENTRANTS:
+        if entrant.key in SCORES and entrant.key != without:
+            scores = SCORES[entrant.key]
+            cells = (
+                Cell(score, 0.01, 1 if place == 2 else 3, marks=MARKS.get((entrant.key, place), ""))
+                for place, score in enumerate((*scores, scores[2] / 200))
+            )
+            rows.append(Row((entrant.label, *cells), entrant.heading, entrant.apart))
     columns = (Column("ranker"), *(Column(title, NAME) for title in TITLES))
     return Table("table2", "Ranking performance", "", columns, tuple(rows))
 
@@ -69,16 +59,15 @@ def waiting() -> Table:
     for name in ("first impression", "top 5"):
         columns += [Column("median wait", name), Column("by 10 sessions", name)]
     rows = []
-    for one in ENTRANTS:
-        if one.key in SHOWN_SOON:
-            cells = (Cell(0.0, digits=0), Cell(SHOWN_SOON[one.key]), Cell(1.0), Cell(0.8))
-            rows.append(Row((one.label, Cell(50.0, digits=0), *cells), one.heading, one.apart))
+    for entrant in (each for each in ENTRANTS if each.key in SHOWN_SOON):
+        cells = map(Cell, (50.0, 0.0, SHOWN_SOON[entrant.key], 1.0, 0.8))
+        rows.append(Row((entrant.label, *cells), entrant.heading))
     return Table("waiting", "Waiting", "", tuple(columns), tuple(rows))
 
 
 def over_time() -> Figure:
     series = tuple(
-        Series(one.label, one.style, (100.0, 200.0), (0.1, 0.2), (0.01, 0.01)) for one in FIGURES
+        Series(each.label, each.style, (100.0, 200.0), (0.1, 0.2), (0.01, 0.01)) for each in FIGURES
     )
     panels = tuple(Panel(title, "sessions", title, series) for title in TITLES)
     return Figure("time", "Performance over time", "", panels)
@@ -86,10 +75,9 @@ def over_time() -> Figure:
 
 def published() -> LedgerSection:
     entries = []
-    for one in present():
-        for title, figure in zip(TITLES, PUBLISHED.get(one.key, ()), strict=False):
-            ours = SCORES[one.key][TITLES.index(title)]
-            entries.append(LedgerEntry(one.label, title, figure, ours, group=one.setting))
+    for entrant in (each for each in ENTRANTS if each.key in PUBLISHED):
+        figures = zip(TITLES[:3], PUBLISHED[entrant.key], SCORES[entrant.key], strict=True)
+        entries += [LedgerEntry(entrant.label, *each, group=entrant.setting) for each in figures]
     return LedgerSection("Table 2", "", tuple(entries))
 
 

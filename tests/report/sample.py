@@ -6,17 +6,8 @@ from typing import Any
 
 from ebrank.experiments.document import DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework.entrants import FIGURES
-from ebrank.experiments.framework.outcome import (
-    Cell,
-    Column,
-    Effect,
-    Figure,
-    Finding,
-    Panel,
-    Row,
-    Series,
-    Table,
-)
+from ebrank.experiments.framework.figures import Figure, Panel, Series
+from ebrank.experiments.framework.outcome import Cell, Column, Effect, Finding, Row, Table
 from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
 
 NASTY = "<script>document.title='hit'</script> & \"q\" 'a' | \\x{y} `c` $z$ %_^~#*[1]"
@@ -42,17 +33,11 @@ PERFORMANCE = Table(
 def over_time(kind: Any = "lines") -> Panel:  # noqa: ANN401
     """All rankers, ending close together."""
     x = tuple(float(step * 500) for step in range(12))
-    series = tuple(
-        Series(
-            one.label,
-            one.style,
-            x,
-            tuple(0.5 + 0.002 * place + 0.01 * step for step in range(12)),
-            (0.01,) * 12,
-        )
-        for place, one in enumerate(FIGURES)
-    )
-    return Panel("Warm-NDCG", "sessions", "NDCG@5", series, kind)
+    series = []
+    for place, entrant in enumerate(FIGURES):
+        y = tuple(0.5 + 0.002 * place + 0.01 * step for step in range(12))
+        series.append(Series(entrant.label, entrant.style, x, y, (0.01,) * 12))
+    return Panel("Warm-NDCG", "sessions", "NDCG@5", tuple(series), kind)
 
 
 def bars(names: tuple[str, ...]) -> Panel:
@@ -65,21 +50,18 @@ def bars(names: tuple[str, ...]) -> Panel:
     return Panel("Scores", "item", "score", series, "bars")
 
 
+THIRDS = (0.1, 0.5, 0.9)
 POINTS = Panel(
-    "Click rate",
-    "predicted",
-    "observed",
+    *("Click rate", "predicted", "observed"),
     (
-        Series("EBRank", "ebrank", (0.1, 0.5, 0.9), (0.2, 0.4, 0.8), (0.1, 0.1, 0.1)),
-        Series("another", "nobody's", (0.1, 0.5, 0.9), (0.1, 0.5, 0.9)),
+        Series("EBRank", "ebrank", THIRDS, (0.2, 0.4, 0.8), (0.1, 0.1, 0.1)),
+        Series("another", "nobody's", THIRDS, THIRDS),
     ),
     "points",
     diagonal=True,
 )
 GRID = Panel(
-    "Cum-NDCG",
-    "ε",
-    "Cum-NDCG",
+    *("Cum-NDCG", "ε", "Cum-NDCG"),
     (Series("EBRank", "ebrank", (0.0, 1.0, 50.0, 70.0, 100.0), (1.0, 2.0, 3.0, 2.0, 1.0)),),
     log_x=True,
 )
@@ -123,22 +105,13 @@ def dataset(name: str = NASTY) -> DatasetRecord:
         *("ebrank", "EBRank", "ebrank:epsilon=5.0", 1.0, None, "pbm", 1.0, 9000),
         *(trials, trials, trials, trials),
     )
-    wild = Table("odd", NASTY, NASTY, (Column(NASTY), Column("y", NASTY)), ())
-    row = Row((NASTY, Cell(0.5)), NASTY)
+    columns, row = (Column(NASTY), Column("y", NASTY)), Row((NASTY, Cell(0.5)), NASTY)
     return DatasetRecord(
-        name,
-        "00ff",
-        "MQ2007",
-        1643,
-        67000,
-        40,
-        59000,
-        (),
-        (run,),
-        (Table(wild.name, wild.title, wild.caption, wild.columns, (row,)),),
-        (FIGURE, OTHERS),
-        FINDINGS,
-        LEDGER,
+        *(name, "00ff", "MQ2007", 1643, 67000, 40, 59000, (), (run,)),
+        tables=(Table("odd", NASTY, NASTY, columns, (row,)),),
+        figures=(FIGURE, OTHERS),
+        findings=FINDINGS,
+        ledger=LEDGER,
     )
 
 
@@ -157,23 +130,10 @@ def document(**changes: Any) -> Document:  # noqa: ANN401
     return Document(**(fields | changes))
 
 
+_TABLE_2 = {"name": "table2", "title": "Table 2", "runs": 27, "trial_seconds": 3720.0}
+_DATASET = {"name": NASTY, "tuning_seconds": 75.0, "running_seconds": 3.0}
 TIMES = {
     "kind": "ebrank reproduce",
     "jobs": 2,
-    "datasets": [
-        {
-            "name": NASTY,
-            "tuning_seconds": 75.0,
-            "running_seconds": 3.0,
-            "experiments": [
-                {
-                    "name": "table2",
-                    "title": "Table 2",
-                    "runs": 27,
-                    "trial_seconds": 3720.0,
-                    "outcome_seconds": 0.25,
-                }
-            ],
-        }
-    ],
+    "datasets": [_DATASET | {"experiments": [_TABLE_2 | {"outcome_seconds": 0.25}]}],
 }

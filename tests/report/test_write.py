@@ -14,7 +14,7 @@ import pytest
 from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
 from ebrank.experiments.document import Document, read_document
-from ebrank.experiments.framework.outcome import Figure
+from ebrank.experiments.framework.figures import Figure
 from ebrank.report.write import LIST, write_report
 from tests.report.sample import GRID, PERFORMANCE, TIMES, dataset, document
 
@@ -33,19 +33,19 @@ def files_in(folder: Path) -> set[str]:
 
 @pytest.mark.slow
 def test_all_files_are_there_and_the_same_again(tmp_path: Path) -> None:
-    one, other = tmp_path / "a" / "b", tmp_path / "c"
-    written = write_report(small("time"), TIMES, one)
-    assert written[0] == one / "report.html"
-    assert files_in(one) == {
+    each, other = tmp_path / "a" / "b", tmp_path / "c"
+    written = write_report(small("time"), TIMES, each)
+    assert written[0] == each / "report.html"
+    assert files_in(each) == {
         *("report.html", "LEDGER.md", LIST, "figures/time.svg", "figures/time.png"),
         *(f"tables/{name}.{form}" for name in ("table2", "odd") for form in ("md", "tex", "csv")),
     }
-    assert {path.relative_to(one) for path in written} == {
-        Path(name) for name in files_in(one) - {LIST}
+    assert {path.relative_to(each) for path in written} == {
+        Path(name) for name in files_in(each) - {LIST}
     }
     write_report(small("time"), TIMES, str(other))
-    for name in files_in(one):
-        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+    for name in files_in(each):
+        assert (each / name).read_bytes() == (other / name).read_bytes(), name
 
 
 def test_the_page_holds_every_file_but_png(tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ async def examined(path: str, config: str | None, features: str | None = None) -
 def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:
     """Draw the learned curve with its errors beside the configured one."""
     from ebrank.environment.files import write_whole
-    from ebrank.experiments.framework.outcome import Figure, Panel, Series
+    from ebrank.experiments.framework.figures import Figure, Panel, Series
     from ebrank.report.figures.render import FIGURE_FILES
 
     x = tuple(float(rank.first) for rank in ranks)

@@ -15,9 +15,8 @@ array([0.03, 0.06, 0.06])
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +25,14 @@ from ebrank.errors import ParameterError
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import kernel
 from ebrank.kernels.threads import map_blocks
-from ebrank.typing import Floats, Ints
+from ebrank.typing import Floats
+
+if TYPE_CHECKING:
+    from ebrank.simulation.result import Result, TrialResult
 
 Metric = Literal["cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg"]
-BY_QUERY = {
-    "cold_ndcg": "cold_by_query",
-    "warm_ndcg": "warm_by_query",
-    "cum_ndcg": "cum_by_query",
-    "run_ndcg": "run_by_query",
-}
-"""What a trial records for each test query."""
+ADDS_UP = ("cum_ndcg", "run_ndcg")
+"""The metrics to which each query adds a part; the others are means over queries."""
 
 FLIPS = 100_000
 FLIPS_PER_BLOCK = 4096
@@ -44,39 +41,6 @@ SUBSETS = 1 << BITS
 OCTETS_PER_WORD = 8
 ROUNDING = 1e-12
 """Sums that differ by less than this share of the sum of absolute values count as equal."""
-
-
-class MeasuredTrial(Protocol):
-    """What a comparison reads from a trial (see `simulation.result.TrialResult`)."""
-
-    @property
-    def cold_by_query(self) -> Floats: ...  # noqa: D102
-    @property
-    def warm_by_query(self) -> Floats: ...  # noqa: D102
-    @property
-    def cum_by_query(self) -> Floats: ...  # noqa: D102
-    @property
-    def run_by_query(self) -> Floats: ...  # noqa: D102
-    @property
-    def test_queries(self) -> Ints: ...  # noqa: D102
-
-
-class Discounted(Protocol):
-    """What a comparison reads from a config."""
-
-    @property
-    def discount(self) -> float: ...  # noqa: D102
-
-
-class Measured(Protocol):
-    """What a comparison reads from a ranker's trials (see `simulation.result.Result`)."""
-
-    @property
-    def ranker(self) -> str: ...  # noqa: D102
-    @property
-    def config(self) -> Discounted: ...  # noqa: D102
-    @property
-    def trials(self) -> Sequence[MeasuredTrial]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -142,7 +106,7 @@ def holm(p_values: npt.ArrayLike) -> Floats:
 
 
 def compare(
-    a: Measured, b: Measured, metric: Metric, *, flips: int = FLIPS, seed: int = 0
+    a: Result, b: Result, metric: Metric, *, flips: int = FLIPS, seed: int = 0
 ) -> PairedComparison:
     """Return how two rankers that met the same queries differ, and how sure that is.
 
@@ -150,8 +114,7 @@ def compare(
     Run-NDCG: these parts add up to the difference.
     """
     differences = query_differences(a, b, metric)
-    adds_up = metric in ("cum_ndcg", "run_ndcg")
-    whole = differences.sum() if adds_up else differences.mean()
+    whole = differences.sum() if metric in ADDS_UP else differences.mean()
     return PairedComparison(
         metric=metric,
         a=a.ranker,
@@ -162,17 +125,17 @@ def compare(
     )
 
 
-def query_differences(a: Measured, b: Measured, metric: Metric) -> Floats:
+def query_differences(a: Result, b: Result, metric: Metric) -> Floats:
     """Return by how much `a` exceeds `b` on each test query, averaged over trials."""
     if metric not in get_args(Metric):
         raise ParameterError(f"no metric {metric!r}; choose one of {', '.join(get_args(Metric))}")
     pairs = _paired_trials(a, b)
-    name = BY_QUERY[metric]
+    name = metric.replace("_ndcg", "_by_query")
     total = np.sum([getattr(x, name) - getattr(y, name) for x, y in pairs], axis=0)
     return np.asarray(total / len(pairs))
 
 
-def _paired_trials(a: Measured, b: Measured) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
+def _paired_trials(a: Result, b: Result) -> list[tuple[TrialResult, TrialResult]]:
     """Return the trials of both; raise unless they met the same queries at the same times."""
     paired = len(a.trials) == len(b.trials) > 0 and a.config.discount == b.config.discount
     if not paired or not all(

@@ -1,6 +1,6 @@
 """The lab: exhibits (the paper's tables and figures, and more), the ledger, and what makes them.
 
-- `catalog` lists the exhibits, `exhibits/` has one file for each table or figure.
+- `exhibits/` has one file for each table or figure, and lists them.
 - `framework/` runs them: entrants, measures, tuning, the runner, tables and figures as values.
 - `ledger/` puts published numbers beside ours.
 - `assembly` makes the `document` of a reproduction, which is `results.json`.

@@ -17,9 +17,10 @@ from ebrank.experiments.document import KIND, DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.entrants import CONTENDERS, ENTRANTS, TUNING, Entrant, entrant_of
 from ebrank.experiments.framework.experiment import Results, Run, Setup
+from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.folds import AnyRanker
-from ebrank.experiments.framework.measures import COLD, CUM, RUN, WARM
-from ebrank.experiments.framework.outcome import Figure, Outcome, Row, Table
+from ebrank.experiments.framework.measures import MEASURES
+from ebrank.experiments.framework.outcome import Outcome, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
 from ebrank.experiments.ledger import build
 from ebrank.experiments.ledger.references import reference_for, stands_in_for
@@ -180,10 +181,7 @@ def _run_record(key: str, label: str, run: Run, result: Result) -> RunRecord:
         users=str(run.config.users),
         click_rate=run.config.click_rate,
         sessions=int(result.trials[0].sessions[-1]),
-        cold=tuple(COLD.values(result).tolist()),
-        warm=tuple(WARM.values(result).tolist()),
-        cum=tuple(CUM.values(result).tolist()),
-        run=tuple(RUN.values(result).tolist()),
+        **{measure.name: tuple(measure.values(result).tolist()) for measure in MEASURES},
         labels=run.config.labels,
         by_labels={metric: tuple(getattr(result, metric).tolist()) for metric in LABELS},
         by_fold={metric: tuple(means.tolist()) for metric, means in result.by_fold.items()},
@@ -199,22 +197,20 @@ def _named(value: T, dataset: str, several: bool) -> T:
 
 
 def _times(plan: ReproductionPlan, finished: FinishedDataset) -> dict[str, Any]:
-    setup, results = finished.setup, finished.results
-    experiments = []
-    for experiment in plan.experiments:
-        runs = dict.fromkeys(experiment.runs(setup).values())
-        experiments.append(
-            {
-                "name": experiment.name,
-                "title": experiment.title,
-                "runs": len(runs),
-                "trial_seconds": sum(results[run].seconds for run in runs),
-                "outcome_seconds": finished.seconds[experiment.name],
-            }
-        )
+    setup, seconds = finished.setup, finished.seconds
+    runs = {each: dict.fromkeys(each.runs(setup).values()) for each in plan.experiments}
     return {
         "name": setup.name,
-        "tuning_seconds": finished.seconds["tuning"],
-        "running_seconds": finished.seconds["running"],
-        "experiments": experiments,
+        "tuning_seconds": seconds["tuning"],
+        "running_seconds": seconds["running"],
+        "experiments": [
+            {
+                "name": each.name,
+                "title": each.title,
+                "runs": len(own),
+                "trial_seconds": sum(finished.results[run].seconds for run in own),
+                "outcome_seconds": seconds[each.name],
+            }
+            for each, own in runs.items()
+        ],
     }

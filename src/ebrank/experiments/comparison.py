@@ -15,7 +15,8 @@ from typing import Any
 
 from ebrank.errors import ParameterError
 from ebrank.evaluation.letters import letters
-from ebrank.evaluation.significance import compare, holm
+from ebrank.evaluation.significance import PairedComparison, compare, holm
+from ebrank.experiments.framework import measures
 from ebrank.experiments.framework.entrants import (
     CONTENDERS,
     EBRANK,
@@ -24,18 +25,9 @@ from ebrank.experiments.framework.entrants import (
     Entrant,
     entrant_of,
 )
-from ebrank.experiments.framework.measures import (
-    AT_UPDATES,
-    BANDS,
-    COLUMNS,
-    MEASURES,
-    Measure,
-    averaged,
-    cells,
-    figure_over_time,
-    mean_of,
-)
-from ebrank.experiments.framework.outcome import Column, Figure, Row, Table
+from ebrank.experiments.framework.figures import Figure
+from ebrank.experiments.framework.measures import MEASURES, Measure
+from ebrank.experiments.framework.outcome import Column, Row, Table
 from ebrank.experiments.framework.significance import LEVEL
 from ebrank.simulation.result import Result
 from ebrank.simulation.summary import summary
@@ -47,35 +39,17 @@ CAPTION = (
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two rankers by one measure.
-
-    Attributes:
-        metric: the measure's name in `Result`.
-        a, b: the rankers.
-        difference: by how much the mean of `a` exceeds that of `b`.
-        p_value: adjusted over all pairs.
-    """
-
-    metric: str
-    a: str
-    b: str
-    difference: float
-    p_value: float
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Rankers that met the same users, compared.
 
     Attributes:
         results: of the rankers, in the order they were given.
-        pairs: all pairs of rankers, by each measure.
+        pairs: all pairs of rankers, by each measure, with p-values adjusted over all pairs.
         letters: of each ranker (inner) by each measure (outer).
     """
 
     results: tuple[Result, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairedComparison, ...]
     letters: tuple[tuple[str, ...], ...]
 
 
@@ -91,17 +65,16 @@ def compared(results: Sequence[Result]) -> Comparison:
     )
 
 
-def _pairs(results: Sequence[Result], measure: Measure) -> list[Pair]:
-    """Return all pairs, in the order of `combinations`."""
+def _pairs(results: Sequence[Result], measure: Measure) -> list[PairedComparison]:
+    """Return all pairs, in the order of `combinations`, with p-values adjusted over all."""
     tests = [compare(a, b, measure.metric) for a, b in combinations(results, 2)]
-    adjusted = holm([test.p_value for test in tests])
-    return [
-        Pair(test.metric, test.a, test.b, test.difference, float(p))
-        for test, p in zip(tests, adjusted, strict=True)
-    ]
+    adjusted = holm([test.p_value for test in tests]).tolist()
+    return [replace(test, p_value=p) for test, p in zip(tests, adjusted, strict=True)]
 
 
-def _letters(results: Sequence[Result], measure: Measure, pairs: Sequence[Pair]) -> tuple[str, ...]:
+def _letters(
+    results: Sequence[Result], measure: Measure, pairs: Sequence[PairedComparison]
+) -> tuple[str, ...]:
     """Return a letter or more for each ranker; none by a measure that a trial does not have."""
     means = [measure.mean(result) for result in results]
     if not all(map(math.isfinite, means)):
@@ -114,29 +87,23 @@ def _letters(results: Sequence[Result], measure: Measure, pairs: Sequence[Pair])
 def table(comparison: Comparison) -> Table:
     """Return means, deviations and letters; the highest mean of each column is the best."""
     results = comparison.results
-    columns = []
-    measured = zip(*map(cells, results), strict=True)
-    for measure, own, own_letters in zip(MEASURES, measured, comparison.letters, strict=True):
-        highest = max(measure.mean(result) for result in results)
-        columns.append(
-            [
-                replace(each, best=each.value == highest, marks=f" {marks}")
-                for each, marks in zip(own, own_letters, strict=True)
-            ]
-        )
-    rows = zip((result.ranker for result in results), *columns, strict=True)
+    by_ranker = ([f" {letter}" for letter in own] for own in zip(*comparison.letters, strict=True))
+    rows = tuple(
+        Row((result.ranker, *measures.compared_cells(result, results, marks)))
+        for result, marks in zip(results, by_ranker, strict=True)
+    )
     title = f"Comparison on {results[0].dataset}"
-    caption = f"{mean_of(results).capitalize()}. {CAPTION}"
-    return Table("compare", title, caption, (Column("ranker"), *COLUMNS), tuple(map(Row, rows)))
+    caption = f"{measures.mean_of(results).capitalize()}. {CAPTION}"
+    return Table("compare", title, caption, (Column("ranker"), *measures.COLUMNS), rows)
 
 
 def figure(comparison: Comparison) -> Figure:
     """Return the measures over time, a line for each ranker."""
     results = comparison.results
-    return figure_over_time(
+    return measures.figure_over_time(
         "compare",
         f"Comparison on {results[0].dataset}",
-        f"{averaged(len(results[0].trials), AT_UPDATES, BANDS)}.",
+        f"{measures.averaged(len(results[0].trials), measures.AT_UPDATES, measures.BANDS)}.",
         dict(zip(_as_entrants([result.ranker for result in results]), results, strict=True)),
     )
 
@@ -169,16 +136,17 @@ def _style(ranker: str) -> str:
 
 def plain(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as plain objects, for JSON."""
-    rankers = []
-    for index, result in enumerate(comparison.results):
-        own = zip(MEASURES, comparison.letters, strict=True)
-        by_metric = {measure.metric: letters[index] for measure, letters in own}
-        rankers.append({"ranker": result.ranker, **summary(result), "letters": by_metric})
-    first = comparison.results[0]
+    metrics, first = [measure.metric for measure in MEASURES], comparison.results[0]
+    lettered = zip(comparison.results, zip(*comparison.letters, strict=True), strict=True)
+    rankers = [
+        {"ranker": each.ranker, **summary(each), "letters": dict(zip(metrics, own, strict=True))}
+        for each, own in lettered
+    ]
+    shown = ("metric", "a", "b", "difference", "p_value")
     return {
         "dataset": first.dataset,
         "seed": first.seed,
         "trials": len(first.trials),
         "rankers": rankers,
-        "pairs": [vars(pair) for pair in comparison.pairs],
+        "pairs": [{name: getattr(pair, name) for name in shown} for pair in comparison.pairs],
     }

@@ -14,13 +14,8 @@ from typing import Any
 from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
 from ebrank.experiments.framework.experiment import TuningRecord
-from ebrank.experiments.framework.outcome import (
-    Figure,
-    Finding,
-    Table,
-    from_plain,
-    to_plain,
-)
+from ebrank.experiments.framework.figures import Figure
+from ebrank.experiments.framework.outcome import Finding, Table, from_plain, to_plain
 from ebrank.experiments.ledger.entries import LedgerSection
 
 KIND = "ebrank reproduce"

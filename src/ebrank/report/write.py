@@ -15,7 +15,8 @@ from typing import Any
 from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
 from ebrank.experiments.document import RESULTS, Document, document_bytes
-from ebrank.experiments.framework.outcome import Figure, Table
+from ebrank.experiments.framework.figures import Figure
+from ebrank.experiments.framework.outcome import Table
 from ebrank.report.figures.render import FIGURE_FILES
 from ebrank.report.ledger import ledger_markdown
 from ebrank.report.page.html import page
@@ -75,7 +76,8 @@ def _files(document: Document, times: Mapping[str, Any] | None) -> Iterator[tupl
 
 def _others(document: Document) -> Iterator[tuple[str, bytes]]:
     yield LEDGER, ledger_markdown(document).encode()
-    for table in _all_tables(document):
+    own = (table for data in document.datasets for table in data.tables)
+    for table in (*document.tables, *own):
         name = _file_name(table)
         for form, write in TABLE_FILES.items():
             yield f"tables/{name}.{form}", write(table).encode()
@@ -83,12 +85,6 @@ def _others(document: Document) -> Iterator[tuple[str, bytes]]:
         name = _file_name(figure)
         for form, draw in FIGURE_FILES.items():
             yield f"figures/{name}.{form}", draw(figure)
-
-
-def _all_tables(document: Document) -> Iterator[Table]:
-    yield from document.tables
-    for data in document.datasets:
-        yield from data.tables
 
 
 def _file_name(value: Table | Figure) -> str:

@@ -7,42 +7,40 @@ from dataclasses import replace
 import pytest
 
 from ebrank.evidence import Examination
-from ebrank.experiments.exhibits.sweeps import BETA, EXAMINATION, Sweep, epsilon_runs, epsilons
-from ebrank.experiments.framework.entrants import EBRANK, EXPOSURE, TUNED, UCBRANK, entrant_of
+from ebrank.experiments.exhibits.sweeps import BETA, DEFAULT, EPSILONS, EXAMINATION, Sweep
+from ebrank.experiments.framework.entrants import EBRANK, EXPOSURE, UCBRANK, entrant_of
+from ebrank.experiments.framework.measures import MEASURES
 from ebrank.experiments.framework.outcome import Cell
 from ebrank.experiments.framework.runner import FinishedDataset
 from ebrank.experiments.framework.tuning import grid_of
 from ebrank.rankers import registry
 from ebrank.simulation.users import PositionBased
+from tests.experiments.made import numbers
 
 PRIOR, OURS = entrant_of("prior"), entrant_of(EXPOSURE)
 
 
-@pytest.mark.parametrize("sweep", [BETA, EXAMINATION], ids=lambda sweep: sweep.name)
+@pytest.mark.parametrize("sweep", [BETA, EXAMINATION, EPSILONS, DEFAULT], ids=lambda s: s.name)
 def test_lines_and_rows_are_the_means_of_the_runs(finished: FinishedDataset, sweep: Sweep) -> None:
-    outcome = finished.outcomes[sweep.name]
-    (figure,), (table,) = outcome.figures, outcome.tables
-    place = sweep.entrants.index(OURS)
-    line = figure.panels[1].series[place]
-    assert line.x == sweep.values
-    for index, value in enumerate(sweep.values):
-        result = finished.results[sweep.run(finished.setup, OURS, value)]
-        assert line.y[index] == result.warm_ndcg.mean()
-        row = table.rows[place * len(sweep.values) + index]
-        assert (row.cells[0], row.group) == (f"{value:g}", OURS.label)
-        assert isinstance(row.cells[2], Cell)
-        assert row.cells[2].value == result.warm_ndcg.mean()
-    assert len(set(line.y)) > 1, "the value changes nothing"
+    outcome, runs = finished.outcomes[sweep.name], sweep.runs(finished.setup)
+    (table,) = outcome.tables
+    for row, ((entrant, value), run) in zip(table.rows, runs.items(), strict=True):
+        assert (row.cells[0], row.group) == (sweep.text(value), entrant.label)
+        assert numbers(row.cells[1:]) == [m.mean(finished.results[run]) for m in MEASURES]
+    if sweep is DEFAULT:
+        return
+    lines = [line for figure in outcome.figures for line in figure.panels[1].series]
+    assert len(lines) == len(sweep.entrants)
+    drawn = [height for line in lines for height in line.y]
+    assert drawn == [finished.results[run].warm_ndcg.mean() for run in runs.values()]
+    assert [x for line in lines for x in line.x] == [value for _, value in runs]
+    assert all(len(set(line.y)) > 1 for line in lines if line.style == OURS.style), "no effect"
 
 
-def test_beta_changes_beta_alone(finished: FinishedDataset) -> None:
+def test_a_run_differs_in_the_varied_value_alone(finished: FinishedDataset) -> None:
     setup = finished.setup
     assert BETA.run(setup, OURS, 2.0) == setup.run(EXPOSURE, beta=2.0)
     assert BETA.run(setup, OURS, 5.0) == setup.run(EXPOSURE)
-
-
-def test_rankers_believe_what_users_do_not(finished: FinishedDataset) -> None:
-    setup = finished.setup
     run = EXAMINATION.run(setup, PRIOR, 0.5)
     assert run.config.believed == Examination(severity=0.5, cutoff=5)
     assert run.config.users == setup.config.users
@@ -63,45 +61,34 @@ def test_what_rankers_believe_goes_by_the_row_whatever_is_configured(
         assert run.config.believed == Examination(severity=severity)
 
 
-def test_a_point_for_each_epsilon_and_the_chosen_one_named(finished: FinishedDataset) -> None:
-    setup = finished.setup
-    ucb, ours = finished.outcomes["epsilon"].figures
+def test_the_chosen_epsilon_is_named_and_bold(finished: FinishedDataset) -> None:
+    setup, outcome = finished.setup, finished.outcomes["epsilon"]
+    ucb, ours = outcome.figures
     assert [figure.name for figure in (ucb, ours)] == ["epsilon-ucbrank", "epsilon-ebrank"]
     chosen = setup.chosen[UCBRANK, setup.config].value("epsilon")
     (line,) = ucb.panels[2].series
     assert line.label == f"UCBRank, chosen {chosen:g}"
     assert line.x == grid_of(UCBRANK)["epsilon"]
-    for value, height in zip(line.x, line.y, strict=True):
-        run = setup.run(UCBRANK, epsilon=value)
-        assert height == finished.results[run].cum_ndcg.mean()
     assert [line.style for line in ours.panels[0].series] == ["ebrank", "ebrank-exposure"]
-
-
-def test_the_table_of_epsilon_marks_the_chosen_one(finished: FinishedDataset) -> None:
-    (table,) = finished.outcomes["epsilon"].tables
     bold = [
         (row.group, row.cells[0])
-        for row in table.rows
+        for row in outcome.tables[0].rows
         if isinstance(row.cells[1], Cell) and row.cells[1].best
     ]
-    assert bold == [
-        (record.label, f"{record.value:g}")
-        for record in finished.setup.tuning
-        if record.entering_probability == 1.0
-    ]
+    usual = [record for record in setup.tuning if record.entering_probability == 1.0]
+    assert bold == [(record.label, f"{record.value:g}") for record in usual]
 
 
 def test_an_epsilon_that_was_given_is_looked_at_too(finished: FinishedDataset) -> None:
-    given = dict(finished.setup.chosen)
-    given[EBRANK, finished.setup.config] = registry.parse("ebrank:epsilon=33")
+    need = EBRANK, finished.setup.config
+    given = {**finished.setup.chosen, need: registry.parse("ebrank:epsilon=33")}
     setup = replace(finished.setup, chosen=given)
-    assert epsilons(setup, EBRANK) == tuple(sorted({*grid_of(EBRANK)["epsilon"], 33.0}))
-    assert len(epsilon_runs(setup)) == 1 + sum(len(grid_of(key)["epsilon"]) for key in TUNED)
+    values = [value for entrant, value in EPSILONS.runs(setup) if entrant.key == EBRANK]
+    assert values == sorted({*grid_of(EBRANK)["epsilon"], 33.0})
 
 
 def test_both_defaults_side_by_side(finished: FinishedDataset) -> None:
-    outcome = finished.outcomes["default"]
-    (figure,), (table,) = outcome.figures, outcome.tables
+    (figure,) = finished.outcomes["default"].figures
     zero, mean = figure.panels[0].series
     assert zero.x == mean.x == ("DBGD", "MGD", "PDGD", "CFTopK", "CFRandomK", "CFEpsilon")
     assert {panel.kind for panel in figure.panels} == {"bars"}
@@ -109,7 +96,3 @@ def test_both_defaults_side_by_side(finished: FinishedDataset) -> None:
         run = finished.setup.run("cftopk:features=concate", default=default)
         assert bars.y[3] == finished.results[run].cold_ndcg.mean()
     assert zero.y != mean.y
-    assert [row.cells[0] for row in table.rows] == ["0", "mean"] * 6
-    plain = finished.results[finished.setup.run("cftopk:features=concate")]
-    assert isinstance(table.rows[6].cells[1], Cell)
-    assert table.rows[6].cells[1].value == plain.cold_ndcg.mean()

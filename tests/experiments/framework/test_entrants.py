@@ -1,75 +1,75 @@
+"""Who takes part, and what a setup runs for them."""
+
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
-from ebrank.experiments.framework.entrants import (
-    CONCATE,
-    CONCATENATING,
-    CONTENDERS,
-    ENTRANTS,
-    EXPOSURE_UNTUNED,
-    FIGURES,
-    NON_CONCATE,
-    PAPER,
-    TUNING,
-    UNTUNED,
-    WITHOUT,
-    Entrant,
-    entrant_of,
-    twin,
-)
+from ebrank.data.dataset import Dataset
+from ebrank.experiments.framework import entrants
+from ebrank.experiments.framework.entrants import CONTENDERS, ENTRANTS, PAPER, TUNING, WITHOUT
+from ebrank.experiments.framework.experiment import Run, Setup, world_of
 from ebrank.rankers import registry
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.users import parse
 
-SETTINGS = {"none": WITHOUT, "concate": CONCATE, "non-concate": NON_CONCATE}
-
-
-def test_the_papers_rows_are_in_its_order() -> None:
-    labels = ["DBGD", "MGD", "PDGD", "CFTopK", "CFRandomK", "CFEpsilon"]
-    assert [one.label for one in PAPER] == [
-        *("BM25", *labels),
-        *(*labels, "PRIOR"),
-        *("UCBRank", "EBRank"),
-    ]
+SETTINGS = {"none": WITHOUT, "concate": entrants.CONCATE, "non-concate": entrants.NON_CONCATE}
+CONFIG = SimulationConfig()
+SLOW = replace(CONFIG, entering_probability=0.1)
 
 
-def test_keys_differ_and_name_rankers_in_the_setting_they_stand_under() -> None:
-    assert len({one.key for one in ENTRANTS}) == len(ENTRANTS) == 21
-    for one in PAPER:
-        assert SETTINGS[registry.parse(one.key).setting] == one.setting
-        assert entrant_of(one.key) is one
+def test_the_papers_rows_are_in_its_order_and_setting() -> None:
+    twice = ["DBGD", "MGD", "PDGD", "CFTopK", "CFRandomK", "CFEpsilon"]
+    labels = ["BM25", *twice, *twice, "PRIOR", "UCBRank", "EBRank"]
+    assert [entrant.label for entrant in PAPER] == labels
+    assert len({entrant.key for entrant in ENTRANTS}) == len(ENTRANTS) == 21
+    for entrant in PAPER:
+        assert SETTINGS[registry.parse(entrant.key).setting] == entrant.setting
+        assert entrants.entrant_of(entrant.key) is entrant
+    for entrant in ENTRANTS:
+        assert entrant.group == ("without" if entrant.setting == WITHOUT else "with")
 
 
-@pytest.mark.parametrize("one", ENTRANTS, ids=lambda one: one.key)
-def test_entrants_with_a_grid_of_epsilon_are_tuned(one: Entrant) -> None:
-    grids = {p.name: p.grid for p in registry.parse(one.key).parameters()}
-    assert one.tuned == bool(grids.get("epsilon"))
-
-
-def test_entrants_beyond_the_paper_with_a_grid_are_tuned() -> None:
-    for key, parameters in TUNING.items():
-        grids = {p.name: p.grid for p in registry.parse(key).parameters()}
-        assert all(grids[name] or name == "beta" for name in parameters)
-
-
-@pytest.mark.parametrize("one", CONTENDERS, ids=lambda one: one.key)
-def test_contenders_are_tuned_in_all_parameters_that_have_a_grid(one: Entrant) -> None:
-    grids = {p.name for p in registry.parse(one.key).parameters() if p.grid}
-    if one.tuned:
-        assert set(TUNING[one.key]) - {"beta"} == grids
-
-
-def test_contenders_left_alone() -> None:
-    untuned = [one.key for one in CONTENDERS if not one.tuned]
-    assert untuned == [UNTUNED, EXPOSURE_UNTUNED]
+@pytest.mark.parametrize("entrant", [*ENTRANTS, *CONTENDERS], ids=lambda entrant: entrant.key)
+def test_entrants_are_tuned_in_all_parameters_that_have_a_grid(entrant: entrants.Entrant) -> None:
+    grids = {p.name for p in registry.parse(entrant.key).parameters() if p.grid}
+    if entrant in ENTRANTS:
+        assert entrant.tuned == ("epsilon" in grids)
+    elif entrant.tuned:
+        assert set(TUNING[entrant.key]) - {"beta"} == grids
+    else:
+        assert entrant.key in (entrants.UNTUNED, entrants.EXPOSURE_UNTUNED)
 
 
 def test_a_ranker_looks_the_same_in_both_settings() -> None:
-    twins = {one: other for one in CONCATENATING if (other := twin(one))}
+    twins = {each: other for each in entrants.CONCATENATING if (other := entrants.twin(each))}
     assert len(twins) == 6
-    assert all(one.style == other.style for one, other in twins.items())
-    assert len({one.style for one in FIGURES}) == len(FIGURES) == 12
+    assert all(each.style == other.style for each, other in twins.items())
+    styles = {each.style for each in entrants.FIGURES}
+    assert len(styles) == len(entrants.FIGURES) == 12
 
 
-def test_concate_and_non_concate_are_one_group() -> None:
-    assert {one.group for one in ENTRANTS if one.setting != WITHOUT} == {"with"}
-    assert {one.group for one in ENTRANTS if one.setting == WITHOUT} == {"without"}
+def test_a_run_has_what_was_chosen_for_its_config(dataset: Dataset) -> None:
+    chosen = {
+        ("ebrank", CONFIG): registry.parse("ebrank:epsilon=30"),
+        ("ebrank", SLOW): registry.parse("ebrank:epsilon=5"),
+    }
+    setup = Setup(dataset, CONFIG, chosen=chosen)
+    for (key, config), ranker in chosen.items():
+        assert setup.run(key, config) == Run(ranker, config)
+    changed = setup.run("ebrank", min_impressions=20)
+    assert str(changed.ranker) == "ebrank:epsilon=30,min_impressions=20"
+    assert setup.run("ebrank:epsilon=0", SLOW) == Run(registry.parse("ebrank:epsilon=0"), SLOW)
+    for key, config in (("ucbrank", CONFIG), ("ebrank", replace(CONFIG, click_rate=0.5))):
+        with pytest.raises(KeyError):
+            setup.run(key, config)
+
+
+def test_a_config_says_in_what_it_is_another_world() -> None:
+    believed = replace(CONFIG.users.examination, severity=2.0)
+    assert world_of(SLOW, CONFIG) == "", "η is told apart"
+    assert world_of(replace(CONFIG, believed=believed), CONFIG) == "believed severity 2"
+    cascade = replace(CONFIG, users=parse("cascade"), click_rate=0.15)
+    assert world_of(cascade, CONFIG) == "cascade users, click rate × 0.15"
+    assert world_of(cascade, replace(cascade, click_rate=1.0)) == "click rate × 0.15"

@@ -1,15 +1,22 @@
-"""Folds pooled: every test query counts once, and as much as any other."""
+"""Folds pooled: every test query counts once, and every ε is chosen in its fold."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import ebrank
+from ebrank.data.dataset import Dataset, Origin
 from ebrank.errors import DataError, ParameterError
 from ebrank.evaluation.significance import compare, fisher_randomization, query_differences
-from ebrank.experiments.framework.folds import check_disjoint, pooled
+from ebrank.experiments import assembly, exhibits
+from ebrank.experiments.exhibits import sweeps
+from ebrank.experiments.framework import tuning
+from ebrank.experiments.framework.entrants import EBRANK
+from ebrank.experiments.framework.folds import Fold, RankerByFold, check_disjoint, in_fold, pooled
 from ebrank.experiments.framework.measures import (
     MEASURES,
     Measure,
@@ -17,32 +24,21 @@ from ebrank.experiments.framework.measures import (
     cells,
     mean_of,
 )
+from ebrank.experiments.framework.outcome import Table
+from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan, run_folds
+from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
 from ebrank.simulation.summary import summary
-from tests.experiments.made import QUERIES, result
+from tests.experiments.made import QUERIES, result, run_plan, with_trials
 
 
 def folds(ranker: str, levels: tuple[float, float], seed: int) -> list[Result]:
     """Return a ranker's results in two folds, the second with half of the queries."""
-    whole = [
-        result(ranker, [(level, level, level)] * 3, noise=0.2, seed=seed + place)
-        for place, level in enumerate(levels)
+    sizes = zip(levels, (QUERIES, QUERIES // 2), strict=True)
+    return [
+        result(ranker, [(level,) * 3] * 3, noise=0.2, seed=seed + place, queries=queries)
+        for place, (level, queries) in enumerate(sizes)
     ]
-    half = tuple(
-        replace(
-            trial,
-            cold_by_query=trial.cold_by_query[: QUERIES // 2],
-            warm_by_query=trial.warm_by_query[: QUERIES // 2],
-            cum_by_query=trial.cum_by_query[: QUERIES // 2],
-            run_by_query=trial.run_by_query[: QUERIES // 2],
-            cold_ndcg=np.array([[0.1], [trial.cold_by_query[: QUERIES // 2].mean()]]),
-            warm_ndcg=np.array([[0.1], [trial.warm_by_query[: QUERIES // 2].mean()]]),
-            cum_ndcg=np.array([1.0, trial.cum_by_query[: QUERIES // 2].sum()]),
-            run_ndcg=np.array([0.1, trial.run_by_query[: QUERIES // 2].sum()]),
-        )
-        for trial in whole[1].trials
-    )
-    return [whole[0], replace(whole[1], trials=half)]
 
 
 A, B = folds("ebrank", (0.8, 0.6), 1), folds("bm25", (0.7, 0.6), 20)
@@ -84,16 +80,16 @@ def test_the_test_is_over_the_queries_of_all_folds(measure: Measure) -> None:
 
 
 def test_what_else_a_trial_has_is_that_of_all_folds() -> None:
-    made = []
-    for place, fold in enumerate(A):
-        more = {
-            "wait_shown": np.full(2 + place, place),
-            "watched": np.full(2 + place, 9),
-            "weights": np.array([1.0] * (2 + place) + [4.0]),
-            "calibration": np.full((place, 5), 0.5),
-        }
-        trials = tuple(replace(trial, **more) for trial in fold.trials)  # type: ignore[arg-type]
-        made.append(replace(fold, trials=trials))
+    made = [
+        with_trials(
+            fold,
+            wait_shown=[np.full(2 + place, place)] * 3,
+            watched=[np.full(2 + place, 9)] * 3,
+            weights=[[1.0] * (2 + place) + [4.0]] * 3,
+            calibration=[np.full((place, 5), 0.5)] * 3,
+        )
+        for place, fold in enumerate(A)
+    ]
     whole = pooled(made)
     trial = whole.trials[0]
     assert trial.wait_shown.tolist() == [0, 0, 1, 1, 1]
@@ -106,13 +102,10 @@ def test_what_else_a_trial_has_is_that_of_all_folds() -> None:
     )
 
 
-def test_one_fold_is_itself() -> None:
+def test_one_fold_is_itself_and_only_one_ranker_is_pooled() -> None:
     alone = pooled(A[:1])
     for measure in MEASURES:
         np.testing.assert_allclose(measure.values(alone), measure.values(A[0]))
-
-
-def test_only_one_ranker_is_pooled() -> None:
     with pytest.raises(ParameterError, match="the same ranker"):
         pooled([A[0], B[0]])
 
@@ -122,3 +115,115 @@ def test_a_query_that_is_tested_in_two_folds_would_count_twice() -> None:
     check_disjoint({"fold 1": first, "fold 2": second})
     with pytest.raises(DataError, match="query 2 is a test query of fold 1 and of fold 3, and wo"):
         check_disjoint({"fold 1": first, "fold 2": second, "fold 3": np.array(["2"])})
+
+
+# --- all folds by the one runner ------------------------------------------------------------------
+
+GIVEN = tuning.read_given(["ucbrank:epsilon=0.01", "ebrank:estimator=exposure,epsilon=20"])
+PLAN = ReproductionPlan(
+    exhibits.selected("table1,table3,ablation,epsilon"),
+    SimulationConfig(sessions=120, updates=2),
+    seed=5,
+    trials=1,
+    given=GIVEN,
+    tune=("ebrank:beta=2",),
+)
+
+
+@pytest.fixture(scope="module")
+def datasets() -> list[Dataset]:
+    """Return two folds, one of which says that its files are not as published."""
+    made = []
+    for number in (1, 2):
+        data = ebrank.load("mq2007-like", scale=0.01, seed=number)
+        odd = ("test: 3 queries, expected 5",) if number == 2 else ()
+        made.append(replace(data, name="MQ2007", origin=Origin("MQ2007", False, 1.0, number, odd)))
+    return made
+
+
+@pytest.fixture(scope="module")
+def trials(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("trials")
+
+
+@pytest.fixture(scope="module")
+def single(datasets: list[Dataset], trials: Path) -> list[FinishedDataset]:
+    return [run_plan(PLAN, data, trials, jobs=2) for data in datasets]
+
+
+@pytest.fixture(scope="module")
+def both(datasets: list[Dataset], trials: Path, single: list[FinishedDataset]) -> FinishedDataset:
+    """Return both folds, run where they were run before."""
+    before = {path.name for path in trials.iterdir()}
+    folds = [Fold.of(data, PLAN.config, f"MQ2007, fold {data.fold}") for data in datasets]
+    finished = run_folds(PLAN, folds, lambda place: (datasets[place], None), trials)
+    assert {path.name for path in trials.iterdir()} == before, "no trial was run again"
+    return finished
+
+
+@pytest.mark.slow
+def test_each_fold_has_its_own_choice(both: FinishedDataset, single: list[FinishedDataset]) -> None:
+    need = (EBRANK, PLAN.config)
+    chosen = both.setup.chosen[need]
+    assert isinstance(chosen, RankerByFold), "the folds of this test disagree"
+    assert list(chosen.rankers) == [each.setup.chosen[need] for each in single]
+    records = [record for record in both.setup.tuning if record.key == EBRANK]
+    assert [record.fold for record in records] == [1, 2]
+    assert [replace(record, fold=None) for record in records] == [
+        next(record for record in each.setup.tuning if record.key == EBRANK) for each in single
+    ]
+    assert both.setup.also == ("ebrank:beta=2, tuned",)
+    own = [each.setup.run("ebrank:beta=2, tuned").ranker for each in single]
+    tuned = both.setup.run("ebrank:beta=2, tuned").ranker
+    assert [in_fold(tuned, place) for place in (0, 1)] == own, "what was tuned for the user, too"
+    given = [record for record in both.setup.tuning if record.seed is None]
+    assert [record.fold for record in given] == [None] * len(given)
+    assert len(given) == len(GIVEN)
+    groups = [row.group for row in shown(both, "tuning").rows]
+    assert {"EBRank, fold 1", "EBRank, fold 2", "UCBRank"} <= set(groups)
+
+
+@pytest.mark.slow
+def test_every_result_is_pooled(both: FinishedDataset, single: list[FinishedDataset]) -> None:
+    for key in (EBRANK, "prior", "cftopk:features=concate"):
+        parts = [each.results[each.setup.run(key)] for each in single]
+        run = both.setup.run(key)
+        whole, expected = both.results[run], pooled(parts, str(run.ranker))
+        for measure in MEASURES:
+            np.testing.assert_array_equal(measure.values(whole), measure.values(expected))
+        assert whole.ranker == str(run.ranker)
+        assert len(whole.trials[0].watched) == sum(len(part.trials[0].watched) for part in parts)
+    ratios = [behavior_ratios(part) for part in parts]
+    np.testing.assert_allclose(behavior_ratios(whole), np.mean(ratios, axis=0))
+    assert both.seconds["running"] > 0
+
+
+@pytest.mark.slow
+def test_tables_are_of_all_folds(both: FinishedDataset, datasets: list[Dataset]) -> None:
+    assert both.setup.test_queries == sum(len(data.queries_in("test")) for data in datasets)
+    names = [row.cells[0] for row in shown(both, "table1").rows]
+    assert names == ["MQ2007, fold 1", "MQ2007, fold 2"]
+    values = sweeps._chosen(both.setup, EBRANK)
+    assert len(set(values)) == 2
+    rows = [row for row in shown(both, "epsilon").rows if row.group == "EBRank"]
+    bold = [float(str(row.cells[0])) for row in rows if getattr(row.cells[1], "best", False)]
+    assert bold == sorted(values)
+
+
+@pytest.mark.slow
+def test_the_record_says_which_folds(both: FinishedDataset, single: list[FinishedDataset]) -> None:
+    record = assembly.dataset_part("x", PLAN, both, several=False).record
+    own = [assembly.dataset_part("x", PLAN, each, several=False).record for each in single]
+    assert (record.name, record.folds) == ("MQ2007, 2 folds", (1, 2))
+    assert record.fingerprint == "+".join(each.fingerprint for each in own)
+    assert (record.sessions, record.queries) == (240, max(each.queries for each in own))
+    assert record.test_queries == sum(each.test_queries or 0 for each in own)
+    assert {run.sessions for run in record.runs} == {240}
+    assert own[0].reference == "paper"
+    assert record.reference == "", "the second fold is not as published"
+
+
+def shown(finished: FinishedDataset, name: str) -> Table:
+    record = assembly.dataset_part("x", PLAN, finished, several=False)
+    tables = [*record.record.tables, *record.shared.values()]
+    return next(table for table in tables if table.name == name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
@@ -15,18 +14,12 @@ from ebrank.evaluation.significance import query_differences
 from ebrank.experiments import exhibits
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.folds import in_fold
-from ebrank.experiments.framework.runner import (
-    FinishedDataset,
-    ReproductionPlan,
-    all_runs,
-    run_plan,
-    slimmed,
-)
+from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan, all_runs, slimmed
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
 from ebrank.simulation.parallel import Interrupted
 from ebrank.simulation.result import Result
-from tests.experiments.made import result
+from tests.experiments.made import result, run_plan, with_trials
 
 SHORT = SimulationConfig(sessions=120, updates=2)
 GIVEN = tuning.read_given(
@@ -69,39 +62,39 @@ def test_given_rankers_are_not_tuned(some: Ran) -> None:
     assert {key: setup.chosen[key, setup.config] for key in GIVEN} == GIVEN
 
 
-@pytest.mark.slow
-def test_progress_grows_to_its_total_and_says_what_runs(dataset: Dataset, tmp_path: Path) -> None:
+def watched(
+    dataset: Dataset, folder: Path, only: str, trials: int = 1, tuned: str = ""
+) -> list[tuple[str, int, int]]:
+    """Return the progress of a plan in which one ranker is tuned, or none."""
     calls: list[tuple[str, int, int]] = []
-    plan = ReproductionPlan(exhibits.selected("entering"), SHORT, seed=3, trials=1, given=GIVEN)
-    run_plan(plan, dataset, tmp_path, watch=lambda *what: calls.append(what))
+    given = {key: ranker for key, ranker in GIVEN.items() if key != tuned}
+    plan = ReproductionPlan(exhibits.selected(only), SHORT, 3, trials, given)
+    run_plan(plan, dataset, folder, watch=lambda *what: calls.append(what))
+    return calls
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("only", "tuned", "said"),
+    [("entering", "", "running, η = 0.1"), ("table2", "ucbrank", "tuning ucbrank")],
+)
+def test_progress_grows_to_its_total_and_says_what_runs(
+    dataset: Dataset, tmp_path: Path, only: str, tuned: str, said: str
+) -> None:
+    calls = watched(dataset, tmp_path, only, tuned=tuned)
     done = [each for _, each, _ in calls]
     assert done == sorted(done)
     assert done[-1] == calls[-1][2]
-    assert "mq2007-like×0.02: running, η = 0.1" in {what for what, _, _ in calls}
-
-
-@pytest.mark.slow
-def test_tuning_is_part_of_the_work_that_is_foreseen(dataset: Dataset, tmp_path: Path) -> None:
-    calls: list[tuple[str, int, int]] = []
-    some = {key: GIVEN[key] for key in ("ebrank", "ebrank:estimator=exposure")}
-    plan = ReproductionPlan(exhibits.selected("table2"), SHORT, seed=3, trials=1, given=some)
-    run_plan(plan, dataset, tmp_path, watch=lambda *what: calls.append(what))
-    tuning = [each for each in calls if "tuning ucbrank" in each[0]]
-    assert 0 < tuning[-1][1] < tuning[-1][2]
-    assert calls[-1][1] == calls[-1][2]
+    during = [each for each in calls if each[0] == f"mq2007-like×0.02: {said}"]
+    assert 0 < during[-1][1] < during[-1][2]
 
 
 @pytest.mark.slow
 def test_stored_trials_do_not_count_as_progress(dataset: Dataset, tmp_path: Path) -> None:
-    def watched(trials: int, folder: str) -> list[tuple[str, int, int]]:
-        calls: list[tuple[str, int, int]] = []
-        plan = ReproductionPlan(exhibits.selected("table3"), SHORT, 3, trials, GIVEN)
-        run_plan(plan, dataset, tmp_path / folder, watch=lambda *what: calls.append(what))
-        return calls
-
-    first = watched(1, "kept")
-    assert watched(1, "kept")[-1][1:] == (0, 0), "nothing was left to do"
-    second, both = watched(2, "kept"), watched(2, "fresh")
+    stored, fresh = tmp_path / "stored", tmp_path / "fresh"
+    first = watched(dataset, stored, "table3")
+    assert watched(dataset, stored, "table3")[-1][1:] == (0, 0), "nothing was left to do"
+    second, both = (watched(dataset, folder, "table3", trials=2) for folder in (stored, fresh))
     assert second[0][1] == 0
     assert second[-1][1:] == first[-1][1:], "only the second trial's work"
     assert both[-1][1:] == tuple(2 * work for work in first[-1][1:])
@@ -137,29 +130,21 @@ def test_every_experiment_has_an_outcome_with_something_to_show(finished: Finish
 def long(seed: int) -> Result:
     """Return a result whose trials were asked the same queries for a long time."""
     rng = np.random.default_rng(seed)
-    made = result("bm25", [(0.5, 0.5, 0.5)] * 2)
-    trials = tuple(
-        replace(
-            trial,
-            test_queries=np.random.default_rng(number).integers(0, 40, 20_000),
-            test_ndcg=rng.random(20_000),
-            cum_by_query=rng.random(40),
-        )
-        for number, trial in enumerate(made.trials)
+    asked = [np.random.default_rng(number).integers(0, 40, 20_000) for number in range(2)]
+    return with_trials(
+        result("bm25", [(0.5, 0.5, 0.5)] * 2),
+        test_queries=asked,
+        test_ndcg=[rng.random(20_000) for _ in range(2)],
+        cum_by_query=[rng.random(40) for _ in range(2)],
     )
-    return replace(made, trials=trials)
 
 
-def test_comparisons_see_no_difference() -> None:
-    a, b = long(1), long(2)
-    slim = slimmed([a, b])
-    whole = query_differences(a, b, "cum_ndcg")
-    np.testing.assert_array_equal(query_differences(slim[0], slim[1], "cum_ndcg"), whole)
-    assert len(slim[0].trials[0].test_ndcg) == 0
-
-
-def test_queries_are_kept_once_and_only_if_they_are_the_same() -> None:
-    a, b = slimmed([long(1), long(2)])
+def test_slimmed_results_compare_the_same_and_keep_queries_once() -> None:
+    first, second = long(1), long(2)
+    a, b = slimmed([first, second])
+    whole = query_differences(first, second, "cum_ndcg")
+    np.testing.assert_array_equal(query_differences(a, b, "cum_ndcg"), whole)
+    assert len(a.trials[0].test_ndcg) == 0
     assert a.trials[0].test_queries is b.trials[0].test_queries
     other = result("bm25", [(0.5, 0.5, 0.5)] * 2)
     assert slimmed([a, other])[1].trials[0].test_queries is other.trials[0].test_queries

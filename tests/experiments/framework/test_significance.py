@@ -1,3 +1,5 @@
+"""Leads and contrasts against the tests done one by one, and against SciPy."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -15,59 +17,56 @@ from ebrank.experiments.framework.significance import (
     pairwise,
     shares,
 )
-from tests.experiments.made import QUERIES, result
+from ebrank.simulation.result import Result
+from tests.experiments.made import QUERIES, result, sure
 
-HIGH = result("ebrank", [(0.6, 0.8, 0.9)] * 2, noise=0.01)
-LOW = result("bm25", [(0.5, 0.5, 0.5)] * 2, noise=0.01, seed=5)
+HIGH, LOW = sure("ebrank", 0.6, 0.8, 0.9), sure("bm25", 0.5, 0.5, 0.5, 5)
 NEAR = result("prior", [(0.6, 0.799, 0.899)] * 2, noise=0.3, seed=9)
+WILD = result("prior", [(0.6, 0.77, 0.8)] * 2, noise=0.3, seed=9)
+CALM = result("bm25", [(0.5, 0.78, 0.5)] * 2, noise=0.001, seed=5)
 
 
-def test_ahead_of_one_for_sure() -> None:
-    found = lead(HIGH, {"low": LOW}, WARM)
-    assert found.significant
-    assert found.rival == "low"
-    assert found.difference == pytest.approx(0.3)
-    assert str(found) == "against low, adjusted p < .0001"
-    assert found.verdict == "confirmed"
+@pytest.mark.parametrize(
+    ("first", "rivals", "measure", "rival", "deciding", "verdict", "difference"),
+    [
+        (HIGH, {"low": LOW}, WARM, "low", "low", "confirmed", 0.3),
+        (HIGH, {"low": LOW, "near": NEAR}, WARM, "near", "near", "undecided", 0.001),
+        (LOW, {"high": HIGH}, CUM, "high", "high", "contradicted", -14.5),
+        # the strongest is surely behind, but who is behind by more may be so by luck
+        (HIGH, {"calm": CALM, "wild": WILD}, WARM, "calm", "wild", "undecided", 0.03),
+    ],
+)
+def test_ahead_of_all_is_ahead_of_whoever_decides(
+    first: Result,
+    rivals: dict[str, Result],
+    measure: Measure,
+    rival: str,
+    deciding: str,
+    verdict: str,
+    difference: float,
+) -> None:
+    ahead = lead(first, rivals, measure)
+    assert (ahead.rival, ahead.deciding, ahead.verdict) == (rival, deciding, verdict)
+    assert ahead.significant == (verdict == "confirmed")
+    assert ahead.contrast.difference == pytest.approx(difference, rel=1e-2)
+    assert str(ahead).startswith(f"against {deciding}, adjusted p ")
+    p_values = [compare(first, other, measure.metric).p_value for other in rivals.values()]
+    ours = [each.p_value for each in ahead.rivals.values()]
+    assert ours == pytest.approx(holm(p_values), rel=1e-12)
 
 
-def test_ahead_of_all_only_if_of_the_nearest_too() -> None:
-    found = lead(HIGH, {"low": LOW, "near": NEAR}, WARM)
-    assert not found.significant
-    assert found.rival == "near"
-    assert found.difference == pytest.approx(0.001)
-    p_values = [compare(HIGH, other, "warm_ndcg").p_value for other in (LOW, NEAR)]
-    assert found.p_value == max(holm(p_values))
-    assert (found.verdict, found.deciding) == ("undecided", "near")
-    assert found.contrast.low is not None
-    assert found.contrast.high is not None
-    assert found.contrast.low < 0 < found.contrast.difference < found.contrast.high
-
-
-def test_a_ranker_that_is_surely_behind_is_not_ahead() -> None:
-    found = lead(LOW, {"high": HIGH}, CUM)
-    assert found.p_value < 0.05
-    assert not found.significant
-    assert found.verdict == "contradicted"
-
-
-def test_the_rival_that_decides_need_not_be_the_strongest() -> None:
-    """The strongest is surely behind, but who is behind by more may be so by luck."""
-    wild = result("prior", [(0.6, 0.77, 0.8)] * 2, noise=0.3, seed=9)
-    calm = result("bm25", [(0.5, 0.78, 0.5)] * 2, noise=0.001, seed=5)
-    found = lead(HIGH, {"calm": calm, "wild": wild}, WARM)
-    assert (found.rival, found.deciding, found.verdict) == ("calm", "wild", "undecided")
-    assert found.contrast.difference == pytest.approx(0.03)
-
-
-def test_pairs_are_adjusted_together() -> None:
-    found = pairwise({"a": (HIGH, LOW), "b": (HIGH, NEAR)}, COLD)
+def test_pairs_are_adjusted_together_and_intervals_with_them() -> None:
+    pairs = {"a": (HIGH, LOW), "b": (HIGH, NEAR)}
+    tested = pairwise(pairs, COLD)
     plain = [compare(HIGH, other, "cold_ndcg") for other in (LOW, NEAR)]
-    adjusted = holm([comparison.p_value for comparison in plain])
-    for contrasted, expected, p in zip(found.values(), plain, adjusted, strict=True):
-        assert contrasted.difference == pytest.approx(expected.difference)
-        assert contrasted.p_value == p
-    assert found["a"].p_value > plain[0].p_value
+    assert [each.p_value for each in tested.values()] == list(holm([p.p_value for p in plain]))
+    differences = [each.difference for each in plain]
+    assert [each.difference for each in tested.values()] == pytest.approx(differences)
+    assert tested["a"].p_value > plain[0].p_value
+    alone, among = pairwise({"a": pairs["a"]}, WARM)["a"], pairwise(pairs, WARM)["a"]
+    assert among.low is not None
+    assert alone.low is not None
+    assert among.low < alone.low
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -79,9 +78,9 @@ def test_shares_of_queries_add_up_to_the_difference(measure: Measure) -> None:
 
 def test_an_interval_is_students_over_queries() -> None:
     differences = np.random.default_rng(3).normal(0.2, 1.0, 60)
-    found = contrast(differences / 60)
+    ours = contrast(differences / 60)
     expected = scipy.stats.ttest_1samp(differences, 0.0).confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high))
     trials = over_trials(differences[:5])
     student = scipy.stats.ttest_1samp(differences[:5], 0.0)
     assert trials.p_value == pytest.approx(student.pvalue)
@@ -93,60 +92,44 @@ def test_an_interval_excludes_the_border_where_the_test_does() -> None:
     rng = np.random.default_rng(1)
     apart = 0
     for _ in range(60):
-        found = contrast(rng.normal(0.35, 1.0, 100) / 100, border=0.1)
-        assert found.low is not None
-        assert found.high is not None
-        excluded = not found.low <= 0.1 <= found.high
-        apart += excluded != (found.p_value < 0.05)
-        assert excluded == (found.p_value < 0.05) or 0.04 < found.p_value < 0.06
+        ours = contrast(rng.normal(0.35, 1.0, 100) / 100, border=0.1)
+        assert ours.low is not None
+        assert ours.high is not None
+        excluded = not ours.low <= 0.1 <= ours.high
+        apart += excluded != (ours.p_value < 0.05)
+        assert excluded == (ours.p_value < 0.05) or 0.04 < ours.p_value < 0.06
     assert apart <= 2
 
 
-def test_a_margin_is_what_is_tested_against() -> None:
-    pairs = {"": (NEAR, HIGH)}
-    assert pairwise(pairs, WARM)[""].verdict == "undecided"
-    assert pairwise(pairs, WARM, border=-0.2)[""].verdict == "confirmed"
-    assert pairwise(pairs, WARM, border=0.2)[""].verdict == "contradicted"
-
-
-def test_the_level_is_that_of_holm() -> None:
-    alone = pairwise({"b": (HIGH, NEAR)}, WARM)["b"]
-    among = pairwise({"a": (HIGH, LOW), "b": (HIGH, NEAR), "c": (HIGH, LOW)}, WARM)["a"]
-    single = pairwise({"a": (HIGH, LOW)}, WARM)["a"]
-    assert alone.low is not None
-    assert among.low is not None
-    assert single.low is not None
-    assert among.low < single.low
-
-
-def test_one_query_or_one_trial_decides_nothing() -> None:
-    assert contrast(np.array([0.3])).low is None
-    found = over_trials(np.array([0.3]))
-    assert (found.low, found.verdict) == (None, "undecided")
-    assert over_trials(np.array([0.3, 0.3])).verdict == "confirmed"
-
-
-def test_a_p_value_that_is_not_a_number_decides_nothing() -> None:
-    assert Contrast(-0.1, None, None, float("nan")).verdict == "undecided"
-    assert over_trials(np.array([0.3, np.nan])).verdict == "undecided"
+@pytest.mark.parametrize(
+    ("contrasted", "verdict"),
+    [
+        (pairwise({"": (NEAR, HIGH)}, WARM)[""], "undecided"),
+        (pairwise({"": (NEAR, HIGH)}, WARM, border=-0.2)[""], "confirmed"),
+        (pairwise({"": (NEAR, HIGH)}, WARM, border=0.2)[""], "contradicted"),
+        # one query or one trial decides nothing
+        (contrast(np.array([0.3])), "undecided"),
+        (over_trials(np.array([0.3])), "undecided"),
+        (over_trials(np.array([0.3, 0.3])), "confirmed"),
+        # nor does a p-value that is not a number
+        (Contrast(-0.1, None, None, float("nan")), "undecided"),
+        (over_trials(np.array([0.3, np.nan])), "undecided"),
+    ],
+)
+def test_a_margin_is_what_is_tested_against(contrasted: Contrast, verdict: str) -> None:
+    assert contrasted.verdict == verdict
 
 
 @pytest.mark.parametrize(
-    ("queries", "trials", "small"),
+    ("queries", "trials", "said"),
     [
-        (100, 5, False),
-        (99, 5, True),
-        (1000, 4, True),
-        (1, 1, True),
-        (None, 5, False),
-        (None, 4, True),
+        (100, 5, ""),
+        (None, 5, ""),
+        (99, 5, "99 test queries, 5 trials: a small run"),
+        (1000, 4, "1,000 test queries, 4 trials: a small run"),
+        (1, 1, "1 test query, 1 trial: a small run"),
+        (None, 4, "4 trials: a small run"),
     ],
 )
-def test_few_queries_or_few_trials_are_small(queries: int | None, trials: int, small: bool) -> None:
-    assert bool(caution(queries, trials)) is small
-
-
-def test_it_says_how_many_there_were() -> None:
-    assert caution(1, 1).startswith("1 test query, 1 trial: a small run")
-    assert caution(1000, 2).startswith("1,000 test queries, 2 trials: a small run")
-    assert caution(None, 2).startswith("2 trials: a small run")
+def test_few_queries_or_few_trials_are_small(queries: int | None, trials: int, said: str) -> None:
+    assert caution(queries, trials).partition(", which")[0] == said

@@ -1,242 +1,182 @@
-"""The ledger of a real, small run: every figure is the run's, and what was not run says so."""
+"""The ledger: every figure is the run's, what was not run says so, and known differences are said.
+
+`golden/` has the ledgers of several datasets, with results made by hand.
+"""
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 
 import ebrank
 from ebrank.cli.reproduce import reproduce
-from ebrank.data.dataset import Origin
-from ebrank.evaluation.metrics import exploitation_ratio
+from ebrank.data.dataset import Dataset, Origin
+from ebrank.experiments.framework.entrants import PAPER, TUNED
 from ebrank.experiments.framework.experiment import Results, Run, Setup
-from ebrank.experiments.framework.folds import Fold
-from ebrank.experiments.framework.outcome import Finding, from_plain, to_plain
-from ebrank.experiments.ledger import build, references
-from ebrank.experiments.ledger.build import AND_ALL, ledger, missing
-from ebrank.experiments.ledger.differences import OTHER_FEATURE
-from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
+from ebrank.experiments.framework.folds import Fold, RankerByFold
+from ebrank.experiments.framework.outcome import Finding
+from ebrank.experiments.ledger import build
+from ebrank.experiments.ledger.entries import LedgerEntry
+from ebrank.experiments.ledger.references import reference_for, variants
 from ebrank.rankers import registry
-from ebrank.simulation import parallel
+from ebrank.report.ledger import ledger_markdown
 from ebrank.simulation.config import SimulationConfig
+from tests.experiments.made import result, with_trials
+from tests.golden import check_golden
+from tests.report.sample import dataset as record
+from tests.report.sample import document
 
 COMMAND = "ebrank reproduce --gamma 0.9"
-CONFIG = SimulationConfig(sessions=120, updates=2, warmup_sessions=5)
-EBRANK = "ebrank:epsilon=7"
-RANKERS = ("bm25", "cftopk:features=concate", "ebrank:epsilon=7,min_impressions=20", EBRANK)
+GOLDEN = Path(__file__).parent / "golden"
+USUAL = SimulationConfig()
+SHORT = SimulationConfig(sessions=120, updates=2, warmup_sessions=5)
+CHANGED = SimulationConfig(
+    entering_probability=0.5, initial_candidates=(4, 4), updates=4, sessions=400, discount=0.9
+)
+SOME = ("bm25", "cftopk:features=concate", "ebrank")
 FINDING = Finding("x", "it holds", "undecided", "it may not")
+MQ2007, MQ2008 = Origin("MQ2007", fold=1), Origin("MQ2008", fold=1)
+ODD = replace(MQ2007, differences=("MQ2007 (train): 2 queries, expected 1,017",))
 
 
 @pytest.fixture(scope="module")
-def setup() -> Setup:
-    data = ebrank.load("mq2007-like", scale=0.01)
-    return Setup(
-        data, CONFIG, seed=1, trials=2, chosen={("ebrank", CONFIG): registry.parse(EBRANK)}
+def data() -> Dataset:
+    return ebrank.load("mq2007-like", scale=0.01)
+
+
+def prepared(data: Dataset, config: SimulationConfig, epsilons: tuple[float, ...]) -> Setup:
+    """Return a setup with these ε, one for each fold if there are several."""
+    chosen: dict[Any, Any] = {}
+    for key in TUNED:
+        rankers = [registry.parse(key).with_parameters(epsilon=each) for each in epsilons]
+        chosen[key, config] = rankers[0] if len(rankers) == 1 else RankerByFold(tuple(rankers))
+    first = Fold.of(data, config)
+    folds = tuple(
+        replace(first, number=n, queries=1600 + 50 * n, sessions=1000 * n)
+        for n in range(1, len(epsilons) + 1)
     )
+    pooled = folds if len(folds) > 1 else ()
+    return Setup(data, config, seed=1, trials=2, chosen=chosen, folds=pooled)
 
 
-@pytest.fixture(scope="module")
-def results(setup: Setup) -> Results:
-    rankers = [registry.parse(text) for text in RANKERS]
-    done = parallel.run(setup.dataset, rankers, CONFIG, setup.seed, trials=2)
-    return {Run(ranker, CONFIG): result for ranker, result in zip(rankers, done, strict=True)}
-
-
-@pytest.fixture(scope="module")
-def sections(setup: Setup, results: Results) -> dict[str, LedgerSection]:
+def made(setup: Setup, keys: tuple[str, ...] | None) -> Results:
+    """Return results of some entrants, or of all and the ledger's variants."""
+    runs = [setup.run(key) for key in keys or [entrant.key for entrant in PAPER]]
+    if keys is None:
+        runs += [variant.run(setup) for variant in variants(setup.dataset.origin)]
     return {
-        section.title.partition(":")[0]: section
-        for section in ledger(COMMAND, setup, results, [FINDING])
-    }
-
-
-def figures(section: LedgerSection, name: str, group: str = "") -> dict[str, LedgerEntry]:
-    return {
-        entry.figure: entry
-        for entry in section.entries
-        if entry.name == name and entry.group.startswith(group)
-    }
-
-
-def test_sections_are_read_back(setup: Setup, results: Results) -> None:
-    for section in ledger(COMMAND, setup, results, [FINDING]):
-        assert from_plain(LedgerSection, json.loads(json.dumps(to_plain(section)))) == section
-
-
-def test_table_2_holds_what_was_run(sections: dict[str, LedgerSection], results: Results) -> None:
-    table = sections["Table 2"]
-    assert len(table.entries) == 48
-    own = figures(table, "CFTopK", "W/-Behav (Concate)")
-    result = results[Run(registry.parse(RANKERS[1]), CONFIG)]
-    assert [entry.reference for entry in own.values()] == [0.385, 0.579, 113.5]
-    for title, values in (("Cold-NDCG", result.cold_ndcg), ("Cum-NDCG", result.cum_ndcg)):
-        assert own[title].ours == pytest.approx(sum(values) / 2)
-        assert own[title].sd == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
-    ours = figures(table, "EBRank")["Warm-NDCG"].ours
-    assert ours == results[Run(registry.parse(EBRANK), CONFIG)].warm_ndcg.mean()
-
-
-def test_what_was_not_run_says_so(sections: dict[str, LedgerSection]) -> None:
-    for entry in figures(sections["Table 2"], "PDGD", "W/o").values():
-        assert (entry.ours, entry.sd, entry.difference, entry.remark) == (
-            None,
-            None,
-            None,
-            "not run",
+        run: with_trials(
+            result("bm25", [(0.5, 0.6, 0.7), (0.51, 0.64, 0.701)], seed=place),
+            weights=[[0.1, -0.4, 0.5], [0.2, -0.3, 0.5]],
         )
-        assert entry.reference is not None
-    assert (
-        sections["Table 2"].note
-        == "What was not run: `ebrank reproduce --gamma 0.9 --only table2`."
-    )
-
-
-def test_table_3_holds_the_weights(sections: dict[str, LedgerSection], results: Results) -> None:
-    own = figures(sections["Table 3"], "CFTopK")
-    result = results[Run(registry.parse(RANKERS[1]), CONFIG)]
-    shares = [
-        exploitation_ratio(trial.weights if trial.weights is not None else [])
-        for trial in result.trials
-    ]
-    assert own["x^b"].ours == pytest.approx(np.mean([share[-1] for share in shares]))
-    assert own["largest other"].ours == pytest.approx(
-        np.mean([max(share[:-1]) for share in shares])
-    )
-    assert (own["x^b"].reference, own["largest other"].reference) == (0.591, 0.098)
-    assert (own["x^b"].reference_sd, own["largest other"].reference_sd) == (0.087, 0.033)
-
-
-def test_variants_are_held_against_the_rankers_they_vary(
-    sections: dict[str, LedgerSection],
-) -> None:
-    section = sections["Variants of Table 2's rankers"]
-    varied = figures(section, "EBRank, prior trained on n > 20")["Warm-NDCG"]
-    assert varied.reference == 0.849
-    assert varied.ours is not None
-    assert figures(section, "PRIOR, x^b = C/n")["Warm-NDCG"].remark == "not run"
-
-
-def test_table_1_describes_the_dataset(sections: dict[str, LedgerSection], setup: Setup) -> None:
-    queries, candidates, features, label = sections["Table 1"].entries
-    assert (queries.reference, queries.ours, queries.remark) == (1643, 16, "a scaled set")
-    assert candidates.ours == setup.dataset.n_rows / 16
-    assert features.difference == setup.dataset.n_features - 46
-    assert (label.difference, label.remark) == (0, "")
-
-
-def test_of_pooled_folds_table_1_has_means(setup: Setup) -> None:
-    first = Fold.of(setup.dataset, setup.config)
-    folds = (replace(first, number=1, queries=1600), replace(first, number=2, queries=1700))
-    whole = replace(setup, folds=folds)
-    section = next(
-        each for each in ledger(COMMAND, whole, {}, ()) if each.title.startswith("Table 1")
-    )
-    assert figures(section, whole.name)["queries"].ours == 1650
-    assert section.note.endswith("Ours are means over the folds.")
-
-
-def test_the_note_names_the_reference(sections: dict[str, LedgerSection]) -> None:
-    note = sections["Reference"].note
-    assert note.startswith("Figures on MQ2007 by Tao Yang, ")
-    assert "mq2007-like×0.01 is synthetic and stands in for MQ2007. Known differences" in note
-    assert note.endswith(
-        "every figure: synthetic data with 0.01 of its queries in place of MQ2007; 120 sessions "
-        "here, by a formula there, and Cum-NDCG grows with their number until it levels off; "
-        "warmup_sessions = 5 here, 20 by default; updates = 2 here, 20 by default."
-    )
-
-
-def test_a_remark_has_what_is_known_of_the_ranker_and_points_to_the_rest(
-    sections: dict[str, LedgerSection],
-) -> None:
-    cum = figures(sections["Table 2"], "CFTopK", "W/-Behav (Concate)")["Cum-NDCG"]
-    assert cum.remark == f"beyond the spread; {OTHER_FEATURE}; {AND_ALL}"
-    assert figures(sections["Table 2"], "BM25")["Cum-NDCG"].remark == (
-        f"beyond the spread; {AND_ALL}"
-    )
-
-
-def test_findings_are_part_of_it(sections: dict[str, LedgerSection]) -> None:
-    section = sections["What the paper finds"]
-    assert section.findings == (FINDING,)
-    assert section.note.startswith("3 test queries, 2 trials: a small run")
-
-
-def test_claims_of_our_own_stand_apart(setup: Setup) -> None:
-    ours = replace(FINDING, verdict="confirmed", ours=True)
-    paper, own, *_ = ledger(COMMAND, setup, {}, [ours, FINDING])
-    assert (paper.title, paper.findings) == ("What the paper finds", (FINDING,))
-    assert (own.title, own.findings) == ("What auto must show", (ours,))
-    only, *_ = ledger(COMMAND, setup, {}, [ours])
-    assert only.title == "What auto must show"
-
-
-def test_without_any_run_there_is_no_number(setup: Setup) -> None:
-    _, _, _, *rest = ledger(COMMAND, setup, {}, [FINDING])
-    assert [section.entries for section in rest] == [(), (), ()]
-    assert all(section.note.startswith("Not run; `ebrank reproduce ") for section in rest)
-
-
-def test_a_dataset_of_ones_own_has_no_reference(setup: Setup, results: Results) -> None:
-    own = replace(setup, dataset=replace(setup.dataset, name="mine", origin=None))
-    (section,) = ledger(COMMAND, own, results, [])
-    assert section == LedgerSection(
-        "Reference", "Nobody published figures for mine to hold ours against."
-    )
-
-
-def test_no_name_makes_other_data_comparable(setup: Setup, results: Results) -> None:
-    for name in ("MQ2007", "mq2007-like"):
-        own = replace(setup, dataset=replace(setup.dataset, name=name, origin=None))
-        assert [section.title for section in ledger(COMMAND, own, results, [])] == ["Reference"]
-    other = Origin("MQ2007", fold=1, differences=("MQ2007 (train): 2 queries, expected 1,017",))
-    odd = replace(setup, dataset=replace(setup.dataset, name="MQ2007", origin=other))
-    (section,) = ledger(COMMAND, odd, results, [])
-    assert section.note == (
-        "The files are not those of MQ2007 as published, so that no published figure is held "
-        "against ours: MQ2007 (train): 2 queries, expected 1,017."
-    )
-    assert "MQ2007: not at hand" in [each.title for each in missing([other], trials=5, seed=0)]
-
-
-def test_on_mq2008_the_released_code_is_the_reference(setup: Setup, results: Results) -> None:
-    other = replace(setup, dataset=replace(setup.dataset, origin=Origin("MQ2008", fold=1)))
-    sections = {
-        section.title.partition(":")[0]: section for section in ledger(COMMAND, other, results, [])
+        for place, run in enumerate(runs)
     }
-    assert "Table 1" not in sections
-    own = figures(sections["Table 2"], "EBRank")
-    assert [entry.reference for entry in own.values()] == [0.701, 0.833, 171.3]
-    assert figures(sections["Table 2"], "DBGD", "W/o")["Cold-NDCG"].reference is None
-    assert figures(sections["Table 3"], "PRIOR")["x^b"].reference == 0.717
 
 
 @pytest.mark.parametrize(
-    ("here", "absent"),
+    ("name", "changes", "config", "epsilons", "keys"),
     [
+        ("stand-in", {}, SHORT, (7.0,), SOME),
+        ("nothing-run", {"origin": Origin("mq2007-like", preset=True)}, USUAL, (7.0,), ()),
+        ("mq2007", {"origin": MQ2007}, USUAL, (7.0,), None),
+        ("mq2008", {"origin": MQ2008}, USUAL, (0.0,), None),
+        ("mq2008-as-long", {"origin": MQ2008}, replace(USUAL, sessions=14_560), (30.0,), SOME),
+        ("folds", {"origin": MQ2008}, USUAL, (5.0, 20.0, 20.0), SOME),
+        ("another-fold", {"origin": replace(MQ2007, fold=2)}, USUAL, (7.0,), ()),
         (
-            [Origin("mq2007-like", preset=True), None],
-            ["MQ2007", "MSLR-10K", "MSLR-30K", "MQ2008"],
+            *("options", {"origin": Origin("MQ2007", options=(("max_label", "3"),))}),
+            *(CHANGED, (7.0,), ()),
         ),
-        ([Origin("MQ2008"), Origin("MSLR-WEB10K")], ["MQ2007", "MSLR-30K"]),
+        ("mq2008-changed", {"origin": MQ2008}, CHANGED, (7.0,), ()),
+        # no name makes other data comparable
+        ("own", {"origin": None, "name": "MQ2007"}, USUAL, (7.0,), SOME),
+        ("not-as-published", {"origin": ODD, "name": "MQ2007"}, USUAL, (7.0,), SOME),
     ],
 )
-def test_data_not_at_hand_has_the_command_that_fills_it(
-    here: list[Origin | None], absent: list[str]
+def test_the_ledger_of(
+    name: str,
+    changes: dict[str, Any],
+    config: SimulationConfig,
+    epsilons: tuple[float, ...],
+    keys: tuple[str, ...] | None,
+    data: Dataset,
 ) -> None:
-    sections = missing(here, trials=5, seed=1)
-    assert [section.title for section in sections] == [f"{name}: not at hand" for name in absent]
-    assert all(not section.entries for section in sections)
-    assert (
-        "`ebrank reproduce --dataset MQ2007 --data-dir FOLDER --seed 1` fills" in sections[0].note
-    )
-    assert all("Download it from https://www.microsoft.com/" in one.note for one in sections)
-    assert ("mq2007-like stands in" in sections[0].note) == (None in here)
-    assert len(references.REFERENCES) == 4
+    setup = prepared(replace(data, **changes), config, epsilons)
+    results = made(setup, keys) if keys != () else {}
+    findings = [replace(FINDING, verdict="confirmed", ours=True), FINDING]
+    sections = build.ledger(COMMAND, setup, results, findings if name == "stand-in" else ())
+    missing = build.missing([setup.dataset.origin], trials=5, seed=1)
+    shown = replace(record(setup.name), ledger=sections)
+    text = ledger_markdown(document(datasets=(shown,), missing=missing))
+    check_golden(GOLDEN / f"{name}.md", text)
+
+
+def test_entries_are_the_means_of_runs_beside_published_figures(data: Dataset) -> None:
+    setup = prepared(replace(data, origin=MQ2007), USUAL, (7.0,))
+    results = made(setup, None)
+    sections = {each.title[:7]: each for each in build.ledger(COMMAND, setup, results, ())}
+    assert [len(sections[f"Table {n}"].entries) for n in (1, 2, 3)] == [4, 48, 14]
+    run = Run(registry.parse("cftopk:features=concate"), USUAL)
+    own = {
+        entry.figure: entry
+        for entry in sections["Table 2"].entries
+        if (entry.name, entry.group) == ("CFTopK", "W/-Behav (Concate)")
+    }
+    assert [entry.reference for entry in own.values()] == [0.385, 0.579, 113.5]
+    measured = (results[run].cold_ndcg, results[run].warm_ndcg, results[run].cum_ndcg)
+    for entry, values in zip(own.values(), measured, strict=True):
+        assert entry.ours == pytest.approx(sum(values) / 2)
+        assert entry.sd == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
+    ratios = [entry for entry in sections["Table 3"].entries if entry.name == "CFTopK"]
+    assert [entry.ours for entry in ratios] == pytest.approx([0.5, 0.35])
+
+
+@pytest.mark.parametrize(
+    ("reference", "ours", "sd", "digits", "remark"),
+    [
+        (0.500, 0.520, 0.0101, 3, ""),  # less than two deviations
+        (0.500, 0.520, 0.0099, 3, "beyond the spread; not explained"),
+        (0.520, 0.500, 0.0099, 3, "beyond the spread; not explained"),
+        (0.500, 0.5049, 0.0001, 3, ""),  # too small to matter
+        (150.0, 150.9, 0.1, 1, ""),
+        (150.0, 151.1, 0.1, 1, "beyond the spread; not explained"),
+        (0.500, 0.520, None, 3, "one trial: the spread is unknown"),
+        (None, 0.520, 0.001, 3, ""),
+        (0.500, None, None, 3, "not run"),
+    ],
+)
+def test_a_remark_names_what_is_known_or_says_that_nothing_is(
+    reference: float | None, ours: float | None, sd: float | None, digits: int, remark: str
+) -> None:
+    entry = LedgerEntry("EBRank", "Warm-NDCG", reference, ours, sd, digits)
+    assert entry.remarked([]).remark == remark
+    explained = entry.remarked(["this", "that"]).remark
+    assert explained == remark.replace("not explained", "this; that")
+
+
+@pytest.mark.parametrize(
+    ("ranker", "expected"),
+    [
+        ("cftopk:features=concate,behavior=ips", []),
+        ("prior", [build.OTHER_FEATURE]),
+        ("ebrank:estimator=exposure,min_impressions=20", ["ε = 20 here, not stated there"]),
+        ("ebrank:part=behavior", ["ε = 20 here, not stated there"]),
+    ],
+)
+def test_known_differences_of_other_rankers(ranker: str, expected: list[str]) -> None:
+    theirs = reference_for(MQ2007)
+    assert theirs is not None
+    assert build.ranker_differences(theirs, registry.parse(ranker), ranker) == expected
+
+
+def test_datasets_at_hand_are_not_missing() -> None:
+    here = [Origin("MQ2008"), Origin("MSLR-WEB10K"), None]
+    titles = [section.title for section in build.missing(here, trials=5, seed=1)]
+    assert titles == ["MQ2007: not at hand", "MSLR-30K: not at hand"]
 
 
 def test_the_defaults_are_those_of_the_command() -> None:

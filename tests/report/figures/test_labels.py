@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from statistics import fmean
 
 import pytest
@@ -44,16 +44,7 @@ def test_moves_are_the_least_possible(wanted: list[float]) -> None:
     assert heights == pytest.approx(expected, abs=1e-6)
 
 
-@given(st.lists(st.floats(GAP, 2 * GAP), max_size=8))
-def test_labels_with_room_stay_where_they_are(gaps: list[float]) -> None:
-    apart = list(accumulate(gaps, initial=0.0))
-    assert spread(apart, gap=GAP, low=0.0, high=HEIGHT) == pytest.approx(apart)
-
-
 def test_where_there_is_no_room_for_all_the_gap_shrinks() -> None:
     found = spread([93.0] * 32, gap=GAP, low=0.0, high=HEIGHT)
     assert found == pytest.approx([6.0 * place for place in range(32)])
-
-
-def test_no_labels_need_no_place() -> None:
     assert spread([], gap=1.0, low=0.0, high=1.0) == []

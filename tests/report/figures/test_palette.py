@@ -6,23 +6,9 @@ import pytest
 
 from ebrank.experiments.exhibits.beyond import FAR_BELOW
 from ebrank.experiments.exhibits.time import OTHERS as OTHERS_OVER_TIME
-from ebrank.experiments.framework.entrants import (
-    CONTENDERS,
-    ENTRANTS,
-    FIGURES,
-    UCBRANK,
-    entrant_of,
-)
-from ebrank.report.figures.palette import (
-    FAR,
-    INK,
-    LOOKS,
-    OTHERS,
-    Look,
-    _distance,
-    every_look,
-    looks,
-)
+from ebrank.experiments.framework import entrants
+from ebrank.report.figures import palette
+from ebrank.report.figures.palette import LOOKS, OTHERS, Look, every_look, looks
 
 DARK_PAGE = "#14171c"
 
@@ -36,8 +22,8 @@ def luminance(color: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
-    darker, lighter = sorted((luminance(one), luminance(other)))
+def contrast(each: str, other: str) -> float:
+    darker, lighter = sorted((luminance(each), luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 
 
@@ -47,27 +33,17 @@ def test_every_color_is_seen_on_its_page(look: Look) -> None:
     assert contrast(look.dark, DARK_PAGE) >= 4.5
 
 
-def test_the_instrument() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21.0)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
-
-
 def test_every_entrant_has_a_look_of_its_own() -> None:
-    assert {one.style for one in (*ENTRANTS, *CONTENDERS)} == set(LOOKS)
-    beyond = [entrant_of(UCBRANK).style]
-    beyond += [one.style for one in CONTENDERS if one.key not in FAR_BELOW]
-    for drawn_together in ([e.style for e in FIGURES], [e.style for e in OTHERS_OVER_TIME], beyond):
-        markers = {LOOKS[style].marker for style in drawn_together}
-        assert len(markers) == len(set(drawn_together))
+    everyone = (*entrants.ENTRANTS, *entrants.CONTENDERS)
+    assert {entrant.style for entrant in everyone} == set(LOOKS)
+    beyond = [each for each in entrants.CONTENDERS if each.key not in FAR_BELOW]
+    beyond.append(entrants.entrant_of(entrants.UCBRANK))
+    for drawn_together in (entrants.FIGURES, OTHERS_OVER_TIME, beyond):
+        styles = {entrant.style for entrant in drawn_together}
+        assert len({LOOKS[style].marker for style in styles}) == len(styles)
     assert len({look.marker for look in OTHERS}) == len(OTHERS)
-
-
-def test_a_page_can_tell_all_colors_apart() -> None:
-    colors = [INK, *(look.light for look in every_look())]
-    assert len(set(colors)) == len(colors)
-
-
-def test_only_ebrank_and_auto_are_emphasized() -> None:
+    colors = [palette.INK, *(look.light for look in every_look())]
+    assert len(set(colors)) == len(colors), "a page can tell all colors apart"
     assert [style for style, look in LOOKS.items() if look.emphasized] == ["ebrank", "auto"]
 
 
@@ -76,22 +52,16 @@ def test_strangers_look_different_from_each_other_and_keep_their_look() -> None:
     assert drawn[2] == LOOKS["ebrank"]
     assert drawn[0].light == drawn[3].light != drawn[1].light
     assert len({look.marker for look in drawn}) == 4
-
-
-def test_more_series_than_looks_are_drawn_all_the_same() -> None:
-    assert len(looks([str(number) for number in range(40)])) == 40
+    many = looks([str(number) for number in range(40)])
+    assert len(many) == 40, "more series than looks"
+    assert len({look.light for look in many[:12]}) == 12
 
 
 def test_a_stranger_is_not_taken_for_one_who_is_there() -> None:
     """The first spare color is nearly UCBRank's."""
     rivals = ["ucbrank", "prior", "cftopk", "ebrank"]
-    *known, mine, yours = looks([*rivals, "mine", "yours"])
-    assert known == [LOOKS[style] for style in rivals]
-    drawn = [*known, mine, yours]
+    *rival_looks, mine, _ = drawn = looks([*rivals, "mine", "yours"])
+    assert rival_looks == [LOOKS[style] for style in rivals]
     for place, look in enumerate(drawn):
-        assert all(_distance(look, other) >= FAR for other in drawn[:place])
+        assert all(palette._distance(look, other) >= palette.FAR for other in drawn[:place])
     assert not mine.emphasized
-
-
-def test_a_dozen_strangers_have_a_dozen_colors() -> None:
-    assert len({look.light for look in looks([str(number) for number in range(12)])}) == 12

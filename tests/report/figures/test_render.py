@@ -12,7 +12,7 @@ import pytest
 
 from ebrank.errors import MissingExtraError
 from ebrank.experiments.framework.entrants import FIGURES
-from ebrank.experiments.framework.outcome import Figure, Panel
+from ebrank.experiments.framework.figures import Figure, Panel
 from ebrank.report.figures import render
 from ebrank.report.figures.palette import INK, LOOKS
 from ebrank.report.figures.render import inline_panels, png_file, svg_file
@@ -25,7 +25,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def texts(svg: str | bytes) -> list[str]:
     return [
-        "".join(one.itertext()).strip() for one in ElementTree.fromstring(svg).iter(f"{SVG}text")
+        "".join(each.itertext()).strip() for each in ElementTree.fromstring(svg).iter(f"{SVG}text")
     ]
 
 
@@ -49,8 +49,8 @@ def test_drawing_leaves_the_users_settings_alone() -> None:
 
 def test_every_name_is_in_the_picture_as_text(over_time_svg: bytes, kinds_svg: bytes) -> None:
     words = texts(over_time_svg)
-    for one in FIGURES:
-        assert words.count(one.label) == 3
+    for each in FIGURES:
+        assert words.count(each.label) == 3
     assert {"Warm-NDCG", "NDCG@5", "sessions"} <= set(words)
     words = texts(kinds_svg)
     assert {"CFTopK", "EBRank", "another", "a long name", "A", "ε"} <= set(words)
@@ -63,13 +63,13 @@ def test_names_at_the_ends_of_lines_do_not_overlap(kind: str) -> None:
 
     with render._drawing([over_time(kind)]) as drawing:
         canvas = FigureCanvasAgg(drawing)
-        names = {one.label for one in FIGURES}
-        found = [one for one in drawing.findobj(Text) if one.get_text() in names]
+        names = {each.label for each in FIGURES}
+        found = [each for each in drawing.findobj(Text) if each.get_text() in names]
         renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
-        boxes = [one.get_window_extent(renderer) for one in found]
+        boxes = [each.get_window_extent(renderer) for each in found]
         assert len(boxes) == len(FIGURES)
-        for one, other in combinations(boxes, 2):
-            assert min(one.y1, other.y1) - max(one.y0, other.y0) < 0.35 * one.height
+        for each, other in combinations(boxes, 2):
+            assert min(each.y1, other.y1) - max(each.y0, other.y0) < 0.35 * each.height
         assert max(box.x1 for box in boxes) <= drawing.bbox.width
         assert min(box.y0 for box in boxes) >= 0
 

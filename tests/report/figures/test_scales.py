@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.experiments.framework.outcome import Panel, Series
+from ebrank.experiments.framework.figures import Panel, Series
 from ebrank.report.figures.render import caption
 from ebrank.report.figures.scales import banded, compact, set_axes, x_positions, y_range
 from tests.report.sample import FIGURE, GRID, POINTS, bars, over_time
@@ -53,56 +53,46 @@ def test_short_numbers_are_close(value: float) -> None:
     assert read == pytest.approx(value, rel=1e-5)
 
 
-def empty_axes(inches: float = 2.0) -> Axes:
+def drawn(shown: Panel, inches: float = 2.0) -> Axes:
     from matplotlib.figure import Figure  # takes a while to import
 
-    return Figure(figsize=(inches, inches)).add_axes((0.1, 0.1, 0.8, 0.8))
-
-
-def ticks(drawn: Panel) -> list[str]:
-    axes = empty_axes(2.5)
-    set_axes(axes, drawn)
-    return [label.get_text() for label in axes.get_xticklabels()]
+    axes = Figure(figsize=(inches, inches)).add_axes((0.1, 0.1, 0.8, 0.8))
+    set_axes(axes, shown)
+    return axes
 
 
 def test_a_grid_with_zero_can_be_logarithmic_and_its_numbers_do_not_touch() -> None:
-    shown = ticks(GRID)
-    assert shown[0] == "0"
-    assert shown[-1] == "100"
+    shown = [label.get_text() for label in drawn(GRID, 2.5).get_xticklabels()]
+    assert (shown[0], shown[-1]) == ("0", "100")
     assert "70" not in shown
 
 
 def test_numbers_of_an_axis_have_as_many_decimals() -> None:
-    axes = empty_axes()
-    set_axes(axes, panel(0.35, 1.0))
-    assert {len(label.get_text()) for label in axes.get_yticklabels()} == {3}
+    labels = drawn(panel(0.35, 1.0)).get_yticklabels()
+    assert {len(label.get_text()) for label in labels} == {3}
 
 
 def test_the_first_rank_is_on_top() -> None:
-    axes = empty_axes()
-    set_axes(axes, replace(panel(7.0, 3.0), down=True))
+    axes = drawn(replace(panel(7.0, 3.0), down=True))
     bottom, top = axes.get_ylim()
     assert bottom > 7.0 > 1.0 > top
     assert [label.get_text() for label in axes.get_yticklabels()] == list("1234567")
-    set_axes(axes, replace(panel(90.0, 3.0), down=True))
-    assert len(axes.get_yticks()) < 10
+    assert len(drawn(replace(panel(90.0, 3.0), down=True)).get_yticks()) < 10
 
 
 def test_time_begins_at_zero_where_its_first_point_is_close() -> None:
     for first, begins in ((1.0, 0.0), (30.0, 30.0)):
-        axes = empty_axes()
-        set_axes(axes, Panel("", "", "", (Series("a", "a", (first, 100.0), (1.0, 2.0)),)))
+        axes = drawn(Panel("", "", "", (Series("a", "a", (first, 100.0), (1.0, 2.0)),)))
         assert axes.get_xlim() == (begins, 100.0)
 
 
 def test_where_a_prediction_meets_the_truth_both_axes_are_the_same() -> None:
-    axes = empty_axes()
-    set_axes(axes, POINTS)
+    axes = drawn(POINTS)
     assert axes.get_xlim() == axes.get_ylim()
 
 
 @pytest.mark.parametrize(
-    ("left_out", "drawn"),
+    ("left_out", "said"),
     [
         ((), "only the bands of EBRank, auto are drawn."),
         (("auto",), "only the band of EBRank is drawn."),
@@ -110,21 +100,23 @@ def test_where_a_prediction_meets_the_truth_both_axes_are_the_same() -> None:
     ],
 )
 def test_many_lines_leave_emphasized_ones_their_bands_and_say_so(
-    left_out: tuple[str, ...], drawn: str
+    left_out: tuple[str, ...], said: str
 ) -> None:
-    few = tuple(one for one in over_time().series if one.style not in left_out)
+    few = tuple(each for each in over_time().series if each.style not in left_out)
     panel = replace(over_time(), series=few)
     emphasized = [style for style in ("ebrank", "auto") if style not in left_out]
-    assert [one.style for one in panel.series if banded(panel, one)] == emphasized
-    said = caption(replace(FIGURE, panels=(panel,)))
-    assert said == f"Bands are deviations. Of so many lines, {drawn}"
-    wide = tuple(one if one.style in emphasized else replace(one, error=(9.0,) * 12) for one in few)
+    assert [each.style for each in panel.series if banded(panel, each)] == emphasized
+    text = caption(replace(FIGURE, panels=(panel,)))
+    assert text == f"Bands are deviations. Of so many lines, {said}"
+    wide = tuple(
+        each if each.style in emphasized else replace(each, error=(9.0,) * 12) for each in few
+    )
     assert y_range(replace(panel, series=wide)) == y_range(panel), "what is not drawn needs no room"
 
 
 def test_few_lines_bars_and_points_keep_their_bands() -> None:
     few = replace(over_time(), series=over_time().series[:4])
     for panel in (few, bars(tuple("ABCDEFGH")), POINTS):
-        assert all(banded(panel, one) for one in panel.series if one.error)
+        assert all(banded(panel, each) for each in panel.series if each.error)
     assert caption(replace(FIGURE, panels=(few,))) == FIGURE.caption
     assert not banded(POINTS, POINTS.series[1])

@@ -1,15 +1,24 @@
-"""How the page is divided."""
+"""How the page is divided; every run, and how long it took."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.experiments.framework.outcome import Figure
-from ebrank.report.page.chapters import chapters, identifier, ledger_chapters
-from tests.report.sample import PERFORMANCE, dataset, document
+from ebrank.experiments.framework.figures import Figure
+from ebrank.experiments.framework.outcome import Cell
+from ebrank.report.page.chapters import (
+    chapters,
+    identifier,
+    ledger_chapters,
+    runs_table,
+    times_table,
+)
+from tests.report.sample import NASTY, PERFORMANCE, TIMES, dataset, document
 
 
 def test_exhibits_follow_the_experiments_with_a_figures_table_beside_it() -> None:
@@ -21,14 +30,9 @@ def test_exhibits_follow_the_experiments_with_a_figures_table_beside_it() -> Non
     )
     only = ("table2", "table3", "time", "ablation")
     shared, own = chapters(document(datasets=(data,), only=only))
-    assert [one.id for one in shared.exhibits] == ["table2"]
-    assert [one.id for one in own.exhibits] == [
-        "table3",
-        "time",
-        "ablation",
-        "ablation-x",
-        "tuning",
-    ]
+    assert [exhibit.id for exhibit in shared.exhibits] == ["table2"]
+    ids = [exhibit.id for exhibit in own.exhibits]
+    assert ids == ["table3", "time", "ablation", "ablation-x", "tuning"]
     time = own.exhibits[1]
     assert time.figure is not None
     assert [table.name for table in time.tables] == ["time"]
@@ -41,8 +45,31 @@ def test_the_ledger_does_not_repeat_the_findings() -> None:
 
 
 @given(st.text(max_size=8), st.text(max_size=8))
-def test_other_names_have_other_ids(one: str, other: str) -> None:
-    assert (identifier(one) == identifier(other)) == (one == other)
-    assert set(identifier(one)) <= set(
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
-    )
+def test_other_names_have_other_ids(name: str, other: str) -> None:
+    assert (identifier(name) == identifier(other)) == (name == other)
+    assert re.fullmatch("[a-zA-Z0-9_-]*", identifier(name))
+
+
+def test_runs_are_means_with_deviations_and_say_who_clicked() -> None:
+    data = dataset()
+    rare = replace(data.runs[0], users="dcm", click_rate=0.15)
+    first, second = runs_table(replace(data, runs=(*data.runs, rare))).rows
+    assert first.cells[0] == "ebrank:epsilon=5.0"
+    cold = first.cells[5]
+    assert isinstance(cold, Cell)
+    assert (cold.value, cold.sd) == pytest.approx((0.55, 0.0707106781))
+    assert [row.cells[1] for row in (first, second)] == ["pbm", "dcm, click rate × 0.15"]
+
+
+def test_times_are_in_words() -> None:
+    for jobs, words in ((2, "Trials on 2 cores at a time"), (1, "Trials on 1 core at a time")):
+        table = times_table(TIMES | {"jobs": jobs})
+        assert table is not None
+        assert [row.cells[2] for row in table.rows] == ["1 min 15 s", "3.0 s", "1 h 2 min"]
+        assert {row.group for row in table.rows} == {NASTY}
+        assert table.caption.startswith(words)
+
+
+@pytest.mark.parametrize("times", [{}, {"datasets": [{}]}, {"datasets": 1}, {"datasets": [1]}])
+def test_a_file_of_another_version_is_no_trouble(times: dict[str, object]) -> None:
+    assert times_table(times) is None

@@ -27,8 +27,8 @@ from ebrank.experiments.framework.experiment import Experiment
 _IN_ORDER = (
     *(module.EXPERIMENT for module in (table1, table2, table3, time, entering, ablation, toy)),
     waiting.EXPERIMENT,
-    *(sweeps.EPSILON_EXPERIMENT, sweeps.BETA.experiment),
-    *(sweeps.DEFAULT_EXPERIMENT, sweeps.EXAMINATION.experiment),
+    *(sweep.experiment for sweep in (sweeps.EPSILONS, sweeps.BETA)),
+    *(sweep.experiment for sweep in (sweeps.DEFAULT, sweeps.EXAMINATION)),
     *(calibration.EXPERIMENT, beyond.EXPERIMENT),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _IN_ORDER}

@@ -6,20 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ebrank.experiments.framework import measures
 from ebrank.experiments.framework.entrants import EBRANK, EXPOSURE, Entrant, entrant_of
 from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
-from ebrank.experiments.framework.measures import (
-    BANDS,
-    COLUMNS,
-    CUM,
-    WARM,
-    Measure,
-    averaged,
-    cells,
-    figure_over_time,
-)
+from ebrank.experiments.framework.figures import Figure
+from ebrank.experiments.framework.measures import CUM, WARM, Measure
 from ebrank.experiments.framework.numbers import p_text
-from ebrank.experiments.framework.outcome import Column, Figure, Finding, Outcome, Row, Table
+from ebrank.experiments.framework.outcome import Column, Finding, Outcome, Row, Table
 from ebrank.experiments.framework.significance import Contrast, pairwise
 from ebrank.simulation.result import Result
 
@@ -99,11 +92,11 @@ def figure(entrant: Entrant, parts: dict[Part, Result]) -> Figure:
         else Entrant(entrant.key, part.label, entrant.setting, part.style): result
         for part, result in parts.items()
     }
-    return figure_over_time(
+    return measures.figure_over_time(
         "ablation" if entrant.key == EBRANK else "ablation-exposure",
         f"Ablation of {entrant.label}",
         "Without the exploration bonus, by the prior alone, by behavior alone. "
-        f"{averaged(len(parts[FULL].trials), spread=BANDS)}.",
+        f"{measures.averaged(len(parts[FULL].trials), spread=measures.BANDS)}.",
         lines,
     )
 
@@ -115,7 +108,7 @@ def table(by_entrant: dict[Entrant, dict[Part, Result]]) -> Table:
         gains = _against_full(parts)
         for part, result in parts.items():
             p_values = (_bare(own[part].p_value) if part in own else "" for own in gains.values())
-            rows.append(Row((part.label, *cells(result), *p_values), group=entrant.label))
+            rows.append(Row((part.label, *measures.cells(result), *p_values), group=entrant.label))
         if _explores_nothing(parts):
             itself += f" {entrant.label}: {ITSELF}."
     return Table(
@@ -123,7 +116,7 @@ def table(by_entrant: dict[Entrant, dict[Part, Result]]) -> Table:
         "Ablation",
         "p: of the full model's lead over the part, by Fisher's randomization test, adjusted by "
         f"Holm's method over the three parts.{itself}",
-        (Column("part"), *COLUMNS, *(Column(f"p, {measure.title}") for measure in COMPARED)),
+        (Column("part"), *measures.COLUMNS, *(Column(f"p, {each.title}") for each in COMPARED)),
         tuple(rows),
     )
 

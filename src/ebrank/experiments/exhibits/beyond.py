@@ -18,6 +18,7 @@ import numpy as np
 
 from ebrank.data.dataset import Dataset
 from ebrank.experiments.exhibits.entering import ETAS
+from ebrank.experiments.framework import measures
 from ebrank.experiments.framework.entrants import (
     AUTO,
     BOTH,
@@ -35,34 +36,10 @@ from ebrank.experiments.framework.entrants import (
     entrant_of,
 )
 from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Run, Setup
-from ebrank.experiments.framework.measures import (
-    BY_LABELS,
-    COLUMNS,
-    CUM,
-    LABELS_CAPTION,
-    MEASURES,
-    RUN,
-    Measure,
-    averaged,
-    cells,
-    label_cells,
-    mean_of,
-    ndcg_at,
-    panels_against,
-    series,
-)
+from ebrank.experiments.framework.figures import Figure, Panel, Series
+from ebrank.experiments.framework.measures import CUM, MEASURES, RUN, Measure
 from ebrank.experiments.framework.numbers import p_text
-from ebrank.experiments.framework.outcome import (
-    Cell,
-    Column,
-    Figure,
-    Finding,
-    Outcome,
-    Panel,
-    Row,
-    Series,
-    Table,
-)
+from ebrank.experiments.framework.outcome import Cell, Column, Finding, Outcome, Row, Table
 from ebrank.experiments.framework.significance import Contrast, pairwise
 from ebrank.parameters import typed
 from ebrank.simulation.config import SimulationConfig
@@ -199,24 +176,26 @@ def table(
     chosen: Mapping[str, Mapping[str, str]],
 ) -> Table:
     """Return every ranker's figures, world by world, and what was chosen for it there."""
-    marks = {measure: _marks(by_world, measure) for measure in MEASURES}
+    marks = [_marks(by_world, measure) for measure in MEASURES]
     rows = []
     for world, results in by_world.items():
-        best = {measure: max(map(measure.mean, results.values())) for measure in MEASURES}
         for key, result in results.items():
-            row: list[Cell | str] = [entrant_of(key).label]
-            for measure, own in zip(MEASURES, cells(result), strict=True):
-                mark = marks[measure][world] if key == AUTO else ""
-                row.append(replace(own, best=own.value == best[measure], marks=mark))
-            row += [*label_cells(result), chosen[world][key]]
-            rows.append(Row(tuple(row), group=world, focus=key == AUTO))
-    titles = (*BY_LABELS.values(), "chosen")
-    spread = mean_of(list(by_world[USUAL].values()))
+            own = [by_measure[world] if key == AUTO else "" for by_measure in marks]
+            cells: tuple[Cell | str, ...] = (
+                entrant_of(key).label,
+                *measures.compared_cells(result, results.values(), own),
+                *measures.label_cells(result),
+                chosen[world][key],
+            )
+            rows.append(Row(cells, group=world, focus=key == AUTO))
+    titles = (*measures.BY_LABELS.values(), "chosen")
+    spread = measures.mean_of(list(by_world[USUAL].values()))
+    ndcg = measures.ndcg_at(config.cutoffs[0], config.list_length)
     caption = (
-        f"{TUNED_OR_NOT} {WRONG_CURVE} {ndcg_at(config.cutoffs[0], config.list_length)} on test "
-        f"queries, {spread}; {MARKS} {LABELS_CAPTION}"
+        f"{TUNED_OR_NOT} {WRONG_CURVE} {ndcg} on test queries, {spread}; {MARKS} "
+        f"{measures.LABELS_CAPTION}"
     )
-    columns = (Column("ranker"), *COLUMNS, *map(Column, titles))
+    columns = (Column("ranker"), *measures.COLUMNS, *map(Column, titles))
     return Table("beyond", TITLE, caption, columns, tuple(rows))
 
 
@@ -262,13 +241,13 @@ def gains(setup: Setup, by_world: dict[str, ByKey]) -> Figure:
                 for label in labels
             ]
         )
-        return series(entrant.label, entrant.style, labels, values.T)
+        return measures.series(entrant.label, entrant.style, labels, values.T)
 
     return Figure(
         "beyond",
         TITLE,
         "Gain over EBRank (exposure), whose β and ε are tuned for each world: 0 is level with it. "
-        f"{TUNED_OR_NOT} {WRONG_CURVE} {averaged(setup.trials)}.",
+        f"{TUNED_OR_NOT} {WRONG_CURVE} {measures.averaged(setup.trials)}.",
         tuple(
             Panel(
                 f"Gain in {measure.title}",
@@ -297,9 +276,9 @@ def over_eta(setup: Setup, by_world: dict[str, ByKey]) -> Figure:
         "beyond-entering",
         "auto and others by entering probability",
         "The lower η, the more sessions there are before the next item enters. "
-        f"{averaged(setup.trials)}; all but auto and untuned EBRank are tuned for each "
+        f"{measures.averaged(setup.trials)}; all but auto and untuned EBRank are tuned for each "
         f"η.{left_out}",
-        panels_against("entering probability η", lines, (CUM, RUN)),
+        measures.panels_against("entering probability η", lines, (CUM, RUN)),
     )
 
 

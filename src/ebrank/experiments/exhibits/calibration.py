@@ -13,16 +13,8 @@ import numpy as np
 from ebrank.evaluation.calibration import Calibration, calibration
 from ebrank.experiments.framework.entrants import EBRANK, EXPOSURE, Entrant, entrant_of
 from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
-from ebrank.experiments.framework.outcome import (
-    Cell,
-    Column,
-    Figure,
-    Outcome,
-    Panel,
-    Row,
-    Series,
-    Table,
-)
+from ebrank.experiments.framework.figures import Figure, Panel, Series
+from ebrank.experiments.framework.outcome import Cell, Column, Outcome, Row, Table
 from ebrank.simulation.result import Result
 
 WITH_PRIOR = tuple(map(entrant_of, (EBRANK, EXPOSURE, "thompson")))

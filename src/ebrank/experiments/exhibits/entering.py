@@ -14,8 +14,9 @@ from ebrank.experiments.framework.entrants import (
     entrant_of,
 )
 from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
+from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.measures import CUM, WARM, Measure, averaged, panels_against
-from ebrank.experiments.framework.outcome import VERDICTS, Figure, Finding, Outcome
+from ebrank.experiments.framework.outcome import VERDICTS, Finding, Outcome
 from ebrank.experiments.framework.significance import Lead, lead, pairwise
 
 FIRST = "EBRank leads under every entering probability"

@@ -13,12 +13,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ebrank.experiments.framework import measures
 from ebrank.experiments.framework.entrants import (
     CONCATENATING,
     EBRANK,
@@ -30,34 +31,11 @@ from ebrank.experiments.framework.entrants import (
     entrant_of,
     twin,
 )
-from ebrank.experiments.framework.experiment import (
-    Experiment,
-    NamedResults,
-    NamedRuns,
-    Run,
-    Setup,
-)
+from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Run, Setup
+from ebrank.experiments.framework.figures import Figure, Panel
 from ebrank.experiments.framework.folds import in_fold
-from ebrank.experiments.framework.measures import (
-    COLD,
-    COLUMNS,
-    WARM,
-    Measure,
-    averaged,
-    cells,
-    panels_against,
-    series,
-)
-from ebrank.experiments.framework.outcome import (
-    Cell,
-    Column,
-    Figure,
-    Outcome,
-    Panel,
-    Row,
-    Series,
-    Table,
-)
+from ebrank.experiments.framework.measures import COLD, WARM
+from ebrank.experiments.framework.outcome import Column, Outcome, Row, Table
 from ebrank.experiments.framework.tuning import EPSILON, grid_of
 from ebrank.parameters import typed
 from ebrank.simulation.result import Result
@@ -72,9 +50,13 @@ class Sweep:
     Attributes:
         name, title, caption: of its figure and table; how trials are averaged is added.
         x_label: names the varied value.
-        values: which values it takes.
         entrants: the rankers to run.
+        values: which values an entrant takes.
         run: the run of an entrant with a value.
+        text: a value in words.
+        figures: draws them instead of the usual one, given the caption.
+        bold: the values that are bold in an entrant's rows.
+        below: the caption of the table, if it is not that of the figure.
         log_x: whether the x axis is logarithmic.
     """
 
@@ -82,9 +64,13 @@ class Sweep:
     title: str
     caption: str
     x_label: str
-    values: tuple[float, ...]
     entrants: tuple[Entrant, ...]
-    run: Callable[[Setup, Entrant, float], Run]
+    values: Callable[[Setup, Entrant], Iterable[Any]]
+    run: Callable[[Setup, Entrant, Any], Run]
+    text: Callable[[Any], str] = "{:g}".format
+    figures: Callable[[Setup, Varied, str], tuple[Figure, ...]] | None = None
+    bold: Callable[[Setup, Entrant], Collection[Any]] = lambda setup, entrant: ()
+    below: Callable[[Setup, str], str] = lambda setup, caption: caption
     log_x: bool = False
 
     @property
@@ -97,36 +83,26 @@ class Sweep:
         return {
             (entrant, value): self.run(setup, entrant, value)
             for entrant in self.entrants
-            for value in self.values
+            for value in self.values(setup, entrant)
         }
 
     def outcome(self, setup: Setup, results: NamedResults) -> Outcome:
-        """Return the figure and the table."""
-        varied = by_entrant(results)
-        caption = f"{self.caption} {averaged(setup.trials)}."
-        columns = (Column(self.x_label), *COLUMNS)
-        drawn = panels_against(self.x_label, varied, log_x=self.log_x)
-        return Outcome(
-            tables=(Table(self.name, self.title, caption, columns, tuple(rows(varied))),),
-            figures=(Figure(self.name, self.title, caption, drawn),),
-        )
-
-
-def by_entrant(results: NamedResults) -> dict[Entrant, dict[Any, Result]]:
-    """Return results, named by entrant and value, entrant by entrant."""
-    varied: dict[Entrant, dict[Any, Result]] = {}
-    for (entrant, value), result in results.items():
-        varied.setdefault(entrant, {})[value] = result
-    return varied
-
-
-def rows(varied: Varied, text: Callable[[Any], str] = "{:g}".format) -> list[Row]:
-    """Return a row for each entrant and value."""
-    return [
-        Row((text(value), *cells(result)), group=entrant.label)
-        for entrant, own in varied.items()
-        for value, result in own.items()
-    ]
+        """Return the figures and the table."""
+        varied: dict[Entrant, dict[Any, Result]] = {}
+        for (entrant, value), result in results.items():
+            varied.setdefault(entrant, {})[value] = result
+        caption = f"{self.caption} {measures.averaged(setup.trials)}."
+        rows = []
+        for (entrant, value), result in results.items():
+            best = value in self.bold(setup, entrant)
+            cells = (replace(cell, best=best) for cell in measures.cells(result))
+            rows.append(Row((self.text(value), *cells), group=entrant.label))
+        columns, below = (Column(self.x_label), *measures.COLUMNS), self.below(setup, caption)
+        table = Table(self.name, self.title, below, columns, tuple(rows))
+        if self.figures is not None:
+            return Outcome(tables=(table,), figures=self.figures(setup, varied, caption))
+        drawn = measures.panels_against(self.x_label, varied, log_x=self.log_x)
+        return Outcome(tables=(table,), figures=(Figure(self.name, self.title, caption, drawn),))
 
 
 # --- β and the believed examination curve --------------------------------------------------------
@@ -146,8 +122,8 @@ BETA = Sweep(
     caption="EBRank with other values of β, the second parameter of its Beta prior; ε stays the "
     "one chosen for β = 5.",
     x_label="β",
-    values=(0.5, 1.0, 2.0, 5.0, 10.0, 20.0),
     entrants=(entrant_of(EBRANK), entrant_of(EXPOSURE)),
+    values=lambda setup, entrant: (0.5, 1.0, 2.0, 5.0, 10.0, 20.0),
     run=lambda setup, entrant, beta: setup.run(entrant.key, beta=beta),
     log_x=True,
 )
@@ -158,8 +134,8 @@ EXAMINATION = Sweep(
     "the power on the x axis, the severity; that of users is 1 by default. At 0, x^b = c/E is "
     "the very click rate C/n that counterfactual models are fitted to.",
     x_label="believed severity",
-    values=(0.0, 0.5, 1.0, 1.5, 2.0),
     entrants=tuple(entrant for entrant in FIGURES if entrant.key != "bm25"),
+    values=lambda setup, entrant: (0.0, 0.5, 1.0, 1.5, 2.0),
     run=believing,
 )
 
@@ -170,55 +146,45 @@ FAMILIES = ((UCBRANK,), (EBRANK, EXPOSURE))
 """Rankers whose ε means the same thing share a figure."""
 
 
-def epsilons(setup: Setup, key: str) -> tuple[float, ...]:
-    """Return the grid of an entrant, including the ε that was given, if any."""
-    return tuple(sorted({*grid_of(key)[EPSILON], *_chosen(setup, key)}))
-
-
 def _chosen(setup: Setup, key: str) -> list[float]:
     """Return the ε an entrant runs with, or those that it runs with in each fold."""
     ranker = setup.run(key).ranker
     return [float(in_fold(ranker, place).value(EPSILON)) for place in range(len(setup.folds) or 1)]
 
 
-def epsilon_runs(setup: Setup) -> NamedRuns:
-    """Return all tuned entrants with every ε."""
-    return {
-        (entrant_of(key), epsilon): setup.run(key, epsilon=epsilon)
-        for key in TUNED
-        for epsilon in epsilons(setup, key)
-    }
-
-
-def epsilon_outcome(setup: Setup, results: NamedResults) -> Outcome:
-    """Return a figure for each family, the chosen ε named with each line, and a table of all."""
-    title, varied = "Dependence on ε", by_entrant(results)
-    caption = (
-        "Test figures over the grid of ε; the choice, named with each ranker, was made on "
-        f"validation queries. {averaged(setup.trials)}."
-    )
+def _by_family(setup: Setup, varied: Varied, caption: str) -> tuple[Figure, ...]:
+    """Return a figure for each family, the chosen ε named with each line."""
     figures = []
     for family in FAMILIES:
         lines = {}
-        for key in family:
-            value = typed(setup.run(key).ranker.value(EPSILON))
-            label = f"{entrant_of(key).label}, chosen {value}"
-            lines[replace(entrant_of(key), label=label)] = varied[entrant_of(key)]
-        name, whose = f"epsilon-{family[0]}", entrant_of(family[0]).label
-        figures.append(Figure(name, f"{title}, {whose}", caption, panels_against("ε", lines)))
-    used = [epsilon in _chosen(setup, entrant.key) for entrant, epsilon in results]
-    marked = tuple(
-        replace(row, cells=(row.cells[0], *(_bold(cell, best) for cell in row.cells[1:])))
-        for row, best in zip(rows(varied, typed), used, strict=True)
-    )
-    where = ", in one fold at least" if setup.folds else ""
-    below = f"Test figures; bold is the ε that was chosen on validation queries{where}."
-    table = Table("epsilon", title, below, (Column("ε"), *COLUMNS), marked)
-    return Outcome(tables=(table,), figures=tuple(figures))
+        for entrant in map(entrant_of, family):
+            value = typed(setup.run(entrant.key).ranker.value(EPSILON))
+            lines[replace(entrant, label=f"{entrant.label}, chosen {value}")] = varied[entrant]
+        title = f"{EPSILONS.title}, {entrant_of(family[0]).label}"
+        drawn = measures.panels_against("ε", lines)
+        figures.append(Figure(f"epsilon-{family[0]}", title, caption, drawn))
+    return tuple(figures)
 
 
-def _bold(cell: Cell | str, best: bool) -> Cell | str:
-    return cell if isinstance(cell, str) else replace(cell, best=best)
+EPSILONS = Sweep(
+    name="epsilon",
+    title="Dependence on ε",
+    caption="Test figures over the grid of ε; the choice, named with each ranker, was made on "
+    "validation queries.",
+    x_label="ε",
+    entrants=tuple(map(entrant_of, TUNED)),
+    values=lambda setup, entrant: sorted(
+        {*grid_of(entrant.key)[EPSILON], *_chosen(setup, entrant.key)}
+    ),
+    run=lambda setup, entrant, epsilon: setup.run(entrant.key, epsilon=epsilon),
+    text=typed,
+    figures=_by_family,
+    bold=lambda setup, entrant: _chosen(setup, entrant.key),
+    below=lambda setup, caption: (
+        "Test figures; bold is the ε that was chosen on validation queries"
+        f"{', in one fold at least' if setup.folds else ''}."
+    ),
+)
 
 
 # --- the default of x^b --------------------------------------------------------------------------
@@ -226,42 +192,29 @@ def _bold(cell: Cell | str, best: bool) -> Cell | str:
 DEFAULTS = {"zero": "0", "mean": "mean"}
 
 
-def default_runs(setup: Setup) -> NamedRuns:
-    """Return every concatenating ranker with both defaults."""
-    return {
-        (entrant, default): setup.run(entrant.key, default=default)
-        for entrant in CONCATENATING
-        if twin(entrant) is not None
-        for default in DEFAULTS
-    }
-
-
-def default_outcome(setup: Setup, results: NamedResults) -> Outcome:
-    """Return bars side by side, and a table."""
-    title, varied = "Default of the behavior feature", by_entrant(results)
-    caption = (
-        "x^b of an item that was never shown is 0, as in the paper, or the mean of those that "
-        f"were. {averaged(setup.trials)}."
-    )
-    columns = (Column("default x^b"), *COLUMNS)
-    table = Table("default", title, caption, columns, tuple(rows(varied, DEFAULTS.__getitem__)))
-    drawn = tuple(_panel(varied, measure) for measure in (COLD, WARM))
-    return Outcome(tables=(table,), figures=(Figure("default", title, caption, drawn),))
-
-
-def _panel(varied: Varied, measure: Measure) -> Panel:
+def _side_by_side(setup: Setup, varied: Varied, caption: str) -> tuple[Figure, ...]:
+    """Return bars of both defaults side by side."""
     names = tuple(entrant.label for entrant in varied)
+    panels = []
+    for measure in (COLD, WARM):
+        bars = []
+        for default, text in DEFAULTS.items():
+            values = np.array([measure.values(own[default]) for own in varied.values()]).T
+            style = f"default-{default}"
+            bars.append(measures.series(f"default {text}", style, names, values))
+        panels.append(Panel(measure.title, "", measure.title, tuple(bars), kind="bars"))
+    return (Figure(DEFAULT.name, DEFAULT.title, caption, tuple(panels)),)
 
-    def bars(default: str) -> Series:
-        values = np.array([measure.values(own[default]) for own in varied.values()]).T
-        return series(f"default {DEFAULTS[default]}", f"default-{default}", names, values)
 
-    return Panel(measure.title, "", measure.title, tuple(map(bars, DEFAULTS)), kind="bars")
-
-
-EPSILON_EXPERIMENT = Experiment(
-    "epsilon", "Dependence on ε", epsilon_outcome, epsilon_runs, extra=True
-)
-DEFAULT_EXPERIMENT = Experiment(
-    "default", "Default of the behavior feature", default_outcome, default_runs, extra=True
+DEFAULT = Sweep(
+    name="default",
+    title="Default of the behavior feature",
+    caption="x^b of an item that was never shown is 0, as in the paper, or the mean of those that "
+    "were.",
+    x_label="default x^b",
+    entrants=tuple(entrant for entrant in CONCATENATING if twin(entrant) is not None),
+    values=lambda setup, entrant: DEFAULTS,
+    run=lambda setup, entrant, default: setup.run(entrant.key, default=default),
+    text=DEFAULTS.__getitem__,
+    figures=_side_by_side,
 )

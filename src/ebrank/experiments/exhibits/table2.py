@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from ebrank.experiments.framework import measures
 from ebrank.experiments.framework.entrants import (
     AUTO,
     CONCATENATING,
@@ -26,19 +27,7 @@ from ebrank.experiments.framework.entrants import (
     twin,
 )
 from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
-from ebrank.experiments.framework.measures import (
-    BY_LABELS,
-    COLD,
-    CUM,
-    LABELS_CAPTION,
-    MEASURES,
-    WARM,
-    Measure,
-    cells,
-    label_cells,
-    mean_of,
-    ndcg_at,
-)
+from ebrank.experiments.framework.measures import COLD, CUM, MEASURES, WARM, Measure
 from ebrank.experiments.framework.numbers import p_text
 from ebrank.experiments.framework.outcome import Cell, Column, Finding, Outcome, Row, Table
 from ebrank.experiments.framework.significance import lead, pairwise
@@ -90,23 +79,23 @@ def outcome(setup: Setup, results: NamedResults) -> Outcome:
 
 def table(setup: Setup, results: ByKey) -> Table:
     """Return the table of one dataset."""
-    titles = (*(measure.title for measure in MEASURES), *BY_LABELS.values())
+    titles = (*(measure.title for measure in MEASURES), *measures.BY_LABELS.values())
     columns = [Column(title, setup.name) for title in titles]
     marked = [marks(results, measure) for measure in MEASURES]
     rows = []
     for entrant in entrants_of(setup):
         row: list[Cell | str] = [entrant.label]
-        for index, own in enumerate(cells(results[entrant.key])):
+        for index, own in enumerate(measures.cells(results[entrant.key])):
             mark = marked[index].get(entrant.key)
             row.append(own if mark is None else replace(own, best=True, marks=mark))
-        row += label_cells(results[entrant.key])
+        row += measures.label_cells(results[entrant.key])
         rows.append(Row(tuple(row), entrant.heading, entrant.apart, entrant.key == EBRANK))
-    measured = ndcg_at(setup.config.cutoffs[0], setup.config.list_length)
+    measured = measures.ndcg_at(setup.config.cutoffs[0], setup.config.list_length)
     return Table(
         "table2",
         "Ranking performance",
-        f"{measured} on test queries, {mean_of(list(results.values()))}. {LABELS_CAPTION} {MARKS} "
-        f"{HINGES} (variants in the ledger).",
+        f"{measured} on test queries, {measures.mean_of(list(results.values()))}. "
+        f"{measures.LABELS_CAPTION} {MARKS} {HINGES} (variants in the ledger).",
         (Column("ranker"), *columns),
         tuple(rows),
     )

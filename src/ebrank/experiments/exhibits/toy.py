@@ -20,19 +20,9 @@ from ebrank.equations import relevance_probability
 from ebrank.evaluation.metrics import exploitation_ratio
 from ebrank.experiments.framework.entrants import EBRANK, Entrant, entrant_of
 from ebrank.experiments.framework.experiment import Experiment, NamedResults, Setup
+from ebrank.experiments.framework.figures import Figure, Panel, Series
 from ebrank.experiments.framework.numbers import number, p_text
-from ebrank.experiments.framework.outcome import (
-    Cell,
-    Column,
-    Effect,
-    Figure,
-    Finding,
-    Outcome,
-    Panel,
-    Row,
-    Series,
-    Table,
-)
+from ebrank.experiments.framework.outcome import Cell, Column, Effect, Finding, Outcome, Row, Table
 from ebrank.experiments.framework.significance import contrast
 from ebrank.kernels import streams
 from ebrank.policy import scoring

@@ -17,16 +17,8 @@ import numpy as np
 from ebrank.evaluation.survival import Curve, kaplan_meier
 from ebrank.experiments.framework.entrants import EBRANK, ENTRANTS, FIGURES, Entrant
 from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
-from ebrank.experiments.framework.outcome import (
-    Cell,
-    Column,
-    Figure,
-    Outcome,
-    Panel,
-    Row,
-    Series,
-    Table,
-)
+from ebrank.experiments.framework.figures import Figure, Panel, Series
+from ebrank.experiments.framework.outcome import Cell, Column, Outcome, Row, Table
 from ebrank.simulation.result import Result
 
 Wait: TypeAlias = Literal["wait_shown", "wait_top"]

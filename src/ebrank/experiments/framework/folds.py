@@ -134,42 +134,44 @@ def pooled(by_fold: Sequence[Result], ranker: str | None = None) -> Result:
     )
 
 
+JOINED = (
+    *("cold_by_query", "warm_by_query", "test_ndcg"),
+    *("wait_shown", "wait_top", "watched"),
+)
+AVERAGED = (
+    *("cum_ndcg", "run_ndcg", "run_ndcg_labels", "validation_ndcg"),
+    *("exposure_by_age", "clicks_by_age"),
+)
+SUMMED = ("sessions", "seconds", "serving_seconds", "learning_seconds")
+"""How the other parts of a trial are pooled; `_pooled` has those with a rule of their own."""
+
+
 def _pooled(folds: Sequence[TrialResult]) -> TrialResult:
     """Return the same trial of all folds as one."""
+
+    def values(name: str) -> list[Any]:
+        each = (getattr(fold, name) for fold in folds)
+        return [own for own in each if own is not None]
+
     queries = np.array([len(fold.cold_by_query) for fold in folds])
     shares = queries / queries.sum()
     offsets = np.cumsum([0, *(1 + int(fold.test_queries.max(initial=-1)) for fold in folds)])
-    promises = [fold.calibration for fold in folds if fold.calibration is not None]
+    pooled: dict[str, Any] = {name: np.concatenate(values(name)) for name in JOINED}
+    pooled |= {name: sum(values(name)) for name in SUMMED}
+    pooled |= {name: np.mean(values(name), axis=0) for name in AVERAGED}
+    for name in ("cold_ndcg", "warm_ndcg"):
+        pooled[name] = np.tensordot(shares, np.array(values(name)), axes=1)
+        pooled[f"{name}_labels"] = float(shares @ values(f"{name}_labels"))
+    for name in ("cum_by_query", "run_by_query"):
+        pooled[name] = np.concatenate(values(name)) / len(folds)
+    for name in ("cold_lists", "warm_lists"):
+        pooled[name] = np.zeros((queries.sum(), 0), np.int64)  # rows of datasets that differ
+    numbers = zip(values("test_queries"), offsets, strict=False)
     return TrialResult(
-        sessions=np.sum([fold.sessions for fold in folds], axis=0),
-        cold_ndcg=_weighted([fold.cold_ndcg for fold in folds], shares),
-        warm_ndcg=_weighted([fold.warm_ndcg for fold in folds], shares),
-        cum_ndcg=np.mean([fold.cum_ndcg for fold in folds], axis=0),
-        run_ndcg=np.mean([fold.run_ndcg for fold in folds], axis=0),
-        cold_ndcg_labels=float(shares @ [fold.cold_ndcg_labels for fold in folds]),
-        warm_ndcg_labels=float(shares @ [fold.warm_ndcg_labels for fold in folds]),
-        run_ndcg_labels=float(np.mean([fold.run_ndcg_labels for fold in folds])),
-        cold_by_query=np.concatenate([fold.cold_by_query for fold in folds]),
-        warm_by_query=np.concatenate([fold.warm_by_query for fold in folds]),
-        cum_by_query=np.concatenate([fold.cum_by_query for fold in folds]) / len(folds),
-        run_by_query=np.concatenate([fold.run_by_query for fold in folds]) / len(folds),
-        test_queries=np.concatenate(
-            [fold.test_queries + offset for fold, offset in zip(folds, offsets, strict=False)]
-        ),
-        test_ndcg=np.concatenate([fold.test_ndcg for fold in folds]),
-        validation_ndcg=float(np.mean([fold.validation_ndcg for fold in folds])),
-        exposure_by_age=np.mean([fold.exposure_by_age for fold in folds], axis=0),
-        clicks_by_age=np.mean([fold.clicks_by_age for fold in folds], axis=0),
-        wait_shown=np.concatenate([fold.wait_shown for fold in folds]),
-        wait_top=np.concatenate([fold.wait_top for fold in folds]),
-        watched=np.concatenate([fold.watched for fold in folds]),
-        calibration=np.concatenate(promises) if promises else None,
-        cold_lists=np.zeros((queries.sum(), 0), np.int64),  # rows of datasets that differ
-        warm_lists=np.zeros((queries.sum(), 0), np.int64),
-        weights=_stacked([fold.weights for fold in folds if fold.weights is not None]),
-        seconds=sum(fold.seconds for fold in folds),
-        serving_seconds=sum(fold.serving_seconds for fold in folds),
-        learning_seconds=sum(fold.learning_seconds for fold in folds),
+        **pooled,
+        test_queries=np.concatenate([own + offset for own, offset in numbers]),
+        calibration=np.concatenate(promises) if (promises := values("calibration")) else None,
+        weights=_stacked(values("weights")),
     )
 
 
@@ -179,10 +181,6 @@ def _stacked(weights: Sequence[Floats]) -> Floats | None:
         return None
     most = max(map(len, weights))
     return np.array([np.pad(own, (most - len(own), 0)) for own in weights])
-
-
-def _weighted(values: Sequence[Floats], shares: Floats) -> Floats:
-    return np.asarray(np.tensordot(shares, np.array(values), axes=1))
 
 
 # --- rankers by fold -----------------------------------------------------------------------------

@@ -6,19 +6,23 @@ with a band of one standard deviation to either side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from ebrank.evaluation.metrics import behavior_and_other
 from ebrank.evaluation.significance import Metric
 from ebrank.experiments.framework.entrants import Entrant
+from ebrank.experiments.framework.figures import Figure, Panel, Series
 from ebrank.experiments.framework.numbers import number
-from ebrank.experiments.framework.outcome import Cell, Column, Figure, Panel, Series
+from ebrank.experiments.framework.outcome import Cell, Column
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.summary import LABELS, spread
 from ebrank.typing import Floats
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,16 @@ def cells(result: Result) -> tuple[Cell, ...]:
     )
 
 
+def compared_cells(
+    result: Result, results: Collection[Result], marks: Iterable[str]
+) -> tuple[Cell, ...]:
+    """Return the measures of one of several results, with marks; the best of all are bold."""
+    return tuple(
+        replace(own, best=own.value == max(map(measure.mean, results)), marks=mark)
+        for measure, own, mark in zip(MEASURES, cells(result), marks, strict=True)
+    )
+
+
 def label_cells(result: Result) -> tuple[Cell, ...]:
     """Return the measures with standard gains, without their spread."""
     return tuple(replace(cell(getattr(result, metric)), sd=None) for metric in BY_LABELS)
@@ -158,53 +172,47 @@ def series(label: str, style: str, x: tuple[float | str, ...], values: Floats) -
     return Series(label, style, x, tuple(values.mean(axis=0).tolist()), error)
 
 
-def over_time(entrant: Entrant, result: Result, measure: Measure) -> Series:
-    """Return a measure of a ranker against the sessions served."""
-    x = tuple(result.trials[0].sessions.astype(float).tolist())
-    values = np.array([measure.over_time(trial) for trial in result.trials])
-    return series(entrant.label, entrant.style, x, values)
-
-
-def against(
-    entrant: Entrant, x: tuple[float | str, ...], results: list[Result], measure: Measure
-) -> Series:
-    """Return a measure of a ranker's results, one for each x."""
-    values = np.array([measure.values(result) for result in results])
-    return series(entrant.label, entrant.style, x, values.T)
-
-
 def figure_over_time(
     name: str, title: str, caption: str, results: Mapping[Entrant, Result]
 ) -> Figure:
     """Return all measures against the sessions served, a line for each ranker."""
 
-    def lines(measure: Measure) -> Iterable[Series]:
-        return (over_time(entrant, result, measure) for entrant, result in results.items())
+    def line(entrant: Entrant, result: Result, measure: Measure) -> Series:
+        x = tuple(result.trials[0].sessions.astype(float).tolist())
+        values = np.array([measure.over_time(trial) for trial in result.trials])
+        return series(entrant.label, entrant.style, x, values)
 
-    return Figure(name, title, caption, _panels("sessions", lines, MEASURES))
+    return Figure(name, title, caption, _panels("sessions", results, line, MEASURES))
 
 
 def panels_against(
     x_label: str,
     results: Mapping[Entrant, Mapping[float, Result]],
-    measures: tuple[Measure, ...] = MEASURES,
+    measures: Iterable[Measure] = MEASURES,
     *,
     log_x: bool = True,
 ) -> tuple[Panel, ...]:
-    """Return measures against a varied value, a line for each ranker."""
+    """Return measures at the end against a varied value, a line for each ranker."""
 
-    def lines(measure: Measure) -> Iterable[Series]:
-        for entrant, own in results.items():
-            yield against(entrant, tuple(own), list(own.values()), measure)
+    def line(entrant: Entrant, own: Mapping[float, Result], measure: Measure) -> Series:
+        values = np.array([measure.values(result) for result in own.values()])
+        return series(entrant.label, entrant.style, tuple(own), values.T)
 
-    drawn = _panels(x_label, lines, measures)
+    drawn = _panels(x_label, results, line, measures)
     return tuple(replace(panel, log_x=log_x) for panel in drawn)
 
 
 def _panels(
-    x_label: str, lines: Callable[[Measure], Iterable[Series]], measures: tuple[Measure, ...]
+    x_label: str,
+    results: Mapping[Entrant, T],
+    line: Callable[[Entrant, T, Measure], Series],
+    measures: Iterable[Measure],
 ) -> tuple[Panel, ...]:
-    """Return a panel for each measure, with the lines of that measure."""
+    """Return a panel for each measure, with a line for each ranker."""
     return tuple(
-        Panel(measure.title, x_label, measure.title, tuple(lines(measure))) for measure in measures
+        Panel(
+            *(measure.title, x_label, measure.title),
+            tuple(line(entrant, own, measure) for entrant, own in results.items()),
+        )
+        for measure in measures
     )

@@ -87,23 +87,6 @@ class FinishedDataset:
     fingerprint: str
 
 
-def run_plan(
-    plan: ReproductionPlan,
-    dataset: Dataset,
-    folder: Path,
-    *,
-    jobs: int = 1,
-    pool: parallel.TrialPool | None = None,
-    watch: Watch | None = None,
-) -> FinishedDataset:
-    """Run a plan on a dataset, in `pool` or here, and keep trials in a folder.
-
-    Raises:
-        parallel.Interrupted: on Ctrl-C; finished trials are in the folder.
-    """
-    return run_folds(plan, (), lambda place: (dataset, pool), folder, jobs=jobs, watch=watch)
-
-
 def run_folds(
     plan: ReproductionPlan,
     folds: Sequence[Fold],
@@ -113,7 +96,9 @@ def run_folds(
     jobs: int = 1,
     watch: Watch | None = None,
 ) -> FinishedDataset:
-    """Run a plan on each fold of a dataset, choosing every ε separately, and pool the results.
+    """Run a plan on a dataset, or on each of its folds, whose results are pooled.
+
+    Every ε is chosen in each fold separately.
 
     Args:
         plan: what to run.
@@ -123,6 +108,9 @@ def run_folds(
         folder: where trials are kept, the same as those of single folds.
         jobs: trials to run at a time.
         watch: called with the progress.
+
+    Raises:
+        parallel.Interrupted: on Ctrl-C; finished trials are in the folder.
     """
     clock = _Clock()
     blank: Setup | None = None
@@ -212,11 +200,12 @@ class _Work:
     pool: parallel.TrialPool | None
     watch: Watch | None
     done: int = 0
-    already_finished: int = 0
 
     def __post_init__(self) -> None:
         self.needs = tuning.needs(self.plan.experiments, self.setup)
-        self.total = self._tuning_work() + self._running_work(self._expected_runs())
+        untuned = replace(self.setup, chosen=self.needs)  # as many runs as with the chosen values
+        runs = all_runs(self.plan.experiments, untuned)
+        self.total = self._tuning_work() + self._running_work(runs)
 
     def tuned(self) -> Setup:
         """Return the setup with every ε chosen."""
@@ -273,6 +262,18 @@ class _Work:
         trials: int,
     ) -> list[Result]:
         """Run some rankers, or take their trials from the folder."""
+        each, about = self._update_work(config), _about(config, self.plan.config)
+        stored: int | None = None
+
+        def report(done: int, total: int) -> None:
+            nonlocal stored
+            if stored is None:  # the first call counts the updates of stored trials
+                stored = done
+                self.total -= stored * each
+            if self.watch is not None:
+                now = self.done + (done - stored) * each
+                self.watch(f"{self.name}: {what}{about}", now, self.total)
+
         results = parallel.run(
             self.dataset,
             rankers,
@@ -282,15 +283,10 @@ class _Work:
             jobs=self.jobs,
             pool=self.pool,
             store=Store(self.folder, self.dataset, config, seed),
-            progress=self._progress(what + _about(config, self.plan.config), config),
+            progress=report,
         )
-        self.done += len(rankers) * trials * self._trial_work(config) - self.already_finished
-        self.already_finished = 0
+        self.done += len(rankers) * trials * self._trial_work(config) - (stored or 0) * each
         return results
-
-    def _expected_runs(self) -> list[Run]:
-        """Estimate how much there is to run, before any ε is known."""
-        return all_runs(self.plan.experiments, replace(self.setup, chosen=self.needs))
 
     def _tuning_work(self) -> int:
         needs = [need for need in self.needs if need[0] not in self.plan.given]
@@ -311,23 +307,6 @@ class _Work:
     def _update_work(self, config: SimulationConfig) -> int:
         """Estimate the work between two updates: sessions, then every row's score."""
         return config.session_count(self.dataset) // config.updates + 2 * self.dataset.n_rows
-
-    def _progress(self, what: str, config: SimulationConfig) -> Callable[[int, int], None]:
-        """Return the callback for a batch's updates; its first call counts the finished ones."""
-        each = self._update_work(config)
-        begun = False
-
-        def report(done: int, total: int) -> None:
-            nonlocal begun
-            if not begun:
-                begun = True
-                self.already_finished = done * each
-                self.total -= self.already_finished
-            if self.watch is not None:
-                now = self.done + done * each - self.already_finished
-                self.watch(f"{self.name}: {what}", now, self.total)
-
-        return report
 
 
 def _about(config: SimulationConfig, usual: SimulationConfig) -> str:

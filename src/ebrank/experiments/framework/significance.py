@@ -22,12 +22,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ebrank.evaluation.significance import (
-    Measured,
-    fisher_randomization,
-    holm,
-    query_differences,
-)
+from ebrank.evaluation.significance import ADDS_UP, fisher_randomization, holm, query_differences
 from ebrank.experiments.framework.measures import Measure
 from ebrank.experiments.framework.numbers import counted, p_text
 from ebrank.experiments.framework.outcome import Effect, Finding, Verdict
@@ -72,18 +67,6 @@ class Contrast:
         """The difference as a share of the whole."""
         return self.difference / self.whole if self.whole else self.difference
 
-    def effect(self, measure: Measure, unit: str = "") -> Effect:
-        """Return it as findings show it."""
-        return Effect(
-            self.difference,
-            self.low,
-            self.high,
-            unit or measure.title,
-            measure.digits,
-            self.border,
-            self.whole,
-        )
-
     def finding(
         self,
         name: str,
@@ -98,7 +81,10 @@ class Contrast:
     ) -> Finding:
         """Return the check of the claim that the difference is above the border."""
         detail = detail or f"adjusted {p_text(self.p_value)}"
-        effect = self.effect(measure, unit)
+        effect = Effect(
+            *(self.difference, self.low, self.high, unit or measure.title, measure.digits),
+            *(self.border, self.whole),
+        )
         return Finding(name, claim, self.verdict, detail, theme, subject, ours, effect)
 
 
@@ -114,16 +100,6 @@ class Lead:
     measure: Measure
     rivals: Mapping[str, Contrast]
     rival: str
-
-    @property
-    def difference(self) -> float:
-        """To the strongest rival; below 0 if that one is ahead."""
-        return self.rivals[self.rival].difference
-
-    @property
-    def p_value(self) -> float:
-        """The largest of all comparisons, adjusted."""
-        return max(contrast.p_value for contrast in self.rivals.values())
 
     @property
     def significant(self) -> bool:
@@ -167,28 +143,22 @@ def pairwise(
     pairs: Mapping[K, tuple[Result, Result]], measure: Measure, border: float = 0.0
 ) -> dict[K, Contrast]:
     """Return by how much the first of each pair exceeds the second, adjusted over all pairs."""
-    tested = contrasts({name: shares(*pair, measure) for name, pair in pairs.items()}, border)
-    return {
-        name: replace(each, whole=measure.mean(pairs[name][1])) for name, each in tested.items()
-    }
-
-
-def contrasts(added: Mapping[K, Floats], border: float = 0.0) -> dict[K, Contrast]:
-    """Return differences that are sums over queries, adjusted over all of them."""
+    added = {name: shares(*pair, measure) for name, pair in pairs.items()}
     p_values = [_p_value(own, border) for own in added.values()]
     return {
         name: replace(
-            contrast(own, border, p_value=p, level=LEVEL * p / adjusted), p_value=float(adjusted)
+            contrast(own, border, p_value=p, level=LEVEL * p / adjusted),
+            p_value=float(adjusted),
+            whole=measure.mean(pairs[name][1]),
         )
         for (name, own), p, adjusted in zip(added.items(), p_values, holm(p_values), strict=True)
     }
 
 
-def shares(a: Measured, b: Measured, measure: Measure) -> Floats:
+def shares(a: Result, b: Result, measure: Measure) -> Floats:
     """Return what each test query adds to the difference of two rankers, shape (queries,)."""
     differences = query_differences(a, b, measure.metric)
-    adds_up = measure.metric in ("cum_ndcg", "run_ndcg")
-    return differences if adds_up else differences / len(differences)
+    return differences if measure.metric in ADDS_UP else differences / len(differences)
 
 
 def contrast(

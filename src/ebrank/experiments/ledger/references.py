@@ -95,9 +95,14 @@ class Reference:
     statistics: Statistics | None = None
 
     @property
+    def released(self) -> bool:
+        """Whether the released code measured them."""
+        return self.source == RELEASED_CODE
+
+    @property
     def whose(self) -> str:
         """Whose figures they are, in a word or two."""
-        return "released code" if self.source == RELEASED_CODE else "paper"
+        return "released code" if self.released else "paper"
 
 
 def reference_for(origin: Origin | None) -> Reference | None:
@@ -309,4 +314,4 @@ def variants(origin: Origin | None) -> tuple[Variant, ...]:
     theirs = reference_for(origin)
     if theirs is None:
         return ()
-    return VARIANTS + (AS_RELEASED if theirs.source == RELEASED_CODE else ())
+    return VARIANTS + (AS_RELEASED if theirs.released else ())

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from ebrank.experiments.framework.outcome import Panel
+from ebrank.experiments.framework.figures import Panel
 from ebrank.report.figures.palette import INK, Look, looks
 from ebrank.report.figures.scales import (
     BAR_SHARE,

@@ -2,26 +2,36 @@
 
 The same figure gives the same bytes: no date, no random ids, and none of the settings that an
 earlier plot may have left in matplotlib. Texts are measured with the font that matplotlib ships.
+
+SVG is adapted to pages: to screen readers, dark pages, and many figures on one page. Texts stay
+texts, so a page can be searched and uses the reader's own fonts.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ebrank.environment.extras import import_extra
-from ebrank.experiments.framework.outcome import Figure, Panel, Series
-from ebrank.report.figures.palette import INK, looks
+from ebrank.experiments.framework.figures import Figure, Panel, Series
+from ebrank.report.figures.palette import INK, every_look, looks
 from ebrank.report.figures.panels import SIZE, draw, plot_height
 from ebrank.report.figures.scales import PLOT_WIDTH, banded, horizontal, x_positions
-from ebrank.report.figures.svg import FAMILY, described, inline, without_part_ids
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
+FAMILY = "DejaVu Sans"
+"""The font that matplotlib ships, so that texts are measured the same everywhere."""
+_FONTS = "'DejaVu Sans', Verdana, Geneva, sans-serif"
+"""Families about as wide as the font that the layout was measured with."""
+LARGEST = 1.45
+"""How much a wide page enlarges a picture."""
 _POINTS_PER_INCH = 72
 _IN_A_ROW = 3
 _LOOK: dict[str, Any] = {
@@ -52,9 +62,12 @@ _LOOK: dict[str, Any] = {
 def svg_file(figure: Figure) -> bytes:
     """Return a figure as an SVG file on white."""
     with _drawing(figure.panels) as drawing:
-        picture = without_part_ids(_saved(drawing, "svg", facecolor="white").decode())
+        picture = _saved(drawing, "svg", facecolor="white").decode()
+    picture = re.sub(r' id="series-\d+-[^"]*"', "", picture)  # panels would share the parts' ids
     header = '<?xml version="1.0" encoding="utf-8"?>\n'
-    return (header + described(picture, figure.title, _description(figure, figure.panels))).encode()
+    return (
+        header + _described(picture, figure.title, _description(figure, figure.panels))
+    ).encode()
 
 
 def png_file(figure: Figure) -> bytes:
@@ -75,8 +88,8 @@ def inline_panels(figure: Figure, prefix: str) -> list[str]:
             picture = _saved(drawing, "svg", transparent=True).decode()
             series = _series_data(drawing, panel)
         title = f"{figure.title}: {panel.title}" if panel.title else figure.title
-        accessible = described(picture, title, _description(figure, [panel]))
-        pictures.append(inline(accessible, f"{prefix}-{number}", series))
+        accessible = _described(picture, title, _description(figure, [panel]))
+        pictures.append(_inline(accessible, f"{prefix}-{number}", series))
     return pictures
 
 
@@ -188,3 +201,45 @@ def _number(value: float) -> str:
     ('0.8457', '−176')
     """
     return f"{value:,.4g}".replace("-", "−")
+
+
+# --- SVG for pages -------------------------------------------------------------------------------
+
+
+def _described(svg: str, title: str, description: str) -> str:
+    """Return a picture with a title and description, without matplotlib's metadata."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = svg.replace(f"'{FAMILY}'", _FONTS)
+    words = f"<title>{escape(title)}</title>\n <desc>{escape(description)}</desc>"
+    begin = re.compile("<svg ([^>]*>)")
+    return begin.sub(lambda tag: f'<svg role="img" {tag[1]}\n {words}', svg, count=1)
+
+
+def _inline(svg: str, prefix: str, series: str) -> str:
+    """Return a described picture to put into a page: somewhat larger, in the page's colors.
+
+    Ink becomes the color of the surrounding text, each series' color a variable of `variables`. Ids
+    get a prefix, since they must be unique on a page. The page's script reads `series`.
+    """
+
+    def sized(match: re.Match[str]) -> str:
+        widest = f"{LARGEST * float(match[1]):g}"
+        return f' data-series="{escape(series)}" style="max-width: {widest}pt"'
+
+    svg = re.sub(r' width="([0-9.]+)pt" height="[^"]*"', sized, svg, count=1)
+    svg = svg.replace(INK, "currentColor")
+    for number, look in enumerate(every_look()):
+        svg = svg.replace(look.light, f"var(--series-{number})")
+    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
+    return re.sub(r'(href="#|url\(#)', rf"\1{prefix}-", svg)
+
+
+def variables(*, dark: bool) -> str:
+    """Return the series' colors as CSS, for a light or a dark page.
+
+    >>> variables(dark=False).split("; ")[0]
+    '--series-0: #c4161c'
+    """
+    colors = [look.dark if dark else look.light for look in every_look()]
+    return "; ".join(f"--series-{number}: {color}" for number, color in enumerate(colors))

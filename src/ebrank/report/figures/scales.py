@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ebrank.experiments.framework.outcome import Panel, Series
+from ebrank.experiments.framework.figures import Panel, Series
 from ebrank.report.figures.palette import looks
 
 if TYPE_CHECKING:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
 from typing import Any
 
+import numpy as np
+
 from ebrank.experiments.document import DatasetRecord, Document, RunRecord
+from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.folds import in_words
+from ebrank.experiments.framework.measures import COLUMNS, MEASURES, cell
 from ebrank.experiments.framework.numbers import counted, duration
-from ebrank.experiments.framework.outcome import Cell, Column, Figure, Row, Table
+from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.report.figures.render import inline_panels
 from ebrank.report.ledger import tally
-from ebrank.report.page.standings import MEASURES
 
 BEYOND = "Beyond the paper: auto, with nothing to tune"
 
@@ -155,9 +157,9 @@ def _place(name: str, only: Sequence[str]) -> int:
 
 def runs_table(data: DatasetRecord) -> Table:
     """Return every run on a dataset."""
-    titles = ("ranker", "users", "η", "believed", "sessions", *MEASURES)
+    columns = map(Column, ("ranker", "users", "η", "believed", "sessions"))
     rows = tuple(Row(_run(run)) for run in data.runs)
-    return Table("runs", f"All runs on {data.name}", "", tuple(map(Column, titles)), rows)
+    return Table("runs", f"All runs on {data.name}", "", (*columns, *COLUMNS), rows)
 
 
 def times_table(times: Mapping[str, Any]) -> Table | None:
@@ -187,22 +189,13 @@ def _run(run: RunRecord) -> tuple[Cell | str, ...]:
         f"{run.entering_probability:g}",
         run.believed or "as users are",
         Cell(run.sessions, digits=0),
-        _mean(run.cold, 3),
-        _mean(run.warm, 3),
-        _mean(run.cum, 1),
-        _mean(run.run, 3),
+        *(cell(np.array(getattr(run, each.name)), each.digits) for each in MEASURES),
     )
 
 
 def _users(run: RunRecord) -> str:
     rate = "" if run.click_rate == 1 else f", click rate × {run.click_rate:g}"
     return run.users + rate + ("" if run.labels == "graded" else f", {run.labels} labels")
-
-
-def _mean(values: Sequence[float], digits: int) -> Cell:
-    if not values:
-        return Cell(None)
-    return Cell(fmean(values), stdev(values) if len(values) > 1 else None, digits)
 
 
 def _times(data: Mapping[str, Any]) -> list[Row]:

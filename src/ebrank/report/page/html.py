@@ -1,7 +1,8 @@
 """`report.html`: one page with everything, which needs no network and no other file.
 
-Jinja fills `templates/` and escapes all names, captions and files. Figures are SVG within the page,
-panel by panel, so that a narrow screen shows them below each other.
+Jinja fills `templates/`, which ask `summary`, `chapters` and `ledger` for what they show, and
+escapes all names, captions and files. Figures are SVG within the page, panel by panel, so that a
+narrow screen shows them below each other.
 """
 
 from __future__ import annotations
@@ -18,20 +19,10 @@ from ebrank.experiments.framework.entrants import EBRANK
 from ebrank.experiments.framework.numbers import counted
 from ebrank.experiments.framework.significance import caution
 from ebrank.experiments.ledger.entries import RULE
-from ebrank.report.figures.render import caption
-from ebrank.report.figures.svg import variables
-from ebrank.report.ledger import HOW, SYMBOLS, ledger_table, remarks, tally, themes
-from ebrank.report.page.chapters import (
-    beyond_chapter,
-    chapters,
-    identifier,
-    ledger_chapters,
-    runs_table,
-    size,
-    times_table,
-)
-from ebrank.report.page.plots import DOTS, theme_scale
-from ebrank.report.page.summary import BIAS, measures, simulated, summaries, title
+from ebrank.report import ledger
+from ebrank.report.figures import render
+from ebrank.report.page import chapters, summary
+from ebrank.report.page.plots import theme_scale
 from ebrank.report.tables import TABLE_FILES
 from ebrank.report.tables.html import html
 
@@ -53,30 +44,14 @@ def page(
     Readers can save `files` from the page itself, by name, so the page can be sent alone.
     """
     embedded = {name: _address(name, content) for name, content in (files or {}).items()}
-    environment = _environment()
-    return environment.get_template("report.html").render(
-        title=title(document),
-        names=", ".join(data.name for data in document.datasets),
-        bias=BIAS,
-        files=embedded,
-        beyond=beyond_chapter(document),
-        simulated=simulated(document),
-        measures=measures(document),
-        summaries=summaries(document),
-        light=variables(dark=False),
-        dark=variables(dark=True),
-        document=document,
-        forests=[data for data in document.datasets if data.findings],
-        caution=caution,
-        symbols=SYMBOLS,
-        dots=DOTS,
-        focus=EBRANK,
-        how=HOW,
-        ours=any(finding.ours for data in document.datasets for finding in data.findings),
-        chapters=chapters(document),
-        ledger=ledger_chapters(document),
-        rule=RULE,
-        times=None if times is None else times_table(times),
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            document=document,
+            files=embedded,
+            times=None if times is None else chapters.times_table(times),
+        )
     )
 
 
@@ -89,22 +64,15 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals |= {"chapters": chapters, "ledger": ledger, "summary": summary}
+    environment.globals |= {"render": render, "caution": caution, "focus": EBRANK, "rule": RULE}
     environment.filters |= {
-        "caption": caption,
         "counted": counted,
         "html": html,
-        "identifier": identifier,
-        "ledger_table": ledger_table,
         "plain": _plain,
         "prose": _prose,
-        "remarks": remarks,
-        "runs_table": runs_table,
         "scale": theme_scale,
-        "size": size,
-        "table_files": _table_files,
-        "tally": tally,
-        "themes": themes,
-        "words": lambda name: name.replace("_", " "),
+        "table_files": lambda name: [f"tables/{name}.{form}" for form in TABLE_FILES],
     }
     return environment
 
@@ -134,10 +102,6 @@ def _plain(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return "by default" if value is None else str(value)
-
-
-def _table_files(name: str) -> list[str]:
-    return [f"tables/{name}.{form}" for form in TABLE_FILES]
 
 
 def _address(name: str, content: bytes) -> str:

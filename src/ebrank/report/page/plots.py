@@ -8,16 +8,12 @@ the width; the templates draw them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ebrank.report.ledger import Theme
-from ebrank.report.page.standings import COLD, CUM, WARM, Standing
 
 MARGIN = 5.0
 """Room at either side of a plot, in percent."""
-DOTS = (COLD, WARM, CUM)
-"""The measures that are shown as dots."""
 
 
 @dataclass(frozen=True)
@@ -57,16 +53,6 @@ def theme_scale(theme: Theme) -> Scale:
             values = (effect.value, effect.low, effect.high, effect.border)
             ends += [effect.relative(value) for value in values if value is not None]
     return Scale(min(ends), max(ends))
-
-
-def dot_scales(chosen: Sequence[Standing]) -> dict[str, Scale]:
-    """Return the scale of each measure: ours with their deviations, and the published figures."""
-    scales = {}
-    for measure in DOTS:
-        values = [end for standing in chosen for end in standing.ends(measure)]
-        values += [each.published[measure] for each in chosen if measure in each.published]
-        scales[measure] = Scale(min(values), max(values))
-    return scales
 
 
 def _round(share: float) -> float:

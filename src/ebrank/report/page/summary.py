@@ -1,9 +1,12 @@
-"""The summary at the top of the page: what was simulated, and what came out."""
+"""The summary at the top of the page: what was simulated, and what came out.
+
+It reads how each ranker did from Table 2, and shows the few that a reader looks for first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from ebrank.experiments.document import DatasetRecord, Document
@@ -12,30 +15,27 @@ from ebrank.experiments.exhibits.waiting import SHOWN, SOON
 from ebrank.experiments.framework.entrants import (
     AUTO,
     EBRANK,
+    ENTRANTS,
     EXPOSURE,
     NAMES,
+    OURS,
     PAPER,
     UCBRANK,
+    Entrant,
     entrant_of,
 )
-from ebrank.experiments.framework.measures import ndcg_at
+from ebrank.experiments.framework.figures import Figure
+from ebrank.experiments.framework.measures import MEASURES, PUBLISHED, ndcg_at
 from ebrank.experiments.framework.numbers import number
-from ebrank.experiments.framework.outcome import Cell, Column, Figure, Finding, Table
+from ebrank.experiments.framework.outcome import Cell, Column, Finding, Row, Table
 from ebrank.report.figures.render import inline_panels
 from ebrank.report.ledger import tally
-from ebrank.report.page.plots import Scale, dot_scales
-from ebrank.report.page.standings import (
-    CLICKS_AS_FEATURE,
-    COLD,
-    CUM,
-    WARM,
-    Standing,
-    headline,
-    headline_table,
-    standings,
-)
+from ebrank.report.page.plots import Scale
 
-MEASURES = (
+COLD, WARM, CUM, _ = TITLES = tuple(measure.title for measure in MEASURES)
+DOTS = tuple(measure.title for measure in PUBLISHED)
+"""The measures that are shown as dots."""
+MEASURED = (
     "Cold-NDCG judges the last model as if nobody had clicked, Warm-NDCG with the clicks; Cum-NDCG "
     "sums up the lists that users saw, the later ones with more weight; Run-NDCG is their plain "
     "mean."
@@ -46,7 +46,12 @@ BIAS = (
     "none, and so they stay buried, however good they are."
 )
 
-
+CLICKS_AS_FEATURE = "cftopk:features=concate"
+ALWAYS = ("bm25", CLICKS_AS_FEATURE, UCBRANK, *OURS)
+CAPTION = (
+    "Some rows of the table of all rankers, with its marks. Bold is the best of the rows here. Of "
+    "the other rankers with clicks as a feature, only the best by Cum-NDCG is here."
+)
 VERDICT_OF_LOSS = {
     "confirmed": "A loss is confirmed for",
     "undecided": "It is undecided for",
@@ -87,7 +92,9 @@ def summaries(document: Document) -> list[Summary]:
                 sentences(data, by_key),
                 chosen,
                 dot_scales(chosen) if chosen else {},
-                _whose(data),
+                f"the {data.reference}'s on {data.stands_in_for or data.name}"
+                if data.reference
+                else "",
             )
             made.append(summary)
     return made
@@ -105,19 +112,12 @@ def measures(document: Document) -> str:
     """Return what is measured, in words."""
     cutoffs, shown = (document.config.get(name) for name in ("cutoffs", "list_length"))
     which = ndcg_at(cutoffs[0], shown) if cutoffs and shown else "NDCG"
-    return f"{MEASURES} The tables show {which} on test queries."
+    return f"{MEASURED} The tables show {which} on test queries."
 
 
 def _standings(document: Document) -> list[tuple[DatasetRecord, dict[str, Standing]]]:
     table2 = next((table for table in document.tables if table.name == "table2"), None)
     return [(data, standings(table2, data)) for data in document.datasets]
-
-
-def _whose(data: DatasetRecord) -> str:
-    """Return whose figures are beside ours, and on which dataset; "" if none."""
-    if not data.reference:
-        return ""
-    return f"the {data.reference}'s on {data.stands_in_for or data.name}"
 
 
 def simulated(document: Document) -> str:
@@ -161,6 +161,118 @@ def _panels(figures: Sequence[Figure], styles: Collection[str], prefix: str) -> 
         if panel.title in (COLD, WARM, CUM)
     )
     return inline_panels(replace(figure, panels=drawn), prefix)
+
+
+# --- standings ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How an entrant did on one dataset: a cell for each measure.
+
+    Attributes:
+        published: the figures to compare ours with, by measure, if there are any.
+    """
+
+    entrant: Entrant
+    cells: Mapping[str, Cell]
+    published: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its label, with the setting where the label alone is ambiguous."""
+        return self.entrant.name
+
+    def value(self, measure: str) -> float:
+        """Return the mean over trials."""
+        value = self.cells[measure].value
+        assert value is not None
+        return value
+
+    def ends(self, measure: str) -> tuple[float, float]:
+        """Return the mean less and plus one standard deviation."""
+        value, deviation = self.value(measure), self.cells[measure].sd or 0.0
+        return value - deviation, value + deviation
+
+
+def standings(table: Table | None, data: DatasetRecord) -> dict[str, Standing]:
+    """Return how every entrant did on a dataset, by key; empty without a Table 2."""
+    if table is None:
+        return {}
+    dataset, published = data.name, _published(data)
+    columns = {
+        column.title: place for place, column in enumerate(table.columns) if column.group == dataset
+    }
+    rows = {(row.cells[0], row.group): row for row in table.rows}
+    standings = {}
+    for entrant in ENTRANTS:
+        row = rows.get((entrant.label, entrant.heading))
+        cells = {} if row is None else _cells(row, columns)
+        if len(cells) == len(TITLES):
+            theirs = published.get((entrant.label, entrant.setting), {})
+            standings[entrant.key] = Standing(entrant, cells, {} if entrant.apart else theirs)
+    return standings
+
+
+def _published(data: DatasetRecord) -> dict[tuple[str, str], dict[str, float]]:
+    """Return the published figures by label and setting, then by measure."""
+    figures: dict[tuple[str, str], dict[str, float]] = {}
+    for entry in (entry for section in data.ledger for entry in section.entries):
+        if entry.group and entry.reference is not None:
+            figures.setdefault((entry.name, entry.group), {})[entry.figure] = entry.reference
+    return figures
+
+
+def headline(standings: Mapping[str, Standing]) -> list[Standing]:
+    """Return the entrants that a reader looks for first, in the order of the table."""
+    others = [
+        standings[entrant.key]
+        for entrant in PAPER
+        if entrant.key in standings and entrant.key not in ALWAYS and entrant.group == "with"
+    ]
+    best = max(others, key=lambda standing: standing.value(CUM), default=None)
+    return [standing for key, standing in standings.items() if key in ALWAYS or standing is best]
+
+
+def headline_table(chosen: Sequence[Standing], reference: str = "") -> Table:
+    """Return the figures of some entrants beside published ones; the best are bold."""
+    best = {measure: max(standing.value(measure) for standing in chosen) for measure in TITLES}
+    published = {measure for standing in chosen for measure in standing.published}
+    rows = []
+    for standing in chosen:
+        cells: list[Cell | str] = [standing.name]
+        for measure in TITLES:
+            cell = standing.cells[measure]
+            cells.append(replace(cell, best=standing.value(measure) == best[measure]))
+            if measure in published:
+                cells.append(Cell(standing.published.get(measure), digits=cell.digits))
+        entrant = standing.entrant
+        rows.append(Row(tuple(cells), apart=entrant.apart, focus=entrant.key == EBRANK))
+    columns = [Column("ranker")]
+    for measure in TITLES:
+        beside = [Column("ours", measure), Column(reference, measure)]
+        columns += beside if measure in published else [Column(measure)]
+    return Table("headline", "Some rankers", CAPTION, tuple(columns), tuple(rows))
+
+
+def _cells(row: Row, columns: Mapping[str, int]) -> dict[str, Cell]:
+    """Return the measures that a row has."""
+    cells = {title: row.cells[columns[title]] for title in TITLES if title in columns}
+    return {
+        title: cell
+        for title, cell in cells.items()
+        if isinstance(cell, Cell) and cell.value is not None
+    }
+
+
+def dot_scales(chosen: Sequence[Standing]) -> dict[str, Scale]:
+    """Return the scale of each measure: ours with their deviations, and the published figures."""
+    scales = {}
+    for measure in DOTS:
+        values = [end for standing in chosen for end in standing.ends(measure)]
+        values += [each.published[measure] for each in chosen if measure in each.published]
+        scales[measure] = Scale(min(values), max(values))
+    return scales
 
 
 # --- sentences -----------------------------------------------------------------------------------
@@ -231,9 +343,10 @@ def leaders(standings: Mapping[str, Standing]) -> Iterator[str]:
     for measure in (WARM, CUM):
         first, second, *_ = sorted(paper, key=lambda standing: -standing.value(measure))
         sure = "" if "†" in first.cells[measure].marks else "not "
+        ahead = number(first.value(measure) - second.value(measure), first.cells[measure].digits)
         text = (
             f"{first.name} is first in {measure} with {_value(first, measure)}, "
-            f"{_lead(first, second, measure)} ahead of {second.name}; it is {sure}significantly "
+            f"{ahead} ahead of {second.name}; it is {sure}significantly "
             "ahead of all others."
         )
         ours = standings.get(EBRANK)
@@ -308,7 +421,3 @@ def _shown_soon(table: Table) -> dict[str, float]:
 
 def _value(standing: Standing, measure: str) -> str:
     return number(standing.value(measure), standing.cells[measure].digits)
-
-
-def _lead(first: Standing, second: Standing, measure: str) -> str:
-    return number(first.value(measure) - second.value(measure), first.cells[measure].digits)

@@ -180,7 +180,7 @@ def _above(table: Table, columns: Sequence[int], room: int) -> list[tuple[int, s
     for index in columns:
         group = table.columns[index].group
         begins = group if group != before else ""
-        headed.append((index, textwrap.shorten(begins, room - AROUND, placeholder="…")))
+        headed.append((index, textwrap.shorten(begins, max(1, room - AROUND), placeholder="…")))
         before = group
     return headed
 
