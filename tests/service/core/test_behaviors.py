@@ -7,24 +7,22 @@ from pathlib import Path
 import pytest
 
 from ebrank.environment.config import SettingsError
-from ebrank.service.api import EventIn, ItemIn, RankRequest
+from ebrank.service.api import EventIn, ItemIn
 from ebrank.service.engine import Engine
 from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import click, ids, items, play, played, settings, statuses
-from tests.service.store.blocking import run
+from tests.service.scenes import BOTH, click, ids, items, play, played, ranked, settings, statuses
 
 SHOP = {"behaviors": ["click=0.3", "purchase"], "other": ["bookmark"]}
 EXPOSURE = {"policy": "ebrank:estimator=exposure"}
 
 
 @pytest.mark.parametrize("together", [True, False])
-@played(settings(events=SHOP, ranking=EXPOSURE))
+@played(settings(events=SHOP, ranking=EXPOSURE), count=4)
 async def test_an_impression_is_worth_its_best_behavior(engine: Engine, together: bool) -> None:
-    await engine.put_items("q", items(4))
-    answer = await engine.rank(RankRequest("q"))
+    answer = await ranked(engine)
     a, b, c, d = ids(answer)
     events = [
         click("1", answer.ranking_id, a),
@@ -58,7 +56,13 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
-def test_an_impression_is_worth_between_nothing_and_one(store: Store, impressions: str) -> None:
+@played(
+    lambda impressions: settings(events=WATCHED | {"impressions": impressions}, ranking=EXPOSURE),
+    on=BOTH,
+)
+async def test_an_impression_is_worth_between_nothing_and_one(
+    engine: Engine, store: Store, impressions: str
+) -> None:
     """Each of ten items has a history of its own; the last event of each counts as said."""
     histories: dict[str, list[tuple[str, float | None]]] = {
         "0.2": [("click", None)],
@@ -70,37 +74,32 @@ def test_an_impression_is_worth_between_nothing_and_one(store: Store, impression
         "0": [("hide", None), ("click", None), ("dwell", 99.0)],
         "00": [("dwell", 12.0), ("hide", None), ("return", None), ("purchase", None)],
     }
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", [ItemIn(name, [1.0]) for name in histories])
-        answer = await engine.rank(RankRequest("q"))
-        events = [
-            EventIn(f"{name} {at}", answer.ranking_id, name, kind, value=value)
-            for at in range(5)
-            for name, history in histories.items()
-            for kind, value in history[at : at + 1]
-        ]
-        fed = await engine.feedback(events)
-        # The same behavior again is a duplicate: another dwell of 10 to 60, and a second click.
-        assert sorted(statuses(fed)) == ["accepted"] * (len(events) - 2) + ["duplicate"] * 2
-        for item in (await engine.query("q")).items:
-            worth = float(item.id)
-            seen = impressions == "served" or item.id != "0.0"
-            assert (item.shown, item.clicks) == (int(seen), int(worth > 0))
-            expected = (worth + item.alpha) / (item.exposure + item.alpha + item.beta)
-            assert item.relevance == pytest.approx(expected)
-
-    chosen = settings(events=WATCHED | {"impressions": impressions}, ranking=EXPOSURE)
-    play(scene, chosen, store=store)
-    assert run(replay(store)).equal
-    run(store.log.roll_up(1e12))
-    assert run(replay(store)).equal
+    await engine.put_items("q", [ItemIn(name, [1.0]) for name in histories])
+    answer = await ranked(engine)
+    events = [
+        EventIn(f"{name} {at}", answer.ranking_id, name, kind, value=value)
+        for at in range(5)
+        for name, history in histories.items()
+        for kind, value in history[at : at + 1]
+    ]
+    fed = await engine.feedback(events)
+    # The same behavior again is a duplicate: another dwell of 10 to 60, and a second click.
+    assert sorted(statuses(fed)) == ["accepted"] * (len(events) - 2) + ["duplicate"] * 2
+    for item in (await engine.query("q")).items:
+        worth = float(item.id)
+        seen = impressions == "served" or item.id != "0.0"
+        assert (item.shown, item.clicks) == (int(seen), int(worth > 0))
+        expected = (worth + item.alpha) / (item.exposure + item.alpha + item.beta)
+        assert item.relevance == pytest.approx(expected)
+    await engine.close()
+    assert (await replay(store)).equal
+    await store.log.roll_up(1e12)
+    assert (await replay(store)).equal
 
 
-@played(settings(events=WATCHED))
+@played(settings(events=WATCHED), count=1)
 async def test_events_with_a_threshold_need_a_value(engine: Engine) -> None:
-    await engine.put_items("q", items(1))
-    ranking = (await engine.rank(RankRequest("q"))).ranking_id
+    ranking = (await ranked(engine)).ranking_id
     bad = {
         "malformed: dwell needs a value": EventIn("1", ranking, "i0", "dwell"),
         "malformed: value is not a finite": EventIn(
@@ -117,7 +116,7 @@ def test_negative_behaviors_may_be_declared_later() -> None:
 
     async def clicked(engine: Engine) -> None:
         await engine.put_items("q", items(1))
-        answer = await engine.rank(RankRequest("q"))
+        answer = await ranked(engine)
         await engine.feedback([click("1", answer.ranking_id, "i0")])
         rankings.append(answer.ranking_id)
 
@@ -131,10 +130,9 @@ def test_negative_behaviors_may_be_declared_later() -> None:
     play(returned, settings(events={"negative": ["return"]}), store=store)
 
 
-@played()
+@played(count=1)
 async def test_a_type_that_is_not_declared_is_rejected(engine: Engine) -> None:
-    await engine.put_items("q", items(1))
-    answer = await engine.rank(RankRequest("q"))
+    answer = await ranked(engine)
     [result] = (await engine.feedback([click("1", answer.ranking_id, "i0", "buy")])).results
     assert result.reason == "unknown_type: the type must be one of click, impression"
 
@@ -144,11 +142,11 @@ def test_a_store_counts_the_behaviors_it_began_with_and_better_ones() -> None:
 
     async def clicked(engine: Engine) -> None:
         await engine.put_items("q", items(2))
-        answer = await engine.rank(RankRequest("q"))
+        answer = await ranked(engine)
         await engine.feedback([click("1", answer.ranking_id, "i0")])
 
     async def bought(engine: Engine) -> None:
-        answer = await engine.rank(RankRequest("q"))
+        answer = await ranked(engine)
         await engine.feedback([click("2", answer.ranking_id, "i0", "purchase")])
         [item] = [item for item in (await engine.query("q")).items if item.id == "i0"]
         assert (item.shown, item.clicks) == (2, 2)
@@ -172,18 +170,15 @@ def test_a_store_counts_the_behaviors_it_began_with_and_better_ones() -> None:
         "thompson",
     ],
 )
-def test_every_policy_is_served(policy: str) -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(6))
-        orders = set()
-        for number in range(8):
-            answer = await engine.rank(RankRequest("q", k=3, explain=True))
-            orders.add(tuple(ids(answer)))
-            scores = [item.score for item in answer.items]
-            assert scores == sorted(scores, reverse=True)
-            await engine.feedback([click(f"e{number}", answer.ranking_id, ids(answer)[0])])
-        await engine.query("q")
-        await engine.insights()
-        assert len(orders) > 1 or policy == "ebrank:bonus=none"
-
-    play(scene, settings(ranking={"policy": policy}))
+@played(lambda policy: settings(ranking={"policy": policy}), count=6)
+async def test_every_policy_is_served(engine: Engine, policy: str) -> None:
+    orders = set()
+    for number in range(8):
+        answer = await ranked(engine, k=3, explain=True)
+        orders.add(tuple(ids(answer)))
+        scores = [item.score for item in answer.items]
+        assert scores == sorted(scores, reverse=True)
+        await engine.feedback([click(f"e{number}", answer.ranking_id, ids(answer)[0])])
+    await engine.query("q")
+    await engine.insights()
+    assert len(orders) > 1 or policy == "ebrank:bonus=none"

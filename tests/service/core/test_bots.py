@@ -10,7 +10,18 @@ from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import START, Clock, click, ids, items, play, played, settings, statuses
+from tests.service.scenes import (
+    START,
+    Clock,
+    click,
+    ids,
+    items,
+    play,
+    played,
+    ranked,
+    settings,
+    statuses,
+)
 from tests.service.store.blocking import run
 
 MINUTE = START // 60.0 * 60.0
@@ -76,66 +87,55 @@ def test_lists_beyond_the_rate_count_nothing(visitor: str, impressions: str) -> 
     assert run(replay(store)).equal
 
 
-def test_events_beyond_the_rate_count_nothing() -> None:
-    store, clock = MemoryStore(), Clock(MINUTE)
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(6))
-        answer = await engine.rank(RankRequest("q", user="u"))
-        other = await engine.rank(RankRequest("q", user="somebody"))
-        events = [click(name, answer.ranking_id, name) for name in ids(answer)]
-        assert statuses(await engine.feedback(events)) == ["accepted"] * 6
-        assert statuses(await engine.feedback([click("o", other.ranking_id, "i0")])) == ["accepted"]
-        assert await counted(engine, "q") == (12, 5)
-        assert (await engine.insights()).totals.clicks == 5
-        await engine.rank(RankRequest("q", user="u", items=["i0", "i1"]))  # a bot's list by now
-        assert await counted(engine, "q") == (12, 5)
-
-    play(scene, settings(bots={"events_per_minute": 4}), store=store, clock=clock)
-    assert run(replay(store)).equal
+@played(settings(bots={"events_per_minute": 4}), start=MINUTE, count=6)
+async def test_events_beyond_the_rate_count_nothing(engine: Engine, store: MemoryStore) -> None:
+    answer = await ranked(engine, user="u")
+    other = await ranked(engine, user="somebody")
+    events = [click(name, answer.ranking_id, name) for name in ids(answer)]
+    assert statuses(await engine.feedback(events)) == ["accepted"] * 6
+    assert statuses(await engine.feedback([click("o", other.ranking_id, "i0")])) == ["accepted"]
+    assert await counted(engine, "q") == (12, 5)
+    assert (await engine.insights()).totals.clicks == 5
+    await ranked(engine, user="u", items=["i0", "i1"])  # a bot's list by now
+    assert await counted(engine, "q") == (12, 5)
+    await engine.close()
+    assert (await replay(store)).equal
 
 
-def test_events_sent_again_do_not_make_a_bot() -> None:
-    store, clock = FaultyStore(), Clock(MINUTE)
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(6))
-        answer = await engine.rank(RankRequest("q", user="u"))
-        *first, last = [click(name, answer.ranking_id, name) for name in ids(answer)]
-        store.full = True
-        for _ in range(2):
-            with pytest.raises(StoreError):
-                await engine.feedback(first)
-        store.full = False
-        assert statuses(await engine.feedback(first)) == ["accepted"] * 5
-        assert statuses(await engine.feedback(first)) == ["duplicate"] * 5
-        assert statuses(await engine.feedback([last])) == ["accepted"]
-        assert await counted(engine, "q") == (6, 6)
-        clock.now += 60.0
-        await engine.rank(RankRequest("q", user="u", items=["i0"]))
-        assert await counted(engine, "q") == (7, 6)
-
-    play(scene, settings(bots={"events_per_minute": 6}), store=store, clock=clock)
+@played(settings(bots={"events_per_minute": 6}), on=FaultyStore, start=MINUTE, count=6)
+async def test_events_sent_again_do_not_make_a_bot(
+    engine: Engine, store: FaultyStore, clock: Clock
+) -> None:
+    answer = await ranked(engine, user="u")
+    *first, last = [click(name, answer.ranking_id, name) for name in ids(answer)]
+    store.full = True
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            await engine.feedback(first)
+    store.full = False
+    assert statuses(await engine.feedback(first)) == ["accepted"] * 5
+    assert statuses(await engine.feedback(first)) == ["duplicate"] * 5
+    assert statuses(await engine.feedback([last])) == ["accepted"]
+    assert await counted(engine, "q") == (6, 6)
+    clock.now += 60.0
+    await ranked(engine, user="u", items=["i0"])
+    assert await counted(engine, "q") == (7, 6)
 
 
-def test_a_list_that_is_made_again_counts_once_for_its_visitor() -> None:
-    store, clock = MemoryStore(), Clock(MINUTE)
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
-        await store.deletions.query("q", "digest", clock.now)  # by another server
-        await store.items.put("q", [NewItem("i0", (1.0, 1.0))], clock.now)
-        await engine.rank(RankRequest("q", user="u"))  # which notices that it is another query
-        assert await counted(engine, "q") == (1, 0)
-
-    play(scene, settings(bots={"lists_per_minute": 1}), store=store, clock=clock)
+@played(settings(bots={"lists_per_minute": 1}), start=MINUTE, count=2)
+async def test_a_list_that_is_made_again_counts_once_for_its_visitor(
+    engine: Engine, store: MemoryStore, clock: Clock
+) -> None:
+    await ranked(engine)
+    await store.deletions.query("q", "digest", clock.now)  # by another server
+    await store.items.put("q", [NewItem("i0", (1.0, 1.0))], clock.now)
+    await ranked(engine, user="u")  # which notices that it is another query
+    assert await counted(engine, "q") == (1, 0)
 
 
-@played()
+@played(count=1)
 async def test_nobody_is_a_bot_unless_a_rate_is_set(engine: Engine) -> None:
-    await engine.put_items("q", items(1))
     for number in range(200):
-        await engine.rank(RankRequest("q", user="u", items=["i0"], explore=number % 2 == 0))
+        await ranked(engine, user="u", items=["i0"], explore=number % 2 == 0)
     bots = (await engine.insights()).bots
     assert (bots.lists, bots.events) == (0, 0)

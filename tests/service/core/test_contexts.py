@@ -19,7 +19,7 @@ from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import ModelRecord, RankingEntry
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import click, ids, items, linear_state, play, settings
+from tests.service.scenes import click, ids, items, linear_state, play, ranked, settings
 from tests.service.store.blocking import run
 
 PHONE, DESK = {"device": "mobile"}, {"device": "desktop"}
@@ -163,9 +163,9 @@ def test_a_list_from_memory_follows_its_context() -> None:
 
     async def scene(engine: Engine) -> tuple[RankResponse, RankResponse]:
         await engine.put_items("q", ITEMS)
-        good = await engine.rank(RankRequest("q", context=PHONE, explore=False))
+        good = await ranked(engine, context=PHONE, explore=False)
         store.full = True
-        return good, await engine.rank(RankRequest("q", context=PHONE, explore=False))
+        return good, await ranked(engine, context=PHONE, explore=False)
 
     good, degraded = play(scene, ON, store=store)
     assert degraded.degraded
@@ -223,7 +223,7 @@ def test_what_contexts_change_is_learned_from_the_log() -> None:
         await engine.train()
         await engine._training.finished()
         answers = [
-            await engine.rank(RankRequest("q0", k=8, explain=True, context=context))
+            await ranked(engine, "q0", k=8, explain=True, context=context)
             for context in (PHONE, DESK)
         ]
         return (await engine.models()).training.outcome, engine.resources.active.model, answers

@@ -5,85 +5,69 @@ from __future__ import annotations
 import pytest
 
 from ebrank.service import api
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.api import ItemIn
 from ebrank.service.engine import Engine
-from ebrank.service.settings import RankingSettings, Settings
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import NewItem
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import click, ids, items, play
-from tests.service.store.blocking import run
+from tests.service.scenes import click, ids, items, played, ranked, settings
 
 
-def test_lists_go_on_and_are_not_counted() -> None:
-    store = FaultyStore()
+@played(on=FaultyStore)
+async def test_lists_go_on_and_are_not_counted(engine: Engine, store: FaultyStore) -> None:
     said: list[str] = []
-
-    async def scene(engine: Engine) -> None:
-        engine.on_failure = lambda problem: said.append(str(problem))
-        await engine.put_items("tea", items(5))
-        good = await engine.rank(RankRequest("tea", k=3, user="ann"))
-        before = await engine.query("tea")
-        store.full = True
-        list_ = await engine.rank(RankRequest("tea", k=3, user="ann"))
-        assert (list_.degraded, list_.ranking_id) == (True, api.UNCOUNTED)
-        assert ids(list_) == ids(good)  # within the window, as ever
-        some = await engine.rank(RankRequest("tea", items=["i1", ItemIn("new", [1.0, 1.0])]))
-        assert ids(some) == ["i1"]  # what cannot be stored cannot be listed
-        assert await engine.query("tea") == before
-        assert len(said) == 2
-        store.full = False
-        told = await engine.feedback([click("e1", list_.ranking_id, "i1")])
-        assert (told.results[0].status, told.rejected) == ("rejected", 1)
-        assert (told.results[0].reason or "").startswith("uncounted: ")
-        again = await engine.rank(RankRequest("tea", k=3))
-        assert not again.degraded
-        counted = sum(item.shown for item in (await engine.query("tea")).items)
-        assert counted == 6  # two lists of three
-
-    play(scene, store=store)
+    engine.on_failure = lambda problem: said.append(str(problem))
+    await engine.put_items("tea", items(5))
+    good = await ranked(engine, "tea", k=3, user="ann")
+    before = await engine.query("tea")
+    store.full = True
+    list_ = await ranked(engine, "tea", k=3, user="ann")
+    assert (list_.degraded, list_.ranking_id) == (True, api.UNCOUNTED)
+    assert ids(list_) == ids(good)  # within the window, as ever
+    some = await ranked(engine, "tea", items=["i1", ItemIn("new", [1.0, 1.0])])
+    assert ids(some) == ["i1"]  # what cannot be stored cannot be listed
+    assert await engine.query("tea") == before
+    assert len(said) == 2
+    store.full = False
+    told = await engine.feedback([click("e1", list_.ranking_id, "i1")])
+    assert (told.results[0].status, told.rejected) == ("rejected", 1)
+    assert (told.results[0].reason or "").startswith("uncounted: ")
+    again = await ranked(engine, "tea", k=3)
+    assert not again.degraded
+    counted = sum(item.shown for item in (await engine.query("tea")).items)
+    assert counted == 6  # two lists of three
 
 
-def test_items_not_in_memory_are_not_made_up() -> None:
-    store = FaultyStore()
-    run(store.items.put("tea", [NewItem("a", (1.0,))], 1.0))
-
-    async def scene(engine: Engine) -> None:
-        store.damaged = store.full = True
-        with pytest.raises(StoreError):
-            await engine.rank(RankRequest("tea"))
-        store.damaged = store.full = False
-        await engine.rank(RankRequest("tea"))
-        store.full = True
-        assert (await engine.rank(RankRequest("tea"))).degraded
-        with pytest.raises(StoreError):
-            await engine.rank(RankRequest("tea", items=[ItemIn("new", [1.0])]))
-        store.full = False
-
-    play(scene, store=store)
+@played(on=FaultyStore)
+async def test_items_not_in_memory_are_not_made_up(engine: Engine, store: FaultyStore) -> None:
+    await store.items.put("tea", [NewItem("a", (1.0,))], 1.0)
+    store.damaged = store.full = True
+    with pytest.raises(StoreError):
+        await ranked(engine, "tea")
+    store.damaged = store.full = False
+    await ranked(engine, "tea")
+    store.full = True
+    assert (await ranked(engine, "tea")).degraded
+    with pytest.raises(StoreError):
+        await ranked(engine, "tea", items=[ItemIn("new", [1.0])])
+    store.full = False
 
 
-def test_it_can_be_switched_off_and_shadow_orders_stay_whole() -> None:
-    store = FaultyStore()
+@played(settings(ranking={"degraded": False}), on=FaultyStore, count=3)
+async def test_it_can_be_switched_off(engine: Engine, store: FaultyStore) -> None:
+    store.full = True
+    with pytest.raises(StoreError):
+        await ranked(engine)
+    store.full = False
 
-    async def off(engine: Engine) -> None:
-        await engine.put_items("tea", items(3))
-        store.full = True
-        with pytest.raises(StoreError):
-            await engine.rank(RankRequest("tea"))
-        store.full = False
 
-    play(off, Settings(ranking=RankingSettings(degraded=False)), store=store)
-
-    async def shadow(engine: Engine) -> None:
-        await engine.put_items("tea", items(3))
-        await engine.rank(RankRequest("tea", items=["i2", "i1"]))
-        store.full = True
-        answer = await engine.rank(RankRequest("tea", items=["i2", "i1"]))
-        assert (ids(answer), answer.degraded) == (["i2", "i1"], True)
-        assert isinstance(answer.would_rank, list)
-        with pytest.raises(StoreError):
-            await engine.rank(RankRequest("tea", items=["i2", ItemIn("new", [1.0, 1.0])]))
-        store.full = False
-
-    play(shadow, Settings(ranking=RankingSettings(mode="shadow")), store=store)
+@played(settings(ranking={"mode": "shadow"}), on=FaultyStore, count=3)
+async def test_shadow_orders_stay_whole(engine: Engine, store: FaultyStore) -> None:
+    await ranked(engine, items=["i2", "i1"])
+    store.full = True
+    answer = await ranked(engine, items=["i2", "i1"])
+    assert (ids(answer), answer.degraded) == (["i2", "i1"], True)
+    assert isinstance(answer.would_rank, list)
+    with pytest.raises(StoreError):
+        await ranked(engine, items=["i2", ItemIn("new", [1.0, 1.0])])
+    store.full = False

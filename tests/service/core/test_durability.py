@@ -8,63 +8,57 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.api import ItemIn
 from ebrank.service.core.problems import Problem
 from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, RankingEntry
+from ebrank.service.store.records import RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Clock, click, ids, items, play, settings
+from tests.service.scenes import Clock, click, events_of, ids, items, play, played, ranked, settings
 from tests.service.store.blocking import run
 
 
-def test_a_failed_write_changes_nothing() -> None:
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(3))
-        answer = await engine.rank(RankRequest("q"))
-        before = await engine.query("q")
-        store.full = True
-        assert (await engine.rank(RankRequest("q"))).degraded
-        with pytest.raises(StoreError, match="disk is full"):
-            await engine.feedback([click("e", answer.ranking_id, "i0")])
-        store.full = False
-        assert await engine.query("q") == before
-        assert (await engine.feedback([click("e", answer.ranking_id, "i0")])).accepted == 1
-
-    play(scene, store=store)
+@played(on=FaultyStore, count=3)
+async def test_a_failed_write_changes_nothing(engine: Engine, store: FaultyStore) -> None:
+    answer = await ranked(engine)
+    before = await engine.query("q")
+    store.full = True
+    assert (await ranked(engine)).degraded
+    with pytest.raises(StoreError, match="disk is full"):
+        await engine.feedback([click("e", answer.ranking_id, "i0")])
+    store.full = False
+    assert await engine.query("q") == before
+    assert (await engine.feedback([click("e", answer.ranking_id, "i0")])).accepted == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", [0, 1000, 12_000])  # one query; others packed; some as they are
-def test_memory_may_be_short_and_nothing_is_counted_twice(room: int) -> None:
+@pytest.mark.parametrize("room", [0, 1000, 12_000])
+@played()
+async def test_memory_may_be_short_and_nothing_is_counted_twice(
+    engine: Engine, store: MemoryStore, room: int
+) -> None:
     """Queries come and go from memory; the counters are the store's all the same."""
-    store, rng = MemoryStore(), np.random.default_rng(0)
-
-    async def scene(engine: Engine) -> None:
-        engine._queries.room = room
-        for query in range(5):
-            await engine.put_items(f"q{query}", items(4))
-        lists = []
-        for session in range(200):
-            lists.append(await engine.rank(RankRequest(f"q{rng.integers(5)}", k=3)))
-            events = [
-                click(f"{session}-{at}", one.ranking_id, one.items[int(rng.integers(3))].id)
-                for at, one in enumerate(lists[-7::3])
-            ]
-            await engine.feedback(events)
-        for query in range(5):
-            live = await engine._queries.get(f"q{query}", 0.0)
-            state = await store.items.load(f"q{query}")
-            assert live is not None
-            assert state is not None
-            np.testing.assert_array_equal(live.counts, state.counts)
-            np.testing.assert_array_equal(live.state.first_shown, state.first_shown)
-
-    play(scene, store=store)
+    rng = np.random.default_rng(0)
+    engine._queries.room = room
+    for query in range(5):
+        await engine.put_items(f"q{query}", items(4))
+    lists = []
+    for session in range(200):
+        lists.append(await ranked(engine, f"q{rng.integers(5)}", k=3))
+        events = [
+            click(f"{session}-{at}", one.ranking_id, one.items[int(rng.integers(3))].id)
+            for at, one in enumerate(lists[-7::3])
+        ]
+        await engine.feedback(events)
+    for query in range(5):
+        live = await engine._queries.get(f"q{query}", 0.0)
+        state = await store.items.load(f"q{query}")
+        assert live is not None
+        assert state is not None
+        np.testing.assert_array_equal(live.counts, state.counts)
+        np.testing.assert_array_equal(live.state.first_shown, state.first_shown)
 
 
 def test_what_was_served_survives_a_restart(tmp_path: Path) -> None:
@@ -72,7 +66,7 @@ def test_what_was_served_survives_a_restart(tmp_path: Path) -> None:
 
     async def before(engine: Engine) -> tuple[str, list[str], object]:
         await engine.put_items("q", items(5))
-        answer = await engine.rank(RankRequest("q", k=3))
+        answer = await ranked(engine, k=3)
         await engine.feedback([click("e1", answer.ranking_id, answer.items[0].id)])
         return answer.ranking_id, ids(answer), await engine.query("q")
 
@@ -81,7 +75,7 @@ def test_what_was_served_survives_a_restart(tmp_path: Path) -> None:
         again = click("e1", ranking, listed[0])
         fed = await engine.feedback([again, click("e2", ranking, listed[1])])
         assert (fed.accepted, fed.duplicate) == (1, 1)
-        answer = await engine.rank(RankRequest("q"))
+        answer = await ranked(engine)
         assert answer.ranking_id != ranking
         with pytest.raises(Problem, match="not 2"):
             await engine.put_items("q", [ItemIn("x", [1.0])])
@@ -100,37 +94,29 @@ def test_what_was_served_survives_a_restart(tmp_path: Path) -> None:
     run(second.close())
 
 
-def test_a_caller_that_goes_away_takes_nobody_along(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store")
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        answer = await engine.rank(RankRequest("q"))
-        for number in range(20):
-            task = asyncio.create_task(
-                engine.feedback([click(f"e{number}", answer.ranking_id, "i0")])
-            )
-            await asyncio.sleep(0)
-            task.cancel()
-        fed = await asyncio.wait_for(
-            engine.feedback([click("last", answer.ranking_id, "i1")]), timeout=10
-        )
-        assert fed.accepted == 1
-
-    play(scene, store=store)
-    events = [entry for entry in run(store.log.entries()) if isinstance(entry, EventEntry)]
+@played(on=SqliteStore, count=2)
+async def test_a_caller_that_goes_away_takes_nobody_along(
+    engine: Engine, store: SqliteStore
+) -> None:
+    answer = await ranked(engine)
+    for number in range(20):
+        task = asyncio.create_task(engine.feedback([click(f"e{number}", answer.ranking_id, "i0")]))
+        await asyncio.sleep(0)
+        task.cancel()
+    fed = await asyncio.wait_for(
+        engine.feedback([click("last", answer.ranking_id, "i1")]), timeout=10
+    )
+    assert fed.accepted == 1
+    await engine.close()
+    events = await events_of(store)
     assert {entry.item: entry.event_id for entry in events} == {"i0": "e0", "i1": "last"}
-    run(store.close())
 
 
 @pytest.mark.parametrize(("durability", "flushes"), [("process", 0), ("disk", 1)])
-def test_durability_disk_waits_for_the_flush(durability: str, flushes: int) -> None:
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        store.flushes = 0
-        await engine.rank(RankRequest("q"))
-        assert store.flushes == flushes
-
-    play(scene, settings(store={"durability": durability}), store=store)
+@played(lambda durability: settings(store={"durability": durability}), on=FaultyStore, count=2)
+async def test_durability_disk_waits_for_the_flush(
+    engine: Engine, store: FaultyStore, durability: str, flushes: int
+) -> None:
+    store.flushes = 0
+    await ranked(engine)
+    assert store.flushes == flushes

@@ -11,7 +11,7 @@ from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core.lists import explored, guarded, resumed
 from ebrank.service.core.windows import ListKey, Windows
 from ebrank.service.engine import Engine
-from tests.service.scenes import Clock, click, ids, items, play, played, settings
+from tests.service.scenes import Clock, clicked, ids, items, play, played, ranked, settings
 
 LIMITS = st.none() | st.integers(0, 6)
 
@@ -22,31 +22,6 @@ def orders(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     by_score = draw(st.permutations(range(count)))
     by_relevance = draw(st.permutations(range(count)))
     return np.array(by_score, int), np.array(by_relevance, int), draw(st.integers(1, 8))
-
-
-@given(orders(), LIMITS, LIMITS)
-def test_guardrails_hold_and_change_no_more_than_they_must(
-    drawn: tuple[np.ndarray, np.ndarray, int], most: int | None, ranks: int | None
-) -> None:
-    by_score, by_relevance, k = drawn
-    listed = guarded(by_score, by_relevance, k, max_explored=most, max_promotion=ranks).tolist()
-    assert len(listed) == len(set(listed)) == min(k, len(by_score))
-    assert set(listed) <= set(by_score.tolist())
-    place = {item: at for at, item in enumerate(by_relevance.tolist(), start=1)}
-    if most is not None:
-        assert sum(place[item] > k for item in listed) <= most
-    if ranks is not None:
-        assert all(place[item] - at <= ranks for at, item in enumerate(listed, start=1))
-    plain = by_score[:k].tolist()
-    if most is None and ranks is None:
-        assert listed == plain
-    if most == 0 or ranks == 0:
-        assert listed == by_relevance[:k].tolist()
-    good = sum(place[item] > k for item in plain) <= (k if most is None else most) and all(
-        ranks is None or place[item] - at <= ranks for at, item in enumerate(plain, start=1)
-    )
-    if good and most != 0:
-        assert listed == plain
 
 
 def slowly_guarded(
@@ -176,32 +151,28 @@ def test_windows_are_forgotten_when_they_take_too_many_bytes() -> None:
 async def places_after_clicks(engine: Engine, count: int) -> dict[str, int]:
     """Put items of which five earn clicks; return where all stand by relevance alone."""
     await engine.put_items("q", items(count))
-    for number in range(40):
-        request = RankRequest("q", k=5, items=[f"i{at}" for at in range(5)], explore=False)
-        answer = await engine.rank(request)
-        await engine.feedback(
-            [click(f"{number}-{item}", answer.ranking_id, item) for item in ids(answer)]
-        )
-    best = ids(await engine.rank(RankRequest("q", k=count, explore=False)))
+    for _ in range(40):
+        some = [f"i{at}" for at in range(5)]
+        await clicked(engine, await ranked(engine, k=5, items=some, explore=False))
+    best = ids(await ranked(engine, k=count, explore=False))
     return {item: at for at, item in enumerate(best, start=1)}
 
 
 @pytest.mark.parametrize("limits", [{"max_explored": 1}, {"max_promotion": 3}])
-def test_guardrails_hold_when_a_kept_list_is_cut(limits: dict[str, int]) -> None:
+@played(lambda limits: settings(ranking={"policy": "ebrank:epsilon=1000", **limits}), count=4)
+async def test_guardrails_hold_when_a_kept_list_is_cut(
+    engine: Engine, limits: dict[str, int]
+) -> None:
     """Of ten items five earn clicks; others stand high in a list of ten, but not in one of 3."""
-
-    async def scene(engine: Engine) -> None:
-        place = await places_after_clicks(engine, 10)
-        whole = ids(await engine.rank(RankRequest("q", k=10, user="u")))
-        cut = ids(await engine.rank(RankRequest("q", k=3, user="u")))
-        if "max_explored" in limits:
-            assert sum(place[item] > 3 for item in whole[:3]) > 1, "cut as it is it would break it"
-        assert sum(place[item] > 3 for item in cut) <= limits.get("max_explored", 3)
-        promotions = [place[item] - at for at, item in enumerate(cut, start=1)]
-        assert max(promotions) <= limits.get("max_promotion", 10)
-        assert ids(await engine.rank(RankRequest("q", k=10, user="u"))) == whole
-
-    play(scene, settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))
+    place = await places_after_clicks(engine, 10)
+    whole = ids(await ranked(engine, k=10, user="u"))
+    cut = ids(await ranked(engine, k=3, user="u"))
+    if "max_explored" in limits:
+        assert sum(place[item] > 3 for item in whole[:3]) > 1, "cut as it is it would break it"
+    assert sum(place[item] > 3 for item in cut) <= limits.get("max_explored", 3)
+    promotions = [place[item] - at for at, item in enumerate(cut, start=1)]
+    assert max(promotions) <= limits.get("max_promotion", 10)
+    assert ids(await ranked(engine, k=10, user="u")) == whole
 
 
 @pytest.mark.parametrize("explore", [True, False])
@@ -235,80 +206,67 @@ def test_guardrails_hold_on_the_pages_of_a_user(
 @played()
 async def test_a_list_of_some_candidates_is_another_page(engine: Engine) -> None:
     await engine.put_items("q", items(12))
-    some = await engine.rank(RankRequest("q", k=2, user="u", items=["i7", "i3"]))
-    everything = ids(await engine.rank(RankRequest("q", k=4, user="u")))
+    some = await ranked(engine, k=2, user="u", items=["i7", "i3"])
+    everything = ids(await ranked(engine, k=4, user="u"))
     assert not {"i7", "i3"} & set(everything)  # others have more to teach
     for number in range(20):
-        await engine.rank(RankRequest("q", k=2, items=["i3", f"i{8 + number % 4}"]))
+        await ranked(engine, k=2, items=["i3", f"i{8 + number % 4}"])
     # neither their order in the request nor other pages change what was seen
-    again = await engine.rank(RankRequest("q", k=2, user="u", items=["i3", "i7"]))
+    again = await ranked(engine, k=2, user="u", items=["i3", "i7"])
     assert ids(again) == ids(some)
-    assert ids(await engine.rank(RankRequest("q", k=4, user="u"))) == everything
+    assert ids(await ranked(engine, k=4, user="u")) == everything
 
 
-def test_a_user_sees_the_same_order_for_a_while() -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(6))
-        first = await engine.rank(RankRequest("q", k=4, user="u"))
-        for number in range(30):  # others change what is known
-            await engine.rank(RankRequest("q", k=2, user=f"v{number}"))
-        again = await engine.rank(RankRequest("q", k=4, user="u"))
-        assert ids(again) == ids(first)
-        assert again.ranking_id != first.ranking_id
-        assert ids(await engine.rank(RankRequest("q", k=4))) != ids(first)
-        await engine.withdraw("q", first.items[1].id)
-        await engine.put_items("q", [ItemIn("new", [0.1, 0.2])])
-        third = ids(await engine.rank(RankRequest("q", k=4, user="u")))
-        assert third[:3] == [ids(first)[0], *ids(first)[2:]]
-        assert ids(await engine.rank(RankRequest("q", k=9, user="u")))[:4] == third
-        clock.now += 61.0
-        assert "new" in ids(await engine.rank(RankRequest("q", k=4, user="u")))
-
-    play(scene, settings(ranking={"window": 60.0}), clock=clock)
+@played(settings(ranking={"window": 60.0}))
+async def test_a_user_sees_the_same_order_for_a_while(engine: Engine, clock: Clock) -> None:
+    await engine.put_items("q", items(6))
+    first = await ranked(engine, k=4, user="u")
+    for number in range(30):  # others change what is known
+        await ranked(engine, k=2, user=f"v{number}")
+    again = await ranked(engine, k=4, user="u")
+    assert ids(again) == ids(first)
+    assert again.ranking_id != first.ranking_id
+    assert ids(await ranked(engine, k=4)) != ids(first)
+    await engine.withdraw("q", first.items[1].id)
+    await engine.put_items("q", [ItemIn("new", [0.1, 0.2])])
+    third = ids(await ranked(engine, k=4, user="u"))
+    assert third[:3] == [ids(first)[0], *ids(first)[2:]]
+    assert ids(await ranked(engine, k=9, user="u"))[:4] == third
+    clock.now += 61.0
+    assert "new" in ids(await ranked(engine, k=4, user="u"))
 
 
 @pytest.mark.parametrize(
     ("limits", "explored_slots"),
     [({}, 2), ({"max_explored": 1}, 1), ({"max_explored": 0}, 0), ({"max_promotion": 0}, 0)],
 )
-def test_lists_are_explored_as_far_as_the_settings_allow(
-    limits: dict[str, int], explored_slots: int
+@played(lambda limits: settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))
+async def test_lists_are_explored_as_far_as_the_settings_allow(
+    engine: Engine, limits: dict[str, int], explored_slots: int
 ) -> None:
     """Four items earn clicks, two newcomers have only their bonus."""
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(4))
-        for number in range(100):
-            answer = await engine.rank(RankRequest("q", k=4, explore=False))
-            await engine.feedback(
-                [
-                    click(f"{number}-{at}", answer.ranking_id, item)
-                    for at, item in enumerate(ids(answer))
-                ]
-            )
-        await engine.put_items("q", [ItemIn("n0", [0.0, 0.0]), ItemIn("n1", [0.0, 0.0])])
-        answer = await engine.rank(RankRequest("q", k=4, explain=True))
-        assert sum(bool(item.explored) for item in answer.items) == explored_slots
-        plain = await engine.rank(RankRequest("q", k=4, explain=True, explore=False))
-        assert not any(item.explored for item in plain.items)
-        relevance = [item.relevance for item in plain.items]
-        assert relevance == sorted(relevance, reverse=True)  # type: ignore[type-var]
-
-    play(scene, settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))
+    await engine.put_items("q", items(4))
+    for _ in range(100):
+        await clicked(engine, await ranked(engine, k=4, explore=False))
+    await engine.put_items("q", [ItemIn("n0", [0.0, 0.0]), ItemIn("n1", [0.0, 0.0])])
+    answer = await ranked(engine, k=4, explain=True)
+    assert sum(bool(item.explored) for item in answer.items) == explored_slots
+    plain = await ranked(engine, k=4, explain=True, explore=False)
+    assert not any(item.explored for item in plain.items)
+    relevance = [item.relevance for item in plain.items]
+    assert relevance == sorted(relevance, reverse=True)  # type: ignore[type-var]
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_explored": 1}, {"max_promotion": 3}])
-def test_the_state_of_a_query_has_the_order_that_is_served(limits: dict[str, int]) -> None:
-    async def scene(engine: Engine) -> None:
-        await places_after_clicks(engine, 12)
-        for offset in (9, 6, 3, 0):
-            state, insights = await engine.query("q"), await engine.insights()
-            listed = ids(await engine.rank(RankRequest("q", k=3, offset=offset)))
-            by_rank = {item.rank: item.id for item in state.items}
-            assert listed == [by_rank[rank] for rank in range(offset + 1, offset + 4)]
-        buried = {item.item for item in insights.buried}
-        assert not (buried | set(state.most_buried)) & set(listed)
-
-    play(scene, settings(ranking={"k": 3, "policy": "ebrank:epsilon=500", **limits}))
+@played(lambda limits: settings(ranking={"k": 3, "policy": "ebrank:epsilon=500", **limits}))
+async def test_the_state_of_a_query_has_the_order_that_is_served(
+    engine: Engine, limits: dict[str, int]
+) -> None:
+    await places_after_clicks(engine, 12)
+    for offset in (9, 6, 3, 0):
+        state, insights = await engine.query("q"), await engine.insights()
+        listed = ids(await ranked(engine, k=3, offset=offset))
+        by_rank = {item.rank: item.id for item in state.items}
+        assert listed == [by_rank[rank] for rank in range(offset + 1, offset + 4)]
+    buried = {item.item for item in insights.buried}
+    assert not (buried | set(state.most_buried)) & set(listed)

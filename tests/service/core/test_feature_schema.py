@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from ebrank.environment.config import SettingsError
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.api import ItemIn
 from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema, filled
 from ebrank.service.core.problems import Problem
 from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import play, played, settings
-from tests.service.store.blocking import run
+from tests.service.scenes import Opened, played, ranked, settings
 
 
 def named(*names: str) -> FeatureSchema:
@@ -55,10 +54,10 @@ def test_features_come_and_go_and_their_columns_stay_theirs() -> None:
     assert schema.keys == ("p1", "p2", "s0")
     again = schema.without("c").with_feature("c").with_feature("a")
     assert again.keys == ("p1", "s0", "p3", "p4")
-    stored = again.rows([ItemIn("x", {"a": 4.0, "b": 2.0, "c": 3.0})], missing_allowed=False)
+    stored = again.pair.rows([ItemIn("x", {"a": 4.0, "b": 2.0, "c": 3.0})], missing_allowed=False)
     np.testing.assert_array_equal(stored, [[np.nan, 2.0, np.nan, 3.0, 4.0]])
     old = np.array([[9.0, 8.0, 7.0]], np.float32)  # written when there were a, b and the first c
-    now = again.current(old, np.zeros((1, 0), np.float32))
+    now, _ = again.joined(["x"], old, {})
     np.testing.assert_array_equal(now, [[8.0, np.nan, np.nan, np.nan]])
     assert again.renamed("b", "e").keys == again.keys
     assert FeatureSchema.positions(2).with_names(["a", "b"]) == named("a", "b")
@@ -103,17 +102,17 @@ def test_a_change_that_makes_no_sense_is_refused(
 def test_what_does_not_fit_names_the_item_and_the_feature(features: object, told: str) -> None:
     schema = named("a", "b").with_feature("s", shared=True)
     with pytest.raises(Problem, match=told):
-        schema.rows([ItemIn("x", features)], missing_allowed=False)  # type: ignore[arg-type]
+        schema.pair.rows([ItemIn("x", features)], missing_allowed=False)  # type: ignore[arg-type]
 
 
 def test_names_mean_nothing_where_features_have_none() -> None:
     told = "names its features.* Send a list of 1, or name them: `ebrank features STORE name`"
     with pytest.raises(Problem, match=told):
-        FeatureSchema.positions(1).rows([ItemIn("x", {"a": 1.0})], missing_allowed=False)
+        FeatureSchema.positions(1).pair.rows([ItemIn("x", {"a": 1.0})], missing_allowed=False)
 
 
 def test_missing_values_are_marked_and_filled() -> None:
-    [row] = named("a", "b").rows([ItemIn("x", {"b": 2.0})], missing_allowed=True)
+    [row] = named("a", "b").pair.rows([ItemIn("x", {"b": 2.0})], missing_allowed=True)
     assert math.isnan(row[0])
     assert row[1] == 2.0
     matrix = np.array([[np.nan, 1.0, np.nan], [4.0, 3.0, np.nan]], np.float32)
@@ -131,44 +130,31 @@ async def test_items_that_do_not_fit_change_nothing(engine: Engine) -> None:
     with pytest.raises(Problem, match="'b' has 1 features, not 2"):
         await engine.put_items("other", [ItemIn("c", [1.0, 1.0]), ItemIn("b", [1.0])])
     with pytest.raises(Problem, match="unknown query"):
-        await engine.rank(RankRequest("other"))
+        await ranked(engine, "other")
 
 
 @pytest.mark.parametrize("rule", ["zero", "mean"])
-def test_missing_values_may_be_allowed(rule: str) -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", [ItemIn("a", {"x": 1.0}), ItemIn("b", {"y": 2.0})])
-        assert len((await engine.rank(RankRequest("q"))).items) == 2
-
-    play(scene, settings(features={"missing": rule}))
+@played(lambda rule: settings(features={"missing": rule}))
+async def test_missing_values_may_be_allowed(engine: Engine, rule: str) -> None:
+    await engine.put_items("q", [ItemIn("a", {"x": 1.0}), ItemIn("b", {"y": 2.0})])
+    assert len((await ranked(engine)).items) == 2
 
 
-def test_names_in_the_settings_must_be_those_of_the_store() -> None:
-    store = MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
-
-    play(scene, settings(features={"names": ["x", "y"]}), store=store)
-    play(scene, settings(features={"names": ["x", "y"]}), store=store)
-    with pytest.raises(SettingsError, match=r"features.names: .* \(x, y\)"):
-        play(scene, settings(features={"names": ["x", "z"]}), store=store)
-
-
-def test_features_without_names_may_be_named_later() -> None:
-    store = MemoryStore()
-
-    async def by_position(engine: Engine) -> None:
-        await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
-
-    async def by_name(engine: Engine) -> None:
-        await engine.put_items("q", [ItemIn("b", {"y": 4.0, "x": 3.0})])
-
-    play(by_position, store=store)
+@played()
+async def test_names_in_the_settings_must_be_those_of_the_store(
+    engine: Engine, store: MemoryStore, opened: Opened
+) -> None:
+    """Features without names may get them later; then the store knows the names."""
+    await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
+    await engine.close()
     with pytest.raises(SettingsError, match="2 without names"):
-        play(by_name, settings(features={"names": ["x", "y", "z"]}), store=store)
-    play(by_name, settings(features={"names": ["x", "y"]}), store=store)
-    play(by_name, store=store)  # the store knows the names now
-    state = run(store.items.load("q"))
+        await opened(settings(features={"names": ["x", "y", "z"]}))
+    for chosen in (settings(features={"names": ["x", "y"]}), settings()):
+        named_now = await opened(chosen)
+        await named_now.put_items("q", [ItemIn("b", {"y": 4.0, "x": 3.0})])
+        await named_now.close()
+    with pytest.raises(SettingsError, match=r"features.names: .* \(x, y\)"):
+        await opened(settings(features={"names": ["x", "z"]}))
+    state = await store.items.load("q")
     assert state is not None
     assert state.features.tolist() == [[1.0, 2.0], [3.0, 4.0]]

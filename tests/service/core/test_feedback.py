@@ -8,20 +8,29 @@ import numpy as np
 import pytest
 
 from ebrank.service import api
-from ebrank.service.api import EventIn, RankRequest
+from ebrank.service.api import EventIn
 from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import START, Clock, click, ids, items, play, played, settings, statuses
-from tests.service.store.blocking import run
+from tests.service.scenes import (
+    START,
+    Clock,
+    click,
+    events_of,
+    ids,
+    items,
+    play,
+    played,
+    ranked,
+    settings,
+    statuses,
+)
 
 
-@played()
+@played(count=3)
 async def test_each_bad_event_is_rejected_alone_with_its_reason(engine: Engine) -> None:
-    await engine.put_items("q", items(3))
-    ranking = (await engine.rank(RankRequest("q"))).ranking_id
+    ranking = (await ranked(engine)).ranking_id
     long = "x" * 300
     bad: dict[str, EventIn | api.Malformed] = {
         "unknown_ranking": EventIn("a", "nonsense", "i0", "click"),
@@ -44,22 +53,20 @@ async def test_each_bad_event_is_rejected_alone_with_its_reason(engine: Engine) 
     assert answer.results[-1].reason is None
 
 
-@played()
+@played(count=1)
 async def test_a_ranking_of_a_wrong_tag_is_unknown(engine: Engine) -> None:
     """Whoever knows the number of a list cannot guess its tag."""
-    await engine.put_items("q", items(1))
-    ranking = (await engine.rank(RankRequest("q"))).ranking_id
+    ranking = (await ranked(engine)).ranking_id
     number, tag = ranking.split("-")
     guessed = f"{number}-{'0' * len(tag)}"
     answer = await engine.feedback([click("e", guessed, "i0")])
     assert (answer.results[0].reason or "").startswith("unknown_ranking")
 
 
-@played()
+@played(count=3)
 async def test_duplicates_count_once(engine: Engine) -> None:
-    await engine.put_items("q", items(3))
-    one = (await engine.rank(RankRequest("q"))).ranking_id
-    two = (await engine.rank(RankRequest("q"))).ranking_id
+    one = (await ranked(engine)).ranking_id
+    two = (await ranked(engine)).ranking_id
     answer = await engine.feedback(
         [
             click("e1", one, "i0"),
@@ -75,29 +82,26 @@ async def test_duplicates_count_once(engine: Engine) -> None:
     assert (item.shown, item.clicks) == (2, 2)
 
 
-def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up() -> None:
-    clock, store = Clock(), MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        ranking = (await engine.rank(RankRequest("q"))).ranking_id
-        clock.now += 99.0
-        assert (await engine.feedback([click("e1", ranking, "i0")])).accepted == 1
-        clock.now += 2.0
-        await engine._roll_up()  # the list stays: another server's clock may be behind
-        assert await store.log.ranking(ranking) is not None
-        for rolled_up in (False, True):
-            if rolled_up:
-                clock.now += 100.0
-                await engine._roll_up()
-                assert await store.log.ranking(ranking) is None
-                engine.resources.recent.pop(ranking)
-            answer = await engine.feedback([click(f"late{rolled_up}", ranking, "i1")])
-            assert (answer.results[0].reason or "").startswith("expired")
-        view = (await engine.query("q")).items
-        assert [(item.shown, item.clicks) for item in view] == [(1, 1), (1, 0)]
-
-    play(scene, settings(store={"retention_seconds": 100.0}), store=store, clock=clock)
+@played(settings(store={"retention_seconds": 100.0}), count=2)
+async def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up(
+    engine: Engine, store: MemoryStore, clock: Clock
+) -> None:
+    ranking = (await ranked(engine)).ranking_id
+    clock.now += 99.0
+    assert (await engine.feedback([click("e1", ranking, "i0")])).accepted == 1
+    clock.now += 2.0
+    await engine._roll_up()  # the list stays: another server's clock may be behind
+    assert await store.log.ranking(ranking) is not None
+    for rolled_up in (False, True):
+        if rolled_up:
+            clock.now += 100.0
+            await engine._roll_up()
+            assert await store.log.ranking(ranking) is None
+            engine.resources.recent.pop(ranking)
+        answer = await engine.feedback([click(f"late{rolled_up}", ranking, "i1")])
+        assert (answer.results[0].reason or "").startswith("expired")
+    view = (await engine.query("q")).items
+    assert [(item.shown, item.clicks) for item in view] == [(1, 1), (1, 0)]
 
 
 def test_a_query_that_feedback_reads_is_known_from_then_on() -> None:
@@ -106,7 +110,7 @@ def test_a_query_that_feedback_reads_is_known_from_then_on() -> None:
 
     async def serve(engine: Engine) -> str:
         await engine.put_items("q", items(1))
-        return (await engine.rank(RankRequest("q"))).ranking_id
+        return (await ranked(engine)).ranking_id
 
     ranking = play(serve, store=store, clock=clock)
     clock.now += 500.0
@@ -118,10 +122,9 @@ def test_a_query_that_feedback_reads_is_known_from_then_on() -> None:
     play(later, store=store, clock=clock)
 
 
-@played(settings(examination={"curve": (1.0, 0.0, 0.5)}))
+@played(settings(examination={"curve": (1.0, 0.0, 0.5)}), count=4)
 async def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing(engine: Engine) -> None:
-    await engine.put_items("q", items(4))
-    answer = await engine.rank(RankRequest("q"))
+    answer = await ranked(engine)
     fed = await engine.feedback(
         [click(f"e{at}", answer.ranking_id, name) for at, name in enumerate(ids(answer))]
     )
@@ -139,7 +142,7 @@ def test_the_curve_may_change_later() -> None:
 
     async def serve(engine: Engine) -> tuple[str, str]:
         await engine.put_items("q", items(2))
-        answer = await engine.rank(RankRequest("q"))
+        answer = await ranked(engine)
         return answer.ranking_id, ids(answer)[1]
 
     ranking, second = play(serve, settings(examination={"curve": (1.0, 0.25)}), store=store)
@@ -152,51 +155,43 @@ def test_the_curve_may_change_later() -> None:
     play(later, settings(examination={"curve": (1.0, 0.5)}), store=store)
 
 
-def test_other_types_are_logged_and_count_nothing() -> None:
-    store = MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        ranking = (await engine.rank(RankRequest("q"))).ranking_id
-        before = await engine.query("q")
-        fed = await engine.feedback(
-            [click("a", ranking, "i0", "buy"), click("b", ranking, "i0", "impression")]
-        )
-        assert fed.accepted == 2
-        assert await engine.query("q") == before
-
-    play(scene, settings(events={"other": ["buy"]}), store=store)
-    assert [entry.type for entry in run(store.log.entries()) if isinstance(entry, EventEntry)] == [
+@played(settings(events={"other": ["buy"]}), count=2)
+async def test_other_types_are_logged_and_count_nothing(engine: Engine, store: MemoryStore) -> None:
+    ranking = (await ranked(engine)).ranking_id
+    before = await engine.query("q")
+    fed = await engine.feedback(
+        [click("a", ranking, "i0", "buy"), click("b", ranking, "i0", "impression")]
+    )
+    assert fed.accepted == 2
+    assert await engine.query("q") == before
+    await engine.close()
+    assert [entry.type for entry in await events_of(store)] == [
         "buy",
         "impression",
     ]
 
 
-def test_times_are_numbers_or_dates() -> None:
-    store = MemoryStore()
+@played()
+async def test_times_are_numbers_or_dates(engine: Engine, store: MemoryStore) -> None:
     noon = datetime(2023, 11, 14, 12, tzinfo=UTC)
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(3))
-        ranking = (await engine.rank(RankRequest("q"))).ranking_id
-        times: list[float | datetime | None] = [noon, 12.5, None]
-        await engine.feedback(
-            [EventIn(f"e{at}", ranking, f"i{at}", "click", time) for at, time in enumerate(times)]
-        )
-
-    play(scene, store=store)
-    logged = [entry.time for entry in run(store.log.entries()) if isinstance(entry, EventEntry)]
+    await engine.put_items("q", items(3))
+    ranking = (await ranked(engine)).ranking_id
+    times: list[float | datetime | None] = [noon, 12.5, None]
+    await engine.feedback(
+        [EventIn(f"e{at}", ranking, f"i{at}", "click", time) for at, time in enumerate(times)]
+    )
+    await engine.close()
+    logged = [entry.time for entry in await events_of(store)]
     assert logged == [noon.timestamp(), 12.5, START]
 
 
-@played()
+@played(count=5)
 async def test_recent_lists_are_bounded_by_their_bytes(engine: Engine) -> None:
     """Those forgotten are read from the log again."""
-    await engine.put_items("q", items(5))
     cache = engine.resources.recent
-    await engine.rank(RankRequest("q", k=5))
+    await ranked(engine, k=5)
     cache.room = 2 * cache.size
-    lists = [(await engine.rank(RankRequest("q", k=5))).ranking_id for _ in range(4)]
+    lists = [(await ranked(engine, k=5)).ranking_id for _ in range(4)]
     assert len(cache) == 2
     answer = await engine.feedback([click(f"e{at}", name, "i0") for at, name in enumerate(lists)])
     assert answer.accepted == 4
@@ -204,37 +199,33 @@ async def test_recent_lists_are_bounded_by_their_bytes(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
-def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(impressions: str) -> None:
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(5))
-        answer = await engine.rank(RankRequest("q"))
-        batch = [
-            click(f"{kind} {item}", answer.ranking_id, item, kind)
-            for item in ids(answer)
-            for kind in ("impression", "click")
-        ]
-        before, store.writes = await engine.query("q"), 0
-        store.full = True
-        with pytest.raises(StoreError):
-            await engine.feedback(batch)
-        assert await engine.query("q") == before
-        store.full = False
-        assert (await engine.feedback(batch)).accepted == 10
-        assert store.writes == 2
-        view = (await engine.query("q")).items
-        assert {(item.shown, item.clicks) for item in view} == {(1, 1)}
-
-    play(scene, settings(events={"impressions": impressions}), store=store)
+@played(lambda impressions: settings(events={"impressions": impressions}), on=FaultyStore, count=5)
+async def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(
+    engine: Engine, store: FaultyStore, impressions: str
+) -> None:
+    answer = await ranked(engine)
+    batch = [
+        click(f"{kind} {item}", answer.ranking_id, item, kind)
+        for item in ids(answer)
+        for kind in ("impression", "click")
+    ]
+    before, store.writes = await engine.query("q"), 0
+    store.full = True
+    with pytest.raises(StoreError):
+        await engine.feedback(batch)
+    assert await engine.query("q") == before
+    store.full = False
+    assert (await engine.feedback(batch)).accepted == 10
+    assert store.writes == 2
+    view = (await engine.query("q")).items
+    assert {(item.shown, item.clicks) for item in view} == {(1, 1)}
 
 
 @pytest.mark.parametrize("batched", [True, False])
-@played(settings(events={"impressions": "confirmed"}))
+@played(settings(events={"impressions": "confirmed"}), count=4)
 async def test_impressions_that_must_be_confirmed(engine: Engine, batched: bool) -> None:
     """A click confirms an impression too; nothing is shown twice, whatever the order."""
-    await engine.put_items("q", items(4))
-    answer = await engine.rank(RankRequest("q"))
+    answer = await ranked(engine)
     assert not any(item.shown for item in (await engine.query("q")).items)
     a, b, c, _ = ids(answer)
     events = [

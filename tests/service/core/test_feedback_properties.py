@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from ebrank import BehaviorStats, Examination
-from ebrank.service.api import RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import Clock, click, ids, items, settings, statuses
+from tests.service.scenes import Clock, click, ids, items, ranked, settings, statuses
 
 CURVE = (1.0, 0.0, 0.5)  # the second rank is never examined
 QUERIES = ("q", "r")
@@ -66,7 +65,7 @@ class Feedback(RuleBasedStateMachine):
 
     @rule(query=st.sampled_from(QUERIES))
     def rank(self, query: str) -> None:
-        answer = self.run(self.engine.rank(RankRequest(query, k=3)))
+        answer = self.run(ranked(self.engine, query, k=3))
         self.lists.append((answer.ranking_id, query, ids(answer)))
         for p, item in zip(CURVE, ids(answer), strict=True):
             self.shown[query, item] += int(p > 0 and not self.confirmed)

@@ -25,7 +25,18 @@ from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.rows import reach
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import bits, contents
-from tests.service.scenes import START, Clock, click, ids, items, play, settings
+from tests.service.scenes import (
+    BOTH,
+    START,
+    Clock,
+    click,
+    ids,
+    items,
+    play,
+    played,
+    ranked,
+    settings,
+)
 from tests.service.store.blocking import run
 
 DAY = 86400.0
@@ -133,66 +144,60 @@ def test_a_store_that_forgets_is_exported_and_imported(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_item_that_is_deleted_fades_like_the_others(store: Store) -> None:
+@played(lambda store: settings(events=EVENTS, store={"retention_seconds": 10 * DAY}), on=BOTH)
+async def test_an_item_that_is_deleted_fades_like_the_others(
+    engine: Engine, store: Store, clock: Clock
+) -> None:
     """Its name is gone, also from the log: nothing may hang on it."""
-    clock = Clock()
-
-    async def scene(engine: Engine) -> None:
-        for query in "ab":
-            await engine.put_items(query, items(6))
-        await live(engine, 15, clock)
-        await engine.delete(DeletionRequest("item", "i2"))
-        await live(engine, 5, clock, seed=1)
-
-    chosen = settings(events=EVENTS, store={"retention_seconds": 10 * DAY})
-    play(scene, chosen, store=store, clock=clock)
-    assert run(replay(store)).equal
+    for query in "ab":
+        await engine.put_items(query, items(6))
+    await live(engine, 15, clock)
+    await engine.delete(DeletionRequest("item", "i2"))
+    await live(engine, 5, clock, seed=1)
+    await engine.close()
+    assert (await replay(store)).equal
 
 
-def test_what_users_did_counts_half_after_the_half_life() -> None:
-    clock, store = Clock(), MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(1))
-        for number in range(400):
-            answer = await engine.rank(RankRequest("q"))
-            if number % 4 == 0:
-                await engine.feedback([click(str(number), answer.ranking_id, "i0")])
-        for half_lives, shown in ((1, 200), (2, 100), (6, 6), (40, 0)):
-            clock.now = START + half_lives * 8 * DAY
-            [item] = (await engine.query("q")).items
-            assert item.shown == pytest.approx(shown, abs=4 * np.sqrt(shown / 2) + 0.5)
-            assert item.clicks <= item.shown
-        assert item.shown == 0
-        assert item.relevance == pytest.approx(item.prior, rel=1e-14)  # one divides, one multiplies
-        assert item.first_shown is not None
-
-    play(scene, settings(events=EVENTS), store=store, clock=clock)
-    state = run(store.items.load("q"))
+@played(settings(events=EVENTS), count=1)
+async def test_what_users_did_counts_half_after_the_half_life(
+    engine: Engine, store: MemoryStore, clock: Clock
+) -> None:
+    for number in range(400):
+        answer = await ranked(engine)
+        if number % 4 == 0:
+            await engine.feedback([click(str(number), answer.ranking_id, "i0")])
+    for half_lives, shown in ((1, 200), (2, 100), (6, 6), (40, 0)):
+        clock.now = START + half_lives * 8 * DAY
+        [item] = (await engine.query("q")).items
+        assert item.shown == pytest.approx(shown, abs=4 * np.sqrt(shown / 2) + 0.5)
+        assert item.clicks <= item.shown
+    assert item.shown == 0
+    assert item.relevance == pytest.approx(item.prior, rel=1e-14)  # one divides, one multiplies
+    assert item.first_shown is not None
+    await engine.close()
+    state = await store.items.load("q")
     assert state is not None
     assert state.counts[:, 0].sum() == 400  # nothing was written since
 
 
-def test_late_feedback_on_what_is_forgotten_adds_nothing() -> None:
-    clock, store = Clock(), MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        answer = await engine.rank(RankRequest("q"))
-        first, second = ids(answer)
-        await engine.feedback([click("1", answer.ranking_id, first)])
-        clock.now += 29 * DAY
-        late = [
-            click("2", answer.ranking_id, first, "purchase"),
-            click("3", answer.ranking_id, second),
-            click("4", answer.ranking_id, second, "return"),
-        ]
-        assert (await engine.feedback(late)).accepted == 3
-        for item in (await engine.query("q")).items:
-            assert (item.shown, item.clicks) == (0, 0)
-
-    play(scene, settings(events=EVENTS | {"half_life_days": 0.25}), store=store, clock=clock)
-    assert run(replay(store)).equal
+@played(settings(events=EVENTS | {"half_life_days": 0.25}), count=2)
+async def test_late_feedback_on_what_is_forgotten_adds_nothing(
+    engine: Engine, store: MemoryStore, clock: Clock
+) -> None:
+    answer = await ranked(engine)
+    first, second = ids(answer)
+    await engine.feedback([click("1", answer.ranking_id, first)])
+    clock.now += 29 * DAY
+    late = [
+        click("2", answer.ranking_id, first, "purchase"),
+        click("3", answer.ranking_id, second),
+        click("4", answer.ranking_id, second, "return"),
+    ]
+    assert (await engine.feedback(late)).accepted == 3
+    for item in (await engine.query("q")).items:
+        assert (item.shown, item.clicks) == (0, 0)
+    await engine.close()
+    assert (await replay(store)).equal
 
 
 def test_the_half_life_of_a_store_stays() -> None:
@@ -200,7 +205,7 @@ def test_the_half_life_of_a_store_stays() -> None:
 
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
+        await ranked(engine)
 
     play(scene, store=store, clock=clock)  # it may begin later: from then on
     clock.now += 1000 * DAY
@@ -213,41 +218,38 @@ def test_the_half_life_of_a_store_stays() -> None:
             play(scene, settings(events=EVENTS | {"half_life_days": other or "off"}), store=store)
 
 
-def test_training_takes_all_queries_as_they_are_remembered_now() -> None:
-    clock, store = Clock(), MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        for query in "ab":
-            await engine.put_items(query, items(2))
-        for _ in range(100):
-            await engine.rank(RankRequest("a", k=1, items=["i0"]))
-        clock.now += 16 * DAY
-        await engine.rank(RankRequest("b", k=1, items=["i1"]))
-
-    play(scene, settings(events=EVENTS), store=store, clock=clock)
+@played(settings(events=EVENTS))
+async def test_training_takes_all_queries_as_they_are_remembered_now(
+    engine: Engine, store: MemoryStore, clock: Clock
+) -> None:
+    for query in "ab":
+        await engine.put_items(query, items(2))
+    for _ in range(100):
+        await ranked(engine, "a", k=1, items=["i0"])
+    clock.now += 16 * DAY
+    await ranked(engine, "b", k=1, items=["i1"])
+    await engine.close()
     job = TrainingJob(active=0, behaviors=tuple(EVENTS["behaviors"]))
-    table = run(gather(store, job))
+    table = await gather(store, job)
     assert table is not None
     shown = table.stats.shown.tolist()
     assert shown[1:] == [0, 0, 1]
     assert shown[0] == pytest.approx(25, abs=15)
 
 
-def test_nothing_is_forgotten_by_default() -> None:
-    clock, store = Clock(), MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
-        clock.now += 10_000 * DAY
-        await engine.rank(RankRequest("q"))
-        assert [item.shown for item in (await engine.query("q")).items] == [2, 2]
-
-    play(scene, store=store, clock=clock)
-    state = run(store.items.load("q"))
+@played(count=2)
+async def test_nothing_is_forgotten_by_default(
+    engine: Engine, store: MemoryStore, clock: Clock
+) -> None:
+    await ranked(engine)
+    clock.now += 10_000 * DAY
+    await ranked(engine)
+    assert [item.shown for item in (await engine.query("q")).items] == [2, 2]
+    await engine.close()
+    state = await store.items.load("q")
     assert state is not None
     assert bits(state)["epoch"] == 0
-    assert "half_life" not in run(store.meta.all())
+    assert "half_life" not in await store.meta.all()
 
 
 def test_a_repair_takes_back_epochs_of_a_clock_that_was_ahead(tmp_path: Path) -> None:
@@ -258,7 +260,7 @@ def test_a_repair_takes_back_epochs_of_a_clock_that_was_ahead(tmp_path: Path) ->
         for years in (0, 0, 5):
             clock.now += years * 365 * DAY
             for _ in range(100):
-                await engine.rank(RankRequest("q"))
+                await ranked(engine)
 
     async def shown() -> tuple[int, int]:
         async with open(folder, "read") as store:

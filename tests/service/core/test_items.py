@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.api import ItemIn
 from ebrank.service.core.problems import Problem
 from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import better, items, play, played, settings
+from tests.service.scenes import better, play, played, ranked, settings
 
 
 def test_items_that_were_not_stored_fix_no_schema() -> None:
@@ -42,23 +42,20 @@ async def test_the_first_items_need_features(engine: Engine, nothing: list[float
     assert (await engine.put_items("q", [ItemIn("a", {"price": 1.0})])).added == 1
 
 
-def test_changes_wait_for_a_flush_that_others_may_share() -> None:
+@played(on=FaultyStore, count=2)
+async def test_changes_wait_for_a_flush_that_others_may_share(
+    engine: Engine, store: FaultyStore
+) -> None:
     """Nothing flushes by itself: the loop would stand still for it."""
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        assert store.flushes == 1
-        await engine.withdraw("q", "i0")
-        assert store.flushes == 2
-        await engine._versions.adopt(better(), against=0)
-        assert store.flushes == 2
-        await engine._adopt(better(), against=1)
-        assert store.flushes == 3
-        await engine.activate(1)
-        assert store.flushes == 4
-
-    play(scene, store=store)
+    assert store.flushes == 1
+    await engine.withdraw("q", "i0")
+    assert store.flushes == 2
+    await engine._versions.adopt(better(), against=0)
+    assert store.flushes == 2
+    await engine._adopt(better(), against=1)
+    assert store.flushes == 3
+    await engine.activate(1)
+    assert store.flushes == 4
 
 
 @played()
@@ -71,29 +68,27 @@ async def test_an_item_is_given_once(engine: Engine) -> None:
     assert (await engine.put_items("q", [*twice[1:], ItemIn("c", [0.0])])).changed == 2
 
 
-def test_features_sent_again_with_a_rank_are_not_written_again() -> None:
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        some: list[str | ItemIn]
-        some = [ItemIn("a", {"x": 0.1, "y": None}), ItemIn("b", {"x": 2.0, "y": 3.0})]
-        await engine.rank(RankRequest("q", items=some))
-        assert store.puts == 1
-        await engine.rank(RankRequest("q", items=[*some, "a"]))
-        assert store.puts == 1
-        changed = [
-            ItemIn("a", {"x": 0.1}),
-            ItemIn("b", {"x": 2.0, "y": 3.5}),
-            ItemIn("c", {"x": 0.0}),
-        ]
-        await engine.rank(RankRequest("q", items=list(changed)))
-        assert store.puts == 2
-        state = await store.items.load("q")
-        assert state is not None
-        assert state.version == 5, "two writes of items and three lists"
-        expected = np.array([[0.1, np.nan], [2.0, 3.5], [0.0, np.nan]], np.float32)
-        np.testing.assert_array_equal(state.features, expected)
-        await engine.put_items("q", changed)  # who may change items always writes
-        assert store.puts == 3
-
-    play(scene, settings(features={"missing": "mean"}), store=store)
+@played(settings(features={"missing": "mean"}), on=FaultyStore)
+async def test_features_sent_again_with_a_rank_are_not_written_again(
+    engine: Engine, store: FaultyStore
+) -> None:
+    some: list[str | ItemIn]
+    some = [ItemIn("a", {"x": 0.1, "y": None}), ItemIn("b", {"x": 2.0, "y": 3.0})]
+    await ranked(engine, items=some)
+    assert store.puts == 1
+    await ranked(engine, items=[*some, "a"])
+    assert store.puts == 1
+    changed = [
+        ItemIn("a", {"x": 0.1}),
+        ItemIn("b", {"x": 2.0, "y": 3.5}),
+        ItemIn("c", {"x": 0.0}),
+    ]
+    await ranked(engine, items=list(changed))
+    assert store.puts == 2
+    state = await store.items.load("q")
+    assert state is not None
+    assert state.version == 5, "two writes of items and three lists"
+    expected = np.array([[0.1, np.nan], [2.0, 3.5], [0.0, np.nan]], np.float32)
+    np.testing.assert_array_equal(state.features, expected)
+    await engine.put_items("q", changed)  # who may change items always writes
+    assert store.puts == 3

@@ -5,12 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.environment.config import SettingsError
-from ebrank.service.api import RankRequest
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.core.queries import normalized
 from ebrank.service.engine import Engine
 from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import items, play, played, settings
+from tests.service.scenes import items, play, played, ranked, settings
 
 
 @given(st.text())
@@ -39,7 +38,7 @@ def test_spellings_of_a_name(spelled: str, name: str) -> None:
 async def test_spellings_are_one_query(engine: Engine) -> None:
     await engine.put_items("Green  Tea", items(2))
     await engine.put_items(" green tea", items(3))
-    answer = await engine.rank(RankRequest("GREEN TEA", items=["i0", "i2"]))
+    answer = await ranked(engine, "GREEN TEA", items=["i0", "i2"])
     assert len(answer.items) == 2
     view = await engine.query("Green tea ")
     assert (view.query, len(view.items)) == ("green tea", 3)
@@ -47,7 +46,7 @@ async def test_spellings_are_one_query(engine: Engine) -> None:
     assert (await engine.insights()).totals.queries == 1
     for nameless in (" ", "\u3000"):
         with pytest.raises(Problem, match="contains only spaces"):
-            await engine.rank(RankRequest(nameless))
+            await ranked(engine, nameless)
     with pytest.raises(Problem, match="more than 512 characters"):
         await engine.query("ﷺ" * 100)
 

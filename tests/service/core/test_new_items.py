@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from ebrank import Examination
-from ebrank.service.api import EventIn, ItemIn, RankRequest
+from ebrank.service.api import EventIn, ItemIn
 from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
-from tests.service.scenes import ids, items, play, settings
+from tests.service.scenes import ids, items, play, ranked, settings
 
 INCUMBENTS = 15
 RELEVANCE = 0.3  # theirs
@@ -31,7 +31,7 @@ class Users:
     async def search(self, engine: Engine) -> list[str]:
         """Let one user search and click; return what was shown."""
         self._count += 1
-        answer = await engine.rank(RankRequest("q"))
+        answer = await ranked(engine)
         events = [
             EventIn(f"{self._count} {item}", answer.ranking_id, item, "click")
             for item, p in zip(ids(answer), self._examination, strict=True)

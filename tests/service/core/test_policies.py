@@ -115,19 +115,14 @@ def check(text: str, lists: list[list[bool]], prior: EBRanker | None) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("text", POLICIES)
 @settings(max_examples=5)
 @given(LISTS)
-def test_the_service_ranks_as_the_library_does(text: str, lists: list[list[bool]]) -> None:
-    check(text, lists, None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", POLICIES)
-@settings(max_examples=5)
-@given(LISTS)
-def test_with_a_prior_that_was_learned_too(text: str, lists: list[list[bool]]) -> None:
-    check(text, lists, fitted(text))
+def test_the_service_ranks_as_the_library_does(
+    text: str, learned: bool, lists: list[list[bool]]
+) -> None:
+    check(text, lists, fitted(text) if learned else None)
 
 
 @pytest.mark.parametrize("text", POLICIES)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.service import api
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.api import ItemIn
 from ebrank.service.engine import Engine
 from ebrank.service.insight.arrivals import MOST_WATCHED
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import START, Clock, click, ids, items, play, settings
+from tests.service.scenes import START, Clock, click, ids, items, play, ranked, settings
 
 EXPLORING = {"k": 2, "policy": "ebrank:epsilon=100"}
 
@@ -23,7 +23,7 @@ async def busy(engine: Engine, count: int) -> None:
     """Fill a query, and let a user like all of it, and nine others nothing."""
     await engine.put_items("q", items(count))
     for number in range(10):
-        answer = await engine.rank(RankRequest("q", k=count))
+        answer = await ranked(engine, k=count)
         if number == 0:
             await engine.feedback([click(item, answer.ranking_id, item) for item in ids(answer)])
 
@@ -32,7 +32,7 @@ async def looks(engine: Engine, clock: Clock, seconds: int, liked: str = "") -> 
     """Let time pass: every second a list, a click if the liked item is in it, and a look."""
     for _ in range(seconds):
         clock.now += 1.0
-        answer = await engine.rank(RankRequest("q"))
+        answer = await ranked(engine)
         if liked in ids(answer):
             await engine.feedback([click(f"{clock.now}", answer.ranking_id, liked)])
         await engine.insights()
@@ -78,7 +78,7 @@ def test_by_clicks_alone_an_item_learns_from_what_that_order_would_have_shown() 
 
     async def scene(engine: Engine) -> list[api.Arrival]:
         await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))  # and nobody clicks
+        await ranked(engine)  # and nobody clicks
         clock.now += 1.0
         await engine.put_items("q", [ItemIn("new", [0.0, 0.0])])
         await looks(engine, clock, 30, liked="new")

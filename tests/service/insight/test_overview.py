@@ -7,14 +7,14 @@ import pytest
 
 import ebrank
 from ebrank.service import api
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.api import ItemIn
 from ebrank.service.engine import Engine
 from ebrank.service.store import open as open_store
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import RankingEntry
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import START, Clock, click, ids, items, play, settings
+from tests.service.scenes import START, Clock, click, ids, items, play, played, ranked, settings
 from tests.service.store.blocking import run
 
 P = 1.0 / np.log2(np.arange(2, 12))
@@ -27,12 +27,12 @@ def test_minutes_tell_new_items_from_old_ones() -> None:
         await engine.put_items("q", items(2))
         clock.now += 100.0
         await engine.put_items("q", [ItemIn("new", [0.0, 0.0])])
-        answer = await engine.rank(RankRequest("q"))
+        answer = await ranked(engine)
         await engine.feedback(
             [click("a", answer.ranking_id, "new"), click("b", answer.ranking_id, "i0")]
         )
         clock.now += 60.0
-        await engine.rank(RankRequest("q", k=1))
+        await ranked(engine, k=1)
         return await engine.insights(), ids(answer)
 
     told, listed = play(scene, settings(insights={"new_seconds": 50.0}), clock=clock)
@@ -72,10 +72,10 @@ def test_totals_and_minutes_survive_a_restart() -> None:
 
     async def first(engine: Engine) -> None:
         await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
+        await ranked(engine)
 
     async def second(engine: Engine) -> api.Insights:
-        await engine.rank(RankRequest("q"))
+        await ranked(engine)
         return await engine.insights()
 
     play(first, store=store, clock=clock)
@@ -91,20 +91,20 @@ def test_exploration_has_a_cost_and_finds_something() -> None:
     async def scene(engine: Engine) -> tuple[api.Insights, api.Insights]:
         await engine.put_items("q", [ItemIn("old", [0.0])])
         for number in range(40):
-            answer = await engine.rank(RankRequest("q"))
+            answer = await ranked(engine)
             if number % 3 == 0:
                 await engine.feedback([click(f"o{number}", answer.ranking_id, "old")])
         clock.now += 10.0
         await engine.put_items("q", [ItemIn("new", [0.0])])
         clock.now += 5.0
-        answer = await engine.rank(RankRequest("q"))
+        answer = await ranked(engine)
         assert ids(answer) == ["new"]
         before = await engine.insights()
         for number in range(30):
             if "new" in ids(answer):
                 await engine.feedback([click(f"n{number}", answer.ranking_id, "new")])
             clock.now += 1.0
-            answer = await engine.rank(RankRequest("q"))
+            answer = await ranked(engine)
         return before, await engine.insights()
 
     chosen = settings(
@@ -126,19 +126,14 @@ def test_exploration_has_a_cost_and_finds_something() -> None:
     assert earned.still_waiting == [0.5, 0.0]
 
 
-def test_sums_the_store_does_not_take_are_kept() -> None:
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
-        store.full = True
-        with pytest.raises(StoreError):
-            await engine._activity.save()
-        store.full = False
-        assert (await engine.insights()).buckets[0].rankings == 1
-
-    play(scene, store=store)
+@played(on=FaultyStore, count=2)
+async def test_sums_the_store_does_not_take_are_kept(engine: Engine, store: FaultyStore) -> None:
+    await ranked(engine)
+    store.full = True
+    with pytest.raises(StoreError):
+        await engine._activity.save()
+    store.full = False
+    assert (await engine.insights()).buckets[0].rankings == 1
 
 
 def test_what_was_found_stays_found() -> None:
@@ -148,13 +143,13 @@ def test_what_was_found_stays_found() -> None:
     async def scene(engine: Engine) -> tuple[api.Insights, api.Insights]:
         await engine.put_items("q", [ItemIn("old", [0.0])])
         for number in range(40):
-            answer = await engine.rank(RankRequest("q"))
+            answer = await ranked(engine)
             if number % 3 == 0:
                 await engine.feedback([click(f"o{number}", answer.ranking_id, "old")])
         await engine.put_items("q", [ItemIn("new", [0.0])])
         for number in range(30):
             clock.now += 1.0
-            answer = await engine.rank(RankRequest("q"))
+            answer = await ranked(engine)
             if "new" in ids(answer):
                 await engine.feedback([click(f"n{number}", answer.ranking_id, "new")])
         before = await engine.insights()
@@ -180,7 +175,7 @@ def test_feedback_that_does_not_count_is_counted_with_its_reason() -> None:
     async def scene(engine: Engine) -> api.Insights:
         await engine.put_items("q", items(2))
         assert (await engine.insights()).feedback == api.FeedbackOut(0, 0, {}, None)
-        listed = (await engine.rank(RankRequest("q"))).ranking_id
+        listed = (await ranked(engine)).ranking_id
         known, unknown = click("a", listed, "i0"), click("b", listed, "i9")
         await engine.feedback([known, known, unknown, unknown, click("c", "nowhere", "i0")])
         clock.now += 7.0
@@ -198,7 +193,7 @@ def test_the_last_feedback_before_a_restart_is_known_to_the_minute() -> None:
 
     async def first(engine: Engine) -> None:
         await engine.put_items("q", items(2))
-        listed = (await engine.rank(RankRequest("q"))).ranking_id
+        listed = (await ranked(engine)).ranking_id
         clock.now += 1810.0
         await engine.feedback([click("a", listed, "i0")])
 
@@ -237,25 +232,22 @@ def test_answers_are_counted_by_route_and_what_the_page_asks_itself_is_not() -> 
     assert (bucket.refused, bucket.failed) == (2, 2)
 
 
-def test_sums_of_a_day_come_in_wider_buckets_and_are_kept_for_a_while() -> None:
-    clock = Clock(START - START % 86400)
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        for _ in range(3):
-            await engine.rank(RankRequest("q"))
-            clock.now += 7200.0
-        hour, day, week = [await engine.insights(hours) for hours in (1, 24, 168)]
-        assert (hour.bucket_seconds, day.bucket_seconds, week.bucket_seconds) == (60, 600, 3600)
-        assert sum(bucket.rankings for bucket in hour.buckets) == 0
-        assert [bucket.rankings for bucket in day.buckets] == [1, 1, 1]
-        assert all(bucket.start % 600 == 0 for bucket in day.buckets)
-        await engine.rank(RankRequest("q"))
-        assert (await engine.insights(24)).buckets == day.buckets
-        clock.now += 60.0
-        assert len((await engine.insights(24)).buckets) == 4
-
-    play(scene, clock=clock)
+@played(start=START - START % 86400, count=2)
+async def test_sums_of_a_day_come_in_wider_buckets_and_are_kept_for_a_while(
+    engine: Engine, clock: Clock
+) -> None:
+    for _ in range(3):
+        await ranked(engine)
+        clock.now += 7200.0
+    hour, day, week = [await engine.insights(hours) for hours in (1, 24, 168)]
+    assert (hour.bucket_seconds, day.bucket_seconds, week.bucket_seconds) == (60, 600, 3600)
+    assert sum(bucket.rankings for bucket in hour.buckets) == 0
+    assert [bucket.rankings for bucket in day.buckets] == [1, 1, 1]
+    assert all(bucket.start % 600 == 0 for bucket in day.buckets)
+    await ranked(engine)
+    assert (await engine.insights(24)).buckets == day.buckets
+    clock.now += 60.0
+    assert len((await engine.insights(24)).buckets) == 4
 
 
 def test_short_buckets_grow_with_the_time_they_show() -> None:
@@ -277,7 +269,7 @@ def test_the_overview_describes_the_server(tmp_path: Path) -> None:
 
     async def scene(engine: Engine) -> api.SystemOut:
         await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
+        await ranked(engine)
         return (await engine.insights()).system
 
     chosen = settings(ranking={"policy": "ebrank:epsilon=7"})

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from ebrank.service import api
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.api import ItemIn
 from ebrank.service.engine import Engine
 from ebrank.service.insight.survey import Survey, calibration, waiting
-from tests.service.scenes import Clock, click, ids, items, play, settings
+from tests.service.scenes import Clock, click, ids, items, play, played, ranked, settings
 
 
 def test_the_buried_are_those_that_promise_much_and_are_little_shown() -> None:
     async def scene(engine: Engine) -> api.Insights:
         await engine.put_items("q", items(5))
         for number in range(3):  # two are liked at first sight, the others never seen
-            answer = await engine.rank(RankRequest("q", k=2, explore=False))
+            answer = await ranked(engine, k=2, explore=False)
             await engine.feedback(
                 [click(f"{number}-{item}", answer.ranking_id, item) for item in ids(answer)]
             )
@@ -33,20 +33,15 @@ def test_the_buried_are_those_that_promise_much_and_are_little_shown() -> None:
     assert all(one.query == "q" and one.prior == pytest.approx(1 / 6) for one in told.buried)
 
 
-def test_costly_figures_are_kept_for_a_while() -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
-        first = await engine.insights()
-        clock.now += 4.0
-        await engine.put_items("r", items(2))
-        assert (await engine.insights()).waiting == first.waiting
-        clock.now += 2.0
-        assert (await engine.insights()).waiting != first.waiting
-
-    play(scene, settings(insights={"refresh_seconds": 5.0}), clock=clock)
+@played(settings(insights={"refresh_seconds": 5.0}), count=2)
+async def test_costly_figures_are_kept_for_a_while(engine: Engine, clock: Clock) -> None:
+    await ranked(engine)
+    first = await engine.insights()
+    clock.now += 4.0
+    await engine.put_items("r", items(2))
+    assert (await engine.insights()).waiting == first.waiting
+    clock.now += 2.0
+    assert (await engine.insights()).waiting != first.waiting
 
 
 def test_calibration_compares_bins_of_predictions_with_click_rates() -> None:
@@ -84,7 +79,7 @@ def test_coverage_and_the_queries_asked_most() -> None:
         clock.now += 60.0
         await engine.put_items("r", [ItemIn("new", [0.0, 0.0])])
         for query in ("r", "q", "r"):
-            answer = await engine.rank(RankRequest(query, k=2, explore=False))
+            answer = await ranked(engine, query, k=2, explore=False)
         await engine.feedback([click("a", answer.ranking_id, ids(answer)[0])])
         return await engine.insights()
 

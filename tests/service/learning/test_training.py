@@ -13,14 +13,14 @@ import pytest
 from ebrank import BehaviorStats, Examination
 from ebrank.policy import model_file
 from ebrank.policy.scaling import Scaling
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.api import ItemIn
 from ebrank.service.core import models
 from ebrank.service.engine import Engine
 from ebrank.service.learning import fitting as trainer
 from ebrank.service.learning.fitting import TrainingJob, TrainingResult
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import START, Clock, click, ids, play, played, settings
+from tests.service.scenes import START, Clock, click, ids, play, played, ranked, settings
 from tests.service.store.blocking import run
 
 CURVE = Examination()(np.arange(1, 21))
@@ -37,7 +37,7 @@ async def lived(engine: Engine, queries: int = 30, sessions: int = 10) -> None:
             name, [ItemIn(f"i{at}", row.tolist()) for at, row in enumerate(features)]
         )
         for session in range(sessions):
-            answer = await engine.rank(RankRequest(name, k=8))
+            answer = await ranked(engine, name, k=8)
             await engine.feedback(
                 [
                     click(f"{name}-{session}-{item}", answer.ranking_id, item)
@@ -53,62 +53,59 @@ async def trained(engine: Engine) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store")
-
-    async def scene(engine: Engine) -> None:
-        await lived(engine)
-        before = {item.id: item.alpha for item in (await engine.query("q0")).items}
-        assert len(set(before.values())) == 1
-        await trained(engine)
-        answer = await engine.models()
-        assert answer.active == 1
-        assert "went live" in answer.training.outcome
-        [version] = answer.models
-        assert version.active
-        assert version.activated
-        assert version.validation_loss is not None
-        assert version.previous_loss is not None
-        assert version.validation_loss < version.previous_loss
-        view = await engine.query("q0")
-        assert view.model == 1
-        # α is the library's: the model file, per-query scaling, the prior
-        state = await store.items.load("q0")
-        document = await store.models.document(1)
-        assert state is not None
-        assert document is not None
-        ranker = model_file.from_bytes(document, "model")
-        assert ranker.scaling == Scaling("query")
-        nobody = BehaviorStats.zeros(len(state.ids))
-        expected = ranker.rank(state.features, nobody).candidates.prior_mean.tolist()
-        assert [item.prior for item in view.items] == expected
-        # and so it is of a few of the candidates, in whatever order they are named
-        some = await engine.rank(RankRequest("q0", items=["i7", "i2"], explain=True))
-        prior = {item.id: item.prior for item in view.items}
-        assert {item.id: item.prior for item in some.items} == {
-            name: prior[name] for name in ("i2", "i7")
-        }
-        await engine.put_items("new", [ItemIn("bad", [0.0, 0.5]), ItemIn("good", [1.0, 0.5])])
-        assert ids(await engine.rank(RankRequest("new"))) == ["good", "bad"]
-        assert (await engine.activate(0)).active == 0
-        assert {item.alpha for item in (await engine.query("q0")).items} == set(before.values())
-        assert (await engine.activate(1)).active == 1
-
-    play(scene, QUICK, store=store)
-    assert run(store.models.active()) == 1
-    run(store.close())
+@played(QUICK, on=SqliteStore)
+async def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(
+    engine: Engine, store: SqliteStore
+) -> None:
+    await lived(engine)
+    before = {item.id: item.alpha for item in (await engine.query("q0")).items}
+    assert len(set(before.values())) == 1
+    await trained(engine)
+    answer = await engine.models()
+    assert answer.active == 1
+    assert "went live" in answer.training.outcome
+    [version] = answer.models
+    assert version.active
+    assert version.activated
+    assert version.validation_loss is not None
+    assert version.previous_loss is not None
+    assert version.validation_loss < version.previous_loss
+    view = await engine.query("q0")
+    assert view.model == 1
+    # α is the library's: the model file, per-query scaling, the prior
+    state = await store.items.load("q0")
+    document = await store.models.document(1)
+    assert state is not None
+    assert document is not None
+    ranker = model_file.from_bytes(document, "model")
+    assert ranker.scaling == Scaling("query")
+    nobody = BehaviorStats.zeros(len(state.ids))
+    expected = ranker.rank(state.features, nobody).candidates.prior_mean.tolist()
+    assert [item.prior for item in view.items] == expected
+    # and so it is of a few of the candidates, in whatever order they are named
+    some = await ranked(engine, "q0", items=["i7", "i2"], explain=True)
+    prior = {item.id: item.prior for item in view.items}
+    assert {item.id: item.prior for item in some.items} == {
+        name: prior[name] for name in ("i2", "i7")
+    }
+    await engine.put_items("new", [ItemIn("bad", [0.0, 0.5]), ItemIn("good", [1.0, 0.5])])
+    assert ids(await ranked(engine, "new")) == ["good", "bad"]
+    assert (await engine.activate(0)).active == 0
+    assert {item.alpha for item in (await engine.query("q0")).items} == set(before.values())
+    assert (await engine.activate(1)).active == 1
+    await engine.close()
+    assert await store.models.active() == 1
 
 
 @pytest.mark.parametrize("scaling", ["query", "global", "none"])
-def test_a_model_says_how_features_are_scaled(scaling: str) -> None:
-    store = MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await lived(engine)
-        await trained(engine)
-
-    play(scene, settings(features={"scaling": scaling}), store=store)
-    document = run(store.models.document(1))
+@played(lambda scaling: settings(features={"scaling": scaling}))
+async def test_a_model_says_how_features_are_scaled(
+    engine: Engine, store: MemoryStore, scaling: str
+) -> None:
+    await lived(engine)
+    await trained(engine)
+    await engine.close()
+    document = await store.models.document(1)
     ranker = model_file.from_bytes(document, "model")
     assert ranker.scaling is not None
     assert ranker.scaling.kind == scaling
@@ -119,7 +116,7 @@ def test_a_model_says_how_features_are_scaled(scaling: str) -> None:
 async def test_a_run_on_no_evidence_changes_nothing(engine: Engine) -> None:
     """Neither before anybody clicked, nor a second time on the same clicks."""
     await engine.put_items("q", [ItemIn(f"i{at}", [at / 30, 0.5]) for at in range(30)])
-    await engine.rank(RankRequest("q", k=30))
+    await ranked(engine, k=30)
     await trained(engine)
     answer = await engine.models()
     assert (answer.active, answer.models) == (0, [])
@@ -182,7 +179,7 @@ async def test_one_query_is_enough_if_it_has_items(engine: Engine) -> None:
         "home", [ItemIn(f"i{n}", row.tolist()) for n, row in enumerate(features)]
     )
     for session in range(60):
-        answer = await engine.rank(RankRequest("home", k=20))
+        answer = await ranked(engine, "home", k=20)
         await engine.feedback(
             [
                 click(f"{session}-{item}", answer.ranking_id, item)
@@ -195,25 +192,20 @@ async def test_one_query_is_enough_if_it_has_items(engine: Engine) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_trainer_changes_nothing(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store")
-
-    async def scene(engine: Engine) -> None:
-        await lived(engine, queries=12)
-        assert (await engine.train()).started
-        assert not (await engine.train()).started
-        killed = await _killed_child()
-        assert killed
-        await engine._training.finished()
-        answer = await engine.models()
-        assert "the trainer failed" in answer.training.outcome
-        assert (answer.active, answer.models) == (0, [])
-        await engine.rank(RankRequest("q0"))
-        await trained(engine)
-        assert (await engine.models()).active == 1
-
-    play(scene, QUICK, store=store)
-    run(store.close())
+@played(QUICK, on=SqliteStore)
+async def test_a_killed_trainer_changes_nothing(engine: Engine) -> None:
+    await lived(engine, queries=12)
+    assert (await engine.train()).started
+    assert not (await engine.train()).started
+    killed = await _killed_child()
+    assert killed
+    await engine._training.finished()
+    answer = await engine.models()
+    assert "the trainer failed" in answer.training.outcome
+    assert (answer.active, answer.models) == (0, [])
+    await ranked(engine, "q0")
+    await trained(engine)
+    assert (await engine.models()).active == 1
 
 
 async def _killed_child() -> bool:
@@ -258,34 +250,30 @@ def test_a_server_killed_between_adding_and_activating_has_a_model_to_serve(
     again = SqliteStore(tmp_path / "store")
 
     async def after(engine: Engine) -> None:
-        assert (await engine.rank(RankRequest("q0"))).model == 1
+        assert (await ranked(engine, "q0")).model == 1
 
     play(after, QUICK, store=again)
     run(again.close())
 
 
-def test_training_starts_by_itself_after_events_or_time() -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> None:
-        due = engine._training.due
-        assert not due()
-        clock.now += 1000.0
-        assert not due()  # nothing new to learn
-        await engine.put_items("q", [ItemIn(f"i{n}", [float(n)]) for n in range(3)])
-        answer = await engine.rank(RankRequest("q"))
-        await engine.feedback([click("a", answer.ranking_id, "i0")])
-        assert due()
-        engine._training.start(0)
-        await engine._training.finished()
-        assert not due()
-        await engine.feedback([click("b", answer.ranking_id, "i1")])
-        assert (await engine.models()).training.next_events == 1
-        assert not due()
-        await engine.feedback([click("c", answer.ranking_id, "i2")])
-        assert due()
-
-    play(scene, settings(training={"every_seconds": 500, "after_events": 2}), clock=clock)
+@played(settings(training={"every_seconds": 500, "after_events": 2}))
+async def test_training_starts_by_itself_after_events_or_time(engine: Engine, clock: Clock) -> None:
+    due = engine._training.due
+    assert not due()
+    clock.now += 1000.0
+    assert not due()  # nothing new to learn
+    await engine.put_items("q", [ItemIn(f"i{n}", [float(n)]) for n in range(3)])
+    answer = await ranked(engine)
+    await engine.feedback([click("a", answer.ranking_id, "i0")])
+    assert due()
+    engine._training.start(0)
+    await engine._training.finished()
+    assert not due()
+    await engine.feedback([click("b", answer.ranking_id, "i1")])
+    assert (await engine.models()).training.next_events == 1
+    assert not due()
+    await engine.feedback([click("c", answer.ranking_id, "i2")])
+    assert due()
 
 
 @played()
@@ -297,23 +285,18 @@ async def test_a_result_that_learned_nothing_makes_no_version(engine: Engine) ->
     assert (await engine.models()).models == []
 
 
-def test_runs_grow_rarer_as_more_is_known() -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
-        needed = []
-        for run_number in range(4):
-            needed.append(engine._training.out().next_events)
-            for event in range(needed[-1] or 0):
-                answer = await engine.rank(RankRequest("q"))
-                await engine.feedback([click(f"{run_number}-{event}", answer.ranking_id, "a")])
-            assert engine._training.due()
-            await trained(engine)
-        assert needed == [4, 4, 4, 6]  # four, or half of those before: 4, 8, 12
-
-    chosen = settings(training={"every_seconds": 0, "after_events": 4, "after_growth": 0.5})
-    play(scene, chosen, clock=clock)
+@played(settings(training={"every_seconds": 0, "after_events": 4, "after_growth": 0.5}))
+async def test_runs_grow_rarer_as_more_is_known(engine: Engine) -> None:
+    await engine.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
+    needed = []
+    for run_number in range(4):
+        needed.append(engine._training.out().next_events)
+        for event in range(needed[-1] or 0):
+            answer = await ranked(engine)
+            await engine.feedback([click(f"{run_number}-{event}", answer.ranking_id, "a")])
+        assert engine._training.due()
+        await trained(engine)
+    assert needed == [4, 4, 4, 6]  # four, or half of those before: 4, 8, 12
 
 
 def test_a_model_of_another_family_is_not_used(caplog: pytest.LogCaptureFixture) -> None:

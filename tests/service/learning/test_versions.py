@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ebrank.service.api import ModelsResponse, RankRequest
+from ebrank.service.api import ModelsResponse
 from ebrank.service.core.problems import NotFound
 from ebrank.service.engine import Engine
 from ebrank.service.learning.fitting import TrainerError, TrainingJob, TrainingResult
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import START, Clock, better, click, ids, items, play, settings
+from tests.service.scenes import START, Clock, better, click, ids, items, play, ranked, settings
 from tests.service.store import blocking
 
 
@@ -100,7 +100,7 @@ async def ran(engine: Engine, *, asked: bool) -> ModelsResponse:
 async def clicked(engine: Engine, name: str) -> None:
     """Let an event happen that makes a run due."""
     await engine.put_items("q", items(2, width=1))
-    answer = await engine.rank(RankRequest("q"))
+    answer = await ranked(engine)
     await engine.feedback([click(name, answer.ranking_id, ids(answer)[0])])
 
 

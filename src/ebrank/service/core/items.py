@@ -80,7 +80,7 @@ class Items:
         if not self._catalog.schema.features:
             await self._catalog.follow()  # another server may have had the first items
         before = self._catalog.schema
-        schema = begun if begun and not before.width(shared=False) else _begun(before, items)
+        schema = begun if begun and not before.pair.width else _begun(before, items)
         rows = [None] * len(items) if live is None else live.rows_of([item.id for item in items])
         own, kept = await self._rows(items, schema, live, rows)
         new: Sequence[int] = range(len(items))
@@ -162,7 +162,7 @@ class Items:
         """
         allowed, names = self._catalog.missing_allowed, [item.id for item in items]
         bare = [at for at, item in enumerate(items) if not item.features]
-        in_full = not allowed and not all(feature.optional for feature in schema.shared)
+        in_full = not (allowed or all(feature.optional for feature in schema.shared.features))
         asked = range(len(items)) if in_full else bare
         new = [names[at] for at in asked if rows[at] is None]
         in_catalog = await self._catalog.read(new, schema)
@@ -175,15 +175,14 @@ class Items:
                     "items",
                 )
         exempt = {names[at] for at in bare if rows[at] is not None or names[at] in in_catalog}
-        own = schema.rows(items, missing_allowed=allowed, exempt=exempt)
+        own = schema.pair.rows(items, missing_allowed=allowed, exempt=exempt)
         kept = set[int]()
         if live is not None and live.keys == schema.keys:
-            columns = [feature.column for feature in schema.pair]
-            before = np.full(own.shape[1], np.nan, np.float32)
-            for at in schema.lacking(own):
+            pair, before = schema.pair, np.full(own.shape[1], np.nan, np.float32)
+            for at in pair.lacking(own):
                 if rows[at] is not None:
-                    before[columns] = live.state.features[rows[at], schema.pair_places]
-                    if schema.keep(own[at], items[at], before):
+                    before[pair.columns] = live.state.features[rows[at], pair.places]
+                    if pair.keep(own[at], items[at], before):
                         kept.add(at)
         return own, kept
 
@@ -262,8 +261,8 @@ def _unlike(
 ) -> Sequence[int]:
     """Return which items are not yet candidates of a query, or have other features there."""
     there = np.array([-1 if row is None else row for row in rows])
-    stored = live.state.features[there][:, schema.pair_places]
-    given = own[:, [feature.column for feature in schema.pair]]
+    stored = live.state.features[there][:, schema.pair.places]
+    given = own[:, schema.pair.columns]
     same = ((given == stored) | (np.isnan(given) & np.isnan(stored))).all(axis=1)
     same &= (there >= 0) & live.state.active[there]
     return np.flatnonzero(~same).tolist()

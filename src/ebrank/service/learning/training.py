@@ -12,6 +12,9 @@ import logging
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import asdict
+
+import msgspec
 
 from ebrank.errors import EBRankError
 from ebrank.service import api
@@ -204,25 +207,17 @@ class ModelVersions:
             older = [record for record in records[:-most] if record.version == active]
             records = older + records[-most:]
         return [
-            api.ModelOut(
-                version=record.version,
-                created=record.created,
-                rows=record.rows,
-                validation_loss=record.validation_loss,
-                previous_loss=record.previous_loss,
-                activated=record.activated,
-                active=record.version == active,
-                reason=record.reason,
-            )
-            for record in records
+            msgspec.convert({**asdict(each), "active": each.version == active}, api.ModelOut)
+            for each in records
         ]
 
-    async def prior(self, training: api.TrainingOut, failing_since: float | None) -> api.PriorOut:
+    async def prior(self, runs: Training) -> api.PriorOut:
         """Return whether lists use what was learned last, and if not, why."""
+        training = runs.out()
         if self._model.unused:
             return api.PriorOut("unused", self._model.unused, self._active.since)
-        if failing_since is not None:
-            return api.PriorOut("failing", training.outcome, failing_since)
+        if runs.failing_since is not None:
+            return api.PriorOut("failing", training.outcome, runs.failing_since)
         newest = (await self._store.models.all())[-1:]
         reason = newest[0].reason if newest else ""
         refused = await self._store.meta.get(REFUSED)

@@ -58,9 +58,7 @@ class Compilation:
         log.warning("%s", COMPILING)
         self._readiness.waits_for = COMPILING
         if len(os.sched_getaffinity(0)) > 1:
-            code = (
-                f"from ebrank.service.learning import models; models.precompile({self._policy!r})"
-            )
+            code = f"from ebrank.service.core import models; models.precompile({self._policy!r})"
             with suppress(OSError):  # it only saves time
                 self._helper = subprocess.Popen(
                     [sys.executable, "-c", code],
