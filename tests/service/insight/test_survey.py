@@ -7,30 +7,26 @@ from ebrank.service import api
 from ebrank.service.api import ItemIn
 from ebrank.service.engine import Engine
 from ebrank.service.insight.survey import Survey, calibration, waiting
-from tests.service.scenes import Clock, click, ids, items, play, played, ranked, settings
+from tests.service.scenes import Clock, clicked, ids, items, played, ranked, settings
 
 
-def test_the_buried_are_those_that_promise_much_and_are_little_shown() -> None:
-    async def scene(engine: Engine) -> api.Insights:
-        await engine.put_items("q", items(5))
-        for number in range(3):  # two are liked at first sight, the others never seen
-            answer = await ranked(engine, k=2, explore=False)
-            await engine.feedback(
-                [click(f"{number}-{item}", answer.ranking_id, item) for item in ids(answer)]
-            )
-        view = await engine.query("q")
-        unseen = {item.id for item in view.items if item.shown == 0}
-        told = await engine.insights()
-        assert len(unseen) == 3
-        assert set(view.most_buried) == unseen
-        assert [one.item for one in told.buried] == view.most_buried
-        assert len(view.most_promising) == 5
-        highest = max(view.items, key=lambda item: item.interval[1])
-        assert view.most_promising[0] == highest.id
-        return told
-
-    told = play(scene, settings(ranking={"k": 2, "policy": "ebrank:bonus=none"}))
-    assert all(one.query == "q" and one.prior == pytest.approx(1 / 6) for one in told.buried)
+@played(settings(ranking={"k": 2, "policy": "ebrank:bonus=none"}), count=5)
+async def test_the_buried_are_those_that_promise_much_and_are_little_shown(
+    engine: Engine,
+) -> None:
+    for _ in range(3):  # two are liked at first sight, the others never seen
+        await clicked(engine, await ranked(engine, k=2, explore=False))
+    view, insights = await engine.query("q"), await engine.insights()
+    unseen = {item.id for item in view.items if item.shown == 0}
+    assert len(unseen) == 3
+    assert set(view.most_buried) == unseen
+    assert [(each.query, each.item) for each in insights.buried] == [
+        ("q", name) for name in view.most_buried
+    ]
+    assert all(each.prior == pytest.approx(1 / 6) for each in insights.buried)
+    assert len(view.most_promising) == 5
+    highest = max(view.items, key=lambda item: item.interval[1])
+    assert view.most_promising[0] == highest.id
 
 
 @played(settings(insights={"refresh_seconds": 5.0}), count=2)
@@ -70,24 +66,19 @@ def test_items_still_waiting_count_as_waiting() -> None:
     assert (many.seconds[0], many.seconds[-1]) == (0.0, 999.0)
 
 
-def test_coverage_and_the_queries_asked_most() -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> api.Insights:
-        await engine.put_items("q", items(5))
-        await engine.put_items("r", items(2))
-        clock.now += 60.0
-        await engine.put_items("r", [ItemIn("new", [0.0, 0.0])])
-        for query in ("r", "q", "r"):
-            answer = await ranked(engine, query, k=2, explore=False)
-        await engine.feedback([click("a", answer.ranking_id, ids(answer)[0])])
-        return await engine.insights()
-
-    told = play(scene, settings(insights={"new_seconds": 50.0}), clock=clock)
-    shown = told.coverage.shown
-    assert told.coverage == api.Coverage(queries=2, candidates=8, shown=shown, clicked=1, new=1)
+@played(settings(insights={"new_seconds": 50.0}), count=5)
+async def test_coverage_and_the_queries_asked_most(engine: Engine, clock: Clock) -> None:
+    await engine.put_items("r", items(2))
+    clock.now += 60.0
+    await engine.put_items("r", [ItemIn("new", [0.0, 0.0])])
+    for query in ("r", "q", "r"):
+        answer = await ranked(engine, query, k=2, explore=False)
+    await clicked(engine, answer, ids(answer)[0])
+    view = await engine.insights()
+    shown = view.coverage.shown
+    assert view.coverage == api.Coverage(queries=2, candidates=8, shown=shown, clicked=1, new=1)
     assert 4 <= shown <= 5
-    assert told.top_queries == [
+    assert view.top_queries == [
         api.TopQuery("r", candidates=3, lists=2, shown=4, clicks=1),
         api.TopQuery("q", candidates=5, lists=1, shown=2, clicks=0),
     ]
