@@ -22,7 +22,7 @@ from ebrank.service.ops.replay import replay
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, RankingEntry
+from ebrank.service.store.records import EventEntry, QueryState, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 
 T = TypeVar("T")
@@ -156,6 +156,13 @@ async def lists_of(store: Store) -> list[RankingEntry]:
 async def events_of(store: Store) -> list[EventEntry]:
     """Return the events in a log."""
     return [entry async for entry in store.log.entries() if isinstance(entry, EventEntry)]
+
+
+async def stored(store: Store, query: str = "q") -> QueryState:
+    """Return a query as the store has it."""
+    state = await store.items.load(query)
+    assert state is not None
+    return state
 
 
 def items(count: int, width: int = 2, seed: int = 0) -> list[ItemIn]:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ebrank.environment.config import SettingsError
 from ebrank.service.api import EventIn, ItemIn
 from ebrank.service.engine import Engine
-from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import Store
-from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import BOTH, click, ids, items, play, played, ranked, settings, statuses
+from tests.service.scenes import (
+    BOTH,
+    Opened,
+    click,
+    clicked,
+    counts,
+    ids,
+    played,
+    ranked,
+    settings,
+    sound,
+    statuses,
+)
 
 SHOP = {"behaviors": ["click=0.3", "purchase"], "other": ["bookmark"]}
 EXPOSURE = {"policy": "ebrank:estimator=exposure"}
@@ -48,11 +57,6 @@ WATCHED = {
     "behaviors": ["click=0.2", "dwell>=10=0.3", "dwell>=60=0.8", "purchase"],
     "negative": ["hide", "return"],
 }
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "store")
 
 
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
@@ -91,10 +95,7 @@ async def test_an_impression_is_worth_between_nothing_and_one(
         assert (item.shown, item.clicks) == (int(seen), int(worth > 0))
         expected = (worth + item.alpha) / (item.exposure + item.alpha + item.beta)
         assert item.relevance == pytest.approx(expected)
-    await engine.close()
-    assert (await replay(store)).equal
-    await store.log.roll_up(1e12)
-    assert (await replay(store)).equal
+    assert await sound(store)
 
 
 @played(settings(events=WATCHED), count=1)
@@ -111,53 +112,27 @@ async def test_events_with_a_threshold_need_a_value(engine: Engine) -> None:
         assert (result.reason or "").startswith(reason)
 
 
-def test_negative_behaviors_may_be_declared_later() -> None:
-    store = MemoryStore()
-
-    async def clicked(engine: Engine) -> None:
-        await engine.put_items("q", items(1))
-        answer = await ranked(engine)
-        await engine.feedback([click("1", answer.ranking_id, "i0")])
-        rankings.append(answer.ranking_id)
-
-    async def returned(engine: Engine) -> None:
-        await engine.feedback([click("2", rankings[0], "i0", "return")])
-        [item] = (await engine.query("q")).items
-        assert (item.shown, item.clicks) == (1, 0)
-
-    rankings: list[str] = []
-    play(clicked, store=store)
-    play(returned, settings(events={"negative": ["return"]}), store=store)
-
-
-@played(count=1)
-async def test_a_type_that_is_not_declared_is_rejected(engine: Engine) -> None:
-    answer = await ranked(engine)
-    [result] = (await engine.feedback([click("1", answer.ranking_id, "i0", "buy")])).results
+@played(count=2)
+async def test_a_store_counts_the_behaviors_it_began_with_and_better_ones(
+    engine: Engine, opened: Opened
+) -> None:
+    """Negative ones may be declared later, too."""
+    first = await ranked(engine)
+    buys = click("0", first.ranking_id, "i0", "buy")
+    [result] = (await engine.feedback([buys])).results
     assert result.reason == "unknown_type: the type must be one of click, impression"
-
-
-def test_a_store_counts_the_behaviors_it_began_with_and_better_ones() -> None:
-    store = MemoryStore()
-
-    async def clicked(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        answer = await ranked(engine)
-        await engine.feedback([click("1", answer.ranking_id, "i0")])
-
-    async def bought(engine: Engine) -> None:
-        answer = await ranked(engine)
-        await engine.feedback([click("2", answer.ranking_id, "i0", "purchase")])
-        [item] = [item for item in (await engine.query("q")).items if item.id == "i0"]
-        assert (item.shown, item.clicks) == (2, 2)
-
-    play(clicked, store=store)
-    play(bought, settings(events={"behaviors": ["click=0.3", "purchase"]}), store=store)
+    await clicked(engine, first, "i0", "i1")
+    await engine.close()
+    more: dict[str, Any] = {"behaviors": ["click=0.3", "purchase"], "negative": ["return"]}
+    later = await opened(settings(events=more))
+    await later.feedback([click("2", first.ranking_id, "i1", "return")])
+    second = await ranked(later)
+    await later.feedback([click("3", second.ranking_id, "i0", "purchase")])
+    assert await counts(later) == {"i0": (2, 2), "i1": (2, 0)}
+    await later.close()
     for behaviors in (["click"], ["like=0.1", "click=0.3", "purchase"], ["purchase=0.5", "click"]):
-        with pytest.raises(
-            SettingsError, match="the store counts click, purchase, in order of worth"
-        ):
-            play(bought, settings(events={"behaviors": behaviors}), store=store)
+        with pytest.raises(SettingsError, match="the store counts click, purchase, in order of"):
+            await opened(settings(events={"behaviors": behaviors}))
 
 
 @pytest.mark.parametrize(
@@ -173,12 +148,12 @@ def test_a_store_counts_the_behaviors_it_began_with_and_better_ones() -> None:
 @played(lambda policy: settings(ranking={"policy": policy}), count=6)
 async def test_every_policy_is_served(engine: Engine, policy: str) -> None:
     orders = set()
-    for number in range(8):
+    for _ in range(8):
         answer = await ranked(engine, k=3, explain=True)
         orders.add(tuple(ids(answer)))
         scores = [item.score for item in answer.items]
         assert scores == sorted(scores, reverse=True)
-        await engine.feedback([click(f"e{number}", answer.ranking_id, ids(answer)[0])])
+        await clicked(engine, answer, ids(answer)[0])
     await engine.query("q")
     await engine.insights()
     assert len(orders) > 1 or policy == "ebrank:bonus=none"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +15,18 @@ from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Clock, click, events_of, ids, items, play, played, ranked, settings
-from tests.service.store.blocking import run
+from tests.service.scenes import (
+    Clock,
+    Opened,
+    click,
+    clicked,
+    events_of,
+    ids,
+    items,
+    played,
+    ranked,
+    settings,
+)
 
 
 @played(on=FaultyStore, count=3)
@@ -61,37 +70,27 @@ async def test_memory_may_be_short_and_nothing_is_counted_twice(
         np.testing.assert_array_equal(live.state.first_shown, state.first_shown)
 
 
-def test_what_was_served_survives_a_restart(tmp_path: Path) -> None:
-    clock = Clock()
-
-    async def before(engine: Engine) -> tuple[str, list[str], object]:
-        await engine.put_items("q", items(5))
-        answer = await ranked(engine, k=3)
-        await engine.feedback([click("e1", answer.ranking_id, answer.items[0].id)])
-        return answer.ranking_id, ids(answer), await engine.query("q")
-
-    async def after(engine: Engine) -> None:
-        assert await engine.query("q") == view
-        again = click("e1", ranking, listed[0])
-        fed = await engine.feedback([again, click("e2", ranking, listed[1])])
-        assert (fed.accepted, fed.duplicate) == (1, 1)
-        answer = await ranked(engine)
-        assert answer.ranking_id != ranking
-        with pytest.raises(Problem, match="not 2"):
-            await engine.put_items("q", [ItemIn("x", [1.0])])
-
-    first = SqliteStore(tmp_path / "store")
-    ranking, listed, view = play(before, store=first, clock=clock)
-    run(first.close())
+@played(on=SqliteStore, count=5)
+async def test_what_was_served_survives_a_restart(
+    engine: Engine, store: SqliteStore, clock: Clock, opened: Opened
+) -> None:
+    answer = await ranked(engine, k=3)
+    first, second, _ = ids(answer)
+    await clicked(engine, answer, first)
+    view = await engine.query("q")
+    await engine.close()
     clock.now -= 1000.0  # the machine's clock went back meanwhile
-    second = SqliteStore(tmp_path / "store")
-    play(after, store=second, clock=clock)
+    later = await opened()
+    assert await later.query("q") == view
+    assert await clicked(later, answer, first, second) == 1, "the first is a duplicate"
+    assert (await ranked(later)).ranking_id != answer.ranking_id
+    with pytest.raises(Problem, match="not 2"):
+        await later.put_items("q", [ItemIn("x", [1.0])])
     times = [
         entry.time if isinstance(entry, RankingEntry) else entry.received
-        for entry in run(second.log.entries())
+        async for entry in store.log.entries()
     ]
     assert times == sorted(times)
-    run(second.close())
 
 
 @played(on=SqliteStore, count=2)

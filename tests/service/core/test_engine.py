@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import numpy as np
 import pytest
 
@@ -17,13 +15,14 @@ from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.scenes import (
+    DAY,
     START,
     Clock,
+    Opened,
     click,
     ids,
     items,
     lists_of,
-    play,
     played,
     ranked,
     settings,
@@ -197,19 +196,15 @@ def test_a_clock_behind_the_log_is_told_once_each_time(caplog: pytest.LogCapture
     assert [message.startswith(told) for message in caplog.messages] == [True, True]
 
 
-def test_a_store_ahead_of_the_clock_is_told_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
-    store = MemoryStore()
-
-    async def before(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-
-    async def after(engine: Engine) -> None:
-        with caplog.at_level(logging.WARNING):
-            await engine.start()
-        assert engine.clock_lag == 86400.0
-
-    play(before, store=store)
-    play(after, store=store, clock=Clock(START - 86400.0))
+@played(count=2)
+async def test_a_store_ahead_of_the_clock_is_told_at_the_start(
+    engine: Engine, clock: Clock, opened: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    await engine.close()
+    clock.now -= DAY
+    later = await opened()
+    await later.start()
+    assert later.clock_lag == DAY
     assert "86400 s behind the log" in caplog.text
 
 
@@ -218,7 +213,6 @@ def test_a_store_ahead_of_the_clock_is_told_at_the_start(caplog: pytest.LogCaptu
 async def test_a_clock_that_jumps_ahead_makes_no_list_old(
     engine: Engine, store: MemoryStore, clock: Clock, timer: Clock, stays: bool
 ) -> None:
-    day = 86400.0
 
     def wait(seconds: float) -> None:
         clock.now += seconds
@@ -226,23 +220,23 @@ async def test_a_clock_that_jumps_ahead_makes_no_list_old(
 
     await engine.put_items("q", items(2))
     before = await ranked(engine)
-    wait(day)
-    clock.now += 40 * day
+    wait(DAY)
+    clock.now += 40 * DAY
     for _ in range(3):  # whether the clock is believed in the end or not
         during = await ranked(engine)
         wait(60.0 if stays else 0.0)
     if not stays:
-        clock.now -= 40 * day
+        clock.now -= 40 * DAY
     await ranked(engine)
-    assert (await store.log.last_time() > START + 40 * day) == stays
+    assert (await store.log.last_time() > START + 40 * DAY) == stays
     await engine._roll_up()
     assert await store.log.length() == 5, "a retention of 30 days"
     events = [click("e1", before.ranking_id, "i0"), click("e2", during.ranking_id, "i0")]
     assert (await engine.feedback(events)).accepted == 2
-    wait(29.5 * day)
+    wait(29.5 * DAY)
     await engine._roll_up()
     assert await store.log.length() == 6, "the first list has been there for 30.5 days"
-    wait(day)
+    wait(DAY)
     await engine._roll_up()
     assert await store.log.length() == 0
 

@@ -25,6 +25,7 @@ from tests.service.scenes import (
     played,
     ranked,
     settings,
+    stored,
 )
 
 XY = [ItemIn("a", {"x": 1.0, "y": 0.5}), ItemIn("b", {"x": 0.0, "y": 1.0})]
@@ -162,8 +163,7 @@ async def test_positions_are_given_names_once(engine: Engine) -> None:
     await engine.put_items("q", [ItemIn("c", [5.0, 6.0])])
     with pytest.raises(Problem, match="2 names for 0 features"):
         await engine.change_features(ChangeFeaturesRequest(name=["v", "w"]))
-    state = await engine._store.items.load("q")
-    assert state is not None
+    state = await stored(engine._store)
     assert state.features.tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 
 

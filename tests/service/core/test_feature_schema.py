@@ -13,7 +13,7 @@ from ebrank.service.core.problems import Problem
 from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import Opened, played, ranked, settings
+from tests.service.scenes import Opened, played, ranked, settings, stored
 
 
 def named(*names: str) -> FeatureSchema:
@@ -155,6 +155,5 @@ async def test_names_in_the_settings_must_be_those_of_the_store(
         await named_now.close()
     with pytest.raises(SettingsError, match=r"features.names: .* \(x, y\)"):
         await opened(settings(features={"names": ["x", "z"]}))
-    state = await store.items.load("q")
-    assert state is not None
+    state = await stored(store)
     assert state.features.tolist() == [[1.0, 2.0], [3.0, 4.0]]

@@ -16,11 +16,12 @@ from tests.service.faulty import FaultyStore
 from tests.service.scenes import (
     START,
     Clock,
+    Opened,
     click,
+    clicked,
     events_of,
     ids,
     items,
-    play,
     played,
     ranked,
     settings,
@@ -104,22 +105,16 @@ async def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up(
     assert [(item.shown, item.clicks) for item in view] == [(1, 1), (1, 0)]
 
 
-def test_a_query_that_feedback_reads_is_known_from_then_on() -> None:
+@played(count=1)
+async def test_a_query_that_feedback_reads_is_known_from_then_on(
+    engine: Engine, clock: Clock, opened: Opened
+) -> None:
     """Not from when the list was served: what is not stored is not known of that time."""
-    clock, store = Clock(), MemoryStore()
-
-    async def serve(engine: Engine) -> str:
-        await engine.put_items("q", items(1))
-        return (await ranked(engine)).ranking_id
-
-    ranking = play(serve, store=store, clock=clock)
+    answer = await ranked(engine)
     clock.now += 500.0
-
-    async def later(engine: Engine) -> None:
-        assert (await engine.feedback([click("e", ranking, "i0")])).accepted == 1
-        assert (await engine._items.query("q", clock.now + 9.0)).since == START + 500.0
-
-    play(later, store=store, clock=clock)
+    later = await opened()
+    assert await clicked(later, answer, "i0") == 1
+    assert (await later._items.query("q", clock.now + 9.0)).since == START + 500.0
 
 
 @played(settings(examination={"curve": (1.0, 0.0, 0.5)}), count=4)
@@ -136,23 +131,15 @@ async def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing(engin
     assert moved == [True, False, True, False]
 
 
-def test_the_curve_may_change_later() -> None:
+@played(settings(examination={"curve": (1.0, 0.25)}), count=2)
+async def test_the_curve_may_change_later(engine: Engine, opened: Opened) -> None:
     """Counts are by rank: what they are worth is up to the curve of today."""
-    store = MemoryStore()
-
-    async def serve(engine: Engine) -> tuple[str, str]:
-        await engine.put_items("q", items(2))
-        answer = await ranked(engine)
-        return answer.ranking_id, ids(answer)[1]
-
-    ranking, second = play(serve, settings(examination={"curve": (1.0, 0.25)}), store=store)
-
-    async def later(engine: Engine) -> None:
-        await engine.feedback([click("e", ranking, second)])
-        item = next(item for item in (await engine.query("q")).items if item.id == second)
-        assert (item.exposure, item.weighted_clicks) == (0.5, 2.0)
-
-    play(later, settings(examination={"curve": (1.0, 0.5)}), store=store)
+    answer = await ranked(engine)
+    later = await opened(settings(examination={"curve": (1.0, 0.5)}))
+    second = ids(answer)[1]
+    await clicked(later, answer, second)
+    item = next(item for item in (await later.query("q")).items if item.id == second)
+    assert (item.exposure, item.weighted_clicks) == (0.5, 2.0)
 
 
 @played(settings(events={"other": ["buy"]}), count=2)

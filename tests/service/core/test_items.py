@@ -10,28 +10,22 @@ from ebrank.service.core.problems import Problem
 from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import better, play, played, ranked, settings
+from tests.service.scenes import Opened, better, played, ranked, settings, stored
 
 
-def test_items_that_were_not_stored_fix_no_schema() -> None:
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        store.full = True
-        with pytest.raises(StoreError):
-            await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
-        store.full = False
-        assert (await engine.put_items("q", [ItemIn("a", [1.0])])).added == 1
+@played(on=FaultyStore)
+async def test_items_that_were_not_stored_fix_no_schema(
+    engine: Engine, store: FaultyStore, opened: Opened
+) -> None:
+    wider = [ItemIn("a", [1.0, 2.0])]
+    store.full = True
+    with pytest.raises(StoreError):
+        await engine.put_items("q", wider)
+    store.full = False
+    assert (await engine.put_items("q", [ItemIn("a", [1.0])])).added == 1
+    for each in (engine, await opened()):
         with pytest.raises(Problem, match="2 features, not 1"):
-            await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
-
-    play(scene, store=store)
-
-    async def later(engine: Engine) -> None:
-        with pytest.raises(Problem, match="2 features, not 1"):
-            await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
-
-    play(later, store=store)
+            await each.put_items("q", wider)
 
 
 @pytest.mark.parametrize("nothing", [[], {}])
@@ -85,8 +79,7 @@ async def test_features_sent_again_with_a_rank_are_not_written_again(
     ]
     await ranked(engine, items=list(changed))
     assert store.puts == 2
-    state = await store.items.load("q")
-    assert state is not None
+    state = await stored(store)
     assert state.version == 5, "two writes of items and three lists"
     expected = np.array([[0.1, np.nan], [2.0, 3.5], [0.0, np.nan]], np.float32)
     np.testing.assert_array_equal(state.features, expected)

@@ -8,8 +8,7 @@ from ebrank.environment.config import SettingsError
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.core.queries import normalized
 from ebrank.service.engine import Engine
-from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import items, play, played, ranked, settings
+from tests.service.scenes import Opened, items, played, ranked, settings
 
 
 @given(st.text())
@@ -51,14 +50,10 @@ async def test_spellings_are_one_query(engine: Engine) -> None:
         await engine.query("ﷺ" * 100)
 
 
-def test_names_may_be_literal_if_a_store_began_so() -> None:
-    store = MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("Tea ", items(1))
-        with pytest.raises(NotFound):
-            await engine.query("tea")
-
-    play(scene, settings(store={"normalize_queries": False}), store=store)
+@played(settings(store={"normalize_queries": False}))
+async def test_names_may_be_literal_if_a_store_began_so(engine: Engine, opened: Opened) -> None:
+    await engine.put_items("Tea ", items(1))
+    with pytest.raises(NotFound):
+        await engine.query("tea")
     with pytest.raises(SettingsError, match=r"are literal\. Set it to false, or use another"):
-        play(scene, store=store)
+        await opened(settings())

@@ -27,6 +27,7 @@ from tests.service.scenes import (
     settings,
     sound,
     statuses,
+    stored,
 )
 
 
@@ -85,8 +86,7 @@ async def test_impressions_and_clicks_of_pages_count_at_their_ranks(
             seen = [click(f"i{n}", page.ranking_id, n, "impression") for n in ids(page)]
             assert set(statuses(await engine.feedback(seen))) == {"accepted"}
         assert await clicked(engine, page, ids(page)[1]) == 1
-    state = await store.items.load("q")
-    assert state is not None
+    state = await stored(store)
     places = {name: at for at, name in enumerate(state.ids)}
     below, top = ([places[name] for name in ids(page)] for page in pages)
     assert state.counts[top, 0, :10].tolist() == np.eye(10, dtype=int).tolist()
@@ -145,8 +145,7 @@ async def test_a_longer_list_shows_only_what_is_new_in_it(engine: Engine, store:
     # What moved up was seen where it stood first, and that is where its click counts.
     moved, new = ids(longer)[0], ids(longer)[2]
     await clicked(engine, longer, moved, new)
-    state = await store.items.load("q")
-    assert state is not None
+    state = await stored(store)
     rows = [list(state.ids).index(name) for name in (moved, new)]
     assert [state.counts[row, 1].tolist().index(1) for row in rows] == [1, 2]
     lists, events = await lists_of(store), await events_of(store)

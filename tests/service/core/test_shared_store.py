@@ -40,6 +40,7 @@ from tests.service.scenes import (
     played,
     ranked,
     rejected,
+    stored,
 )
 from tests.service.store.blocking import run
 
@@ -208,8 +209,7 @@ def test_requests_at_the_same_time_count_once_whatever_the_store_takes(
         assert len([entry async for entry in store.log.entries()]) >= 2
         for engine in engines:
             await ranked(engine)  # whose write tells what is out of date
-            state = await store.items.load("q")
-            assert state is not None
+            state = await stored(store)
             assert list(await counts(engine)) == list(state.ids)
         shown = [tuple(row) for row in state.counts.sum(axis=2).tolist()]
         assert list((await counts(engine)).values()) == shown  # of the last to write
@@ -280,7 +280,6 @@ async def test_an_item_keeps_what_another_server_gave_it(
         await ranked(each)
     await engine.put_items("q", [ItemIn("a", {"price": 1.0, "stock": 7.0})])
     await other.put_items("q", [ItemIn("a", {"price": 2.0})])  # an older program
-    state = await store.items.load("q")
-    assert state is not None
+    state = await stored(store)
     assert state.features.tolist() == [[2.0, 7.0]]
     assert await in_memory(other, store)
