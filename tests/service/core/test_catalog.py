@@ -23,7 +23,7 @@ from ebrank.service.engine import Engine
 from ebrank.service.learning.fitting import TrainingJob, gather
 from ebrank.service.store.memory import MemoryStore
 from ebrank.typing import Features
-from tests.service.core.test_feature_changes import change, priors, scored, trained
+from tests.service.core.test_features import change, priors, scored, trained
 from tests.service.faulty import FaultyStore
 from tests.service.scenes import Opened, ids, played, ranked, settings
 

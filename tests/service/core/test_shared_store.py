@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from ebrank.environment.config import SettingsError
 from ebrank.service.api import (
     ChangeFeaturesRequest,
     DeletionRequest,
@@ -23,6 +24,7 @@ from ebrank.service.api import (
     NewFeature,
     Totals,
 )
+from ebrank.service.core.fleet import Fleet, check_rules, rules
 from ebrank.service.core.problems import NotFound
 from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
@@ -40,6 +42,7 @@ from tests.service.scenes import (
     played,
     ranked,
     rejected,
+    settings,
     stored,
 )
 from tests.service.store.blocking import run
@@ -283,3 +286,33 @@ async def test_an_item_keeps_what_another_server_gave_it(
     state = await stored(store)
     assert state.features.tolist() == [[2.0, 7.0]]
     assert await in_memory(other, store)
+
+
+COUNTS = dict.fromkeys(
+    ("model", "lists", "events", "from_memory", "from_store", "stale", "clock_lag"), 0
+)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"ranking": {"seed": 7}},
+        {"events": {"impressions": "confirmed"}},
+        {"events": {"half_life_days": 7.0}},
+        {"store": {"retention_seconds": 7 * 86400.0}},
+        {"examination": {"cutoff": 3}},
+    ],
+)
+def test_a_server_with_other_rules_does_not_start_beside_others(other: dict[str, Any]) -> None:
+    [(section, values)] = other.items()
+    [name] = values
+
+    async def scene() -> None:
+        store = MemoryStore()
+        ours = settings()
+        await Fleet(store, lambda: {**COUNTS, "rules": rules(ours)}).beat()
+        await check_rules(store, ours)
+        with pytest.raises(SettingsError, match=rf"{section}\.{name} is .* stop the others first"):
+            await check_rules(store, settings(**other))
+
+    asyncio.run(scene())
