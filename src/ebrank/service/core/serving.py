@@ -218,7 +218,7 @@ class Serving:
             hint=live.hint(rows + others),
         )
         # As it was when the list was made, not as this list changes it.
-        items = ranked_items(names, served, explain=request.explain)
+        items = ranked_items(live, names, served, explain=request.explain)
         try:
             commit, changed = await self._queries.write([entry], epoch)
         except UnknownQuery:  # the same request is served again
@@ -259,7 +259,7 @@ class Serving:
         model = self._active.model
         choice = self._choose(request, live, model, self._clock())
         names = live.ids.at(choice.served.rows.tolist())
-        items = ranked_items(names, choice.served, explain=request.explain)
+        items = ranked_items(live, names, choice.served, explain=request.explain)
         would = choice.would
         shadow = UNSET if would is None else live.ids.at(would.rows.tolist())
         return api.RankResponse(api.UNCOUNTED, model.version, items, shadow, degraded=True)
