@@ -131,7 +131,7 @@ class Engine:
         self._memory.start()
         self._versions = versions
         self._training = Training(
-            settings, versions.fitted, self._adopt, lambda: self._activity.events, self._now, timer
+            resources, versions.fitted, self._adopt, lambda: self._activity.events
         )
         self.fleet = Fleet(store, self._about)
         self._arrivals = Arrivals(resources)

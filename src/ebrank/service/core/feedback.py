@@ -17,8 +17,8 @@ True
 from __future__ import annotations
 
 import math
+import os
 import re
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -50,7 +50,7 @@ class RankingIds:
     def new(self, time: float) -> str:
         """Return the name of a ranking made at this time."""
         self._last = max(self._last + 1, int(time * PER_SECOND))
-        return f"{self._last:x}-{secrets.token_hex(8)}"
+        return f"{self._last:x}-{os.urandom(8).hex()}"
 
 
 def number_of(ranking_id: str) -> int | None:

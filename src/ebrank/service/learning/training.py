@@ -68,28 +68,21 @@ class Training:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        run: Run,
-        adopt: Adopt,
-        events: Callable[[], int],
-        clock: Callable[[], float],
-        timer: Callable[[], float],
+        self, resources: Resources, run: Run, adopt: Adopt, events: Callable[[], int]
     ) -> None:
         """Take what runs a job, what takes its result, and how many events were ever accepted.
 
         The clock dates runs; the timer decides when they are due, even if the clock is set back.
         The first scheduled run is one interval from now.
         """
-        self._settings = settings
+        self._settings, self._clock = resources.settings, resources.clock
+        self._timer = resources.timer
         self._run = run
         self._adopt = adopt
-        self._clock = clock
-        self._timer = timer
         self._task: asyncio.Task[None] | None = None
         self._count_events = events
         self._events_before = events()  # the last run
-        self._last = timer()
+        self._last = self._timer()
         self._started: float | None = None
         self._finished: float | None = None
         self._outcome = ""
