@@ -133,27 +133,3 @@ async def test_a_store_counts_the_behaviors_it_began_with_and_better_ones(
     for behaviors in (["click"], ["like=0.1", "click=0.3", "purchase"], ["purchase=0.5", "click"]):
         with pytest.raises(SettingsError, match="the store counts click, purchase, in order of"):
             await opened(settings(events={"behaviors": behaviors}))
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        "ebrank",
-        "ebrank:estimator=exposure",
-        "ebrank:estimator=exact,epsilon=3",
-        "ebrank:bonus=none",
-        "thompson",
-    ],
-)
-@played(lambda policy: settings(ranking={"policy": policy}), count=6)
-async def test_every_policy_is_served(engine: Engine, policy: str) -> None:
-    orders = set()
-    for _ in range(8):
-        answer = await ranked(engine, k=3, explain=True)
-        orders.add(tuple(ids(answer)))
-        scores = [item.score for item in answer.items]
-        assert scores == sorted(scores, reverse=True)
-        await clicked(engine, answer, ids(answer)[0])
-    await engine.query("q")
-    await engine.insights()
-    assert len(orders) > 1 or policy == "ebrank:bonus=none"

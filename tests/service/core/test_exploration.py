@@ -116,22 +116,6 @@ def test_a_resumed_list_keeps_its_order(
     assert again[len(still) :] == rest[: k - len(still)]
 
 
-def test_windows_end() -> None:
-    windows, page = Windows(seconds=10.0), ListKey("q", "u")
-    windows.keep(page, np.array([1, 2]), 0, 2, "one", now=0.0)
-    windows.keep(page, np.array([2, 3]), 0, 5, "two", now=9.0)  # still of the same window
-    kept = windows.get(page, 9.9)
-    assert kept is not None
-    assert (kept.rows, kept.ranks) == ([1, 2, 3], [1, 2, 2])
-    assert (kept.k, kept.depth, kept.view) == (2, 2, "one")
-    assert windows.get(page, 10.0) is None
-    assert windows.get(ListKey("q", "other"), 1.0) is None
-    windows.keep(page, np.array([4]), 0, 1, "three", now=10.0)
-    again = windows.get(page, 10.0)
-    assert again is not None
-    assert (again.rows, again.view) == ([4], "three")
-
-
 def test_windows_know_which_ranks_were_served() -> None:
     windows, page = Windows(seconds=10.0), ListKey("q", "u")
     windows.keep(page, np.array([5, 6, 7, 8]), 2, 2, None, now=0.0)  # one that does not count
@@ -140,17 +124,6 @@ def test_windows_know_which_ranks_were_served() -> None:
     assert kept is not None
     assert (kept.view, kept.depth) == ("second page", 4)
     assert kept.ranks_of(np.array([8, 5, 7, 9])) == (4, 0, 3, 0)
-
-
-def test_windows_are_forgotten_when_they_take_too_many_bytes() -> None:
-    def forgotten(slots: int) -> list[str]:
-        windows = Windows(seconds=10.0, room=480)
-        for user in ("a", "b", "c"):
-            windows.keep(ListKey("q", user), np.arange(slots), 0, slots, user, now=0.0)
-        return [user for user in ("a", "b", "c") if windows.get(ListKey("q", user), 1.0) is None]
-
-    assert forgotten(5) == ["a"]
-    assert forgotten(60) == ["a", "b"]
 
 
 async def places_after_clicks(engine: Engine, count: int) -> dict[str, int]:

@@ -91,6 +91,8 @@ async def served(text: str, lists: list[list[bool]], prior: EBRanker | None) -> 
     state, live = await store.items.load("tea"), await engine._queries.get("tea", 0.0)
     engine._serving._draws = np.random.PCG64(DRAWS)
     last = await engine.rank(api.RankRequest("tea", explain=True))
+    await engine.query("tea")  # whatever else is told about the policy's items
+    await engine.insights()
     await engine.close()
     assert state is not None
     assert live is not None

@@ -24,7 +24,6 @@ from ebrank.service.api import (
     NewFeature,
     Totals,
 )
-from ebrank.service.core.fleet import Fleet, check_rules, rules
 from ebrank.service.core.problems import NotFound
 from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
@@ -33,6 +32,7 @@ from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem
 from tests.postgres import Postgres
 from tests.service.scenes import (
+    Opened,
     better,
     click,
     clicked,
@@ -288,13 +288,8 @@ async def test_an_item_keeps_what_another_server_gave_it(
     assert await in_memory(other, store)
 
 
-COUNTS = dict.fromkeys(
-    ("model", "lists", "events", "from_memory", "from_store", "stale", "clock_lag"), 0
-)
-
-
 @pytest.mark.parametrize(
-    "other",
+    "different",
     [
         {"ranking": {"seed": 7}},
         {"events": {"impressions": "confirmed"}},
@@ -303,16 +298,15 @@ COUNTS = dict.fromkeys(
         {"examination": {"cutoff": 3}},
     ],
 )
-def test_a_server_with_other_rules_does_not_start_beside_others(other: dict[str, Any]) -> None:
-    [(section, values)] = other.items()
+@played()
+async def test_a_server_with_other_rules_does_not_start_beside_others(
+    engine: Engine, opened: Opened, different: dict[str, Any]
+) -> None:
+    [(section, values)] = different.items()
     [name] = values
-
-    async def scene() -> None:
-        store = MemoryStore()
-        ours = settings()
-        await Fleet(store, lambda: {**COUNTS, "rules": rules(ours)}).beat()
-        await check_rules(store, ours)
-        with pytest.raises(SettingsError, match=rf"{section}\.{name} is .* stop the others first"):
-            await check_rules(store, settings(**other))
-
-    asyncio.run(scene())
+    await engine._beat()
+    await opened()  # with the same
+    with pytest.raises(SettingsError, match=rf"{section}\.{name} is .* stop the others first"):
+        await opened(settings(**different))
+    await engine.close()
+    await opened(settings(**different))

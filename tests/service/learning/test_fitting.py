@@ -261,11 +261,6 @@ def test_a_tolerance_lets_a_model_be_a_little_worse() -> None:
     assert lenient.better
 
 
-def test_an_empty_store_teaches_nothing() -> None:
-    fitted = fitted_on(Blocking(MemoryStore()), TrainingJob(active=0))
-    assert (fitted.rows, fitted.better, fitted.document) == (0, False, None)
-
-
 def test_contexts_are_judged_apart_from_the_prior() -> None:
     """They decide by held-out queries whether they change anything; the losses are the prior's."""
     store = lived_in(30, kinds=2, sessions=40)
