@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ebrank import BehaviorStats, EBRanker, Examination
+from ebrank import BehaviorStats, EBRanker
 from ebrank.service.api import ItemIn
 from ebrank.service.core.background import LogClock
 from ebrank.service.core.problems import NotFound, Problem
@@ -73,26 +73,6 @@ async def test_a_log_replayed_through_the_library_gives_the_same_scores(
         stats.record(expected.order, liked)
     state = await stored(store)
     np.testing.assert_array_equal(state.counts, stats.counts)
-
-
-@played(PAPERS, count=4)
-async def test_explanations_are_the_librarys(engine: Engine) -> None:
-    first = await ranked(engine, k=3)
-    await clicked(engine, first, ids(first)[0])
-    stats = BehaviorStats.zeros(4)
-    rows = [int(name[1:]) for name in ids(first)]
-    stats.record(rows, [True, False, False])
-    answer = await ranked(engine, k=4, explain=True)
-    ranking = EBRanker(epsilon=20.0).rank(np.zeros((4, 2), np.float32), stats)
-    interval = {row: ranking.interval[at] for at, row in enumerate(ranking.order.tolist())}
-    for item in answer.items:
-        row = int(item.id[1:])
-        why = ranking.explain(row)
-        assert (item.relevance, item.bonus) == (why.relevance, why.bonus)
-        assert item.prior == why.prior
-        assert (item.shown, item.clicks) == (stats.shown[row], stats.clicks[row])
-        assert item.exposure == stats.sums(Examination()).exposure[row]
-        np.testing.assert_array_equal(item.interval, interval[row])
 
 
 @played(count=5)

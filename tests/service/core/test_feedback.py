@@ -32,6 +32,7 @@ from tests.service.scenes import (
     items,
     played,
     ranked,
+    rejected,
     settings,
     statuses,
 )
@@ -68,27 +69,7 @@ async def test_a_ranking_of_a_wrong_tag_is_unknown(engine: Engine) -> None:
     ranking = (await ranked(engine)).ranking_id
     number, tag = ranking.split("-")
     guessed = f"{number}-{'0' * len(tag)}"
-    answer = await engine.feedback([click("e", guessed, "i0")])
-    assert (answer.results[0].reason or "").startswith("unknown_ranking")
-
-
-@played(count=3)
-async def test_duplicates_count_once(engine: Engine) -> None:
-    one = (await ranked(engine)).ranking_id
-    two = (await ranked(engine)).ranking_id
-    answer = await engine.feedback(
-        [
-            click("e1", one, "i0"),
-            click("e1", one, "i0"),  # the same event
-            click("e1", two, "i1"),  # the same id
-            click("e2", one, "i0"),  # the same click under another id
-            click("e3", two, "i0"),  # another list: another click
-        ]
-    )
-    expected = ["accepted", "duplicate", "duplicate", "duplicate", "accepted"]
-    assert statuses(answer) == expected
-    item = next(item for item in (await engine.query("q")).items if item.id == "i0")
-    assert (item.shown, item.clicks) == (2, 2)
+    assert await rejected(engine, click("e", guessed, "i0")) == ["unknown_ranking"]
 
 
 @played(settings(store={"retention_seconds": 100.0}), count=2)
@@ -107,8 +88,8 @@ async def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up(
             await engine._roll_up()
             assert await store.log.ranking(ranking) is None
             engine.resources.recent.pop(ranking)
-        answer = await engine.feedback([click(f"late{rolled_up}", ranking, "i1")])
-        assert (answer.results[0].reason or "").startswith("expired")
+        late = click(f"late{rolled_up}", ranking, "i1")
+        assert await rejected(engine, late) == ["expired"]
     view = (await engine.query("q")).items
     assert [(item.shown, item.clicks) for item in view] == [(1, 1), (1, 0)]
 

@@ -113,7 +113,16 @@ def check(text: str, lists: list[list[bool]], prior: EBRanker | None) -> None:
     order, known = expected.order.tolist(), expected.candidates
     assert [item.id for item in items] == [f"i{row}" for row in order]
     assert [item.score for item in items] == known.scores[order].tolist()
-    assert [item.relevance for item in items] == known.relevance[order].tolist()
+    for name, column in (
+        ("relevance", known.relevance),
+        ("bonus", known.bonus),
+        ("prior", known.prior_mean),
+        ("shown", known.sums.shown),
+        ("clicks", known.sums.clicks),
+        ("exposure", known.sums.exposure),
+    ):
+        assert [getattr(item, name) for item in items] == column[order].tolist(), name
+    assert [item.interval for item in items] == [tuple(ends) for ends in expected.interval.tolist()]
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from ebrank.service.api import ItemIn, ModelsResponse
 from ebrank.service.core import models
 from ebrank.service.engine import Engine
 from ebrank.service.learning import fitting as trainer
-from ebrank.service.learning.fitting import TrainingJob, TrainingResult
+from ebrank.service.learning.fitting import TrainingJob
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.scenes import (
@@ -229,15 +229,6 @@ async def test_training_starts_by_itself_after_events_or_time(engine: Engine, cl
     assert not due()
     await clicked(engine, answer, "i2")
     assert due()
-
-
-@played()
-async def test_a_result_that_learned_nothing_makes_no_version(engine: Engine) -> None:
-    told = await engine._versions.adopt(
-        TrainingResult(rows=3, better=False, reason="too few"), against=0
-    )
-    assert told == "no new version: too few"
-    assert (await engine.models()).models == []
 
 
 @played(settings(training={"every_seconds": 0, "after_events": 4, "after_growth": 0.5}))
