@@ -51,14 +51,7 @@ from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.learning.training import ModelVersions, Training
 from ebrank.service.logs import about
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import (
-    ANOTHER_EPOCH,
-    SALT,
-    Conflict,
-    Store,
-    StoreError,
-    UnknownQuery,
-)
+from ebrank.service.store.base import ANOTHER_EPOCH, SALT, Conflict, Store, StoreError, UnknownQuery
 from ebrank.service.store.records import StoreSize
 
 SAVE_SECONDS = 5.0

@@ -11,12 +11,7 @@ import numpy as np
 import pytest
 
 from ebrank.environment.config import SettingsError
-from ebrank.service.api import (
-    ITEMS_AT_ONCE,
-    ChangeFeaturesRequest,
-    ItemIn,
-    NewFeature,
-)
+from ebrank.service.api import ITEMS_AT_ONCE, ChangeFeaturesRequest, ItemIn, NewFeature
 from ebrank.service.core import catalog as bulk
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.engine import Engine

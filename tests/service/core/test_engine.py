@@ -112,11 +112,7 @@ async def test_withdrawn_items_leave_the_list_and_keep_their_history(engine: Eng
 
 @played()
 async def test_unknown_names_are_reported(engine: Engine) -> None:
-    for call in (
-        ranked(engine, "no"),
-        engine.query("no"),
-        engine.withdraw("no", "x"),
-    ):
+    for call in (ranked(engine, "no"), engine.query("no"), engine.withdraw("no", "x")):
         with pytest.raises(NotFound, match="'no'"):
             await call
     await engine.put_items("q", items(1))

@@ -93,11 +93,7 @@ async def test_features_sent_again_with_a_rank_are_not_written_again(
     assert store.puts == 1
     await ranked(engine, items=[*some, "a"])
     assert store.puts == 1
-    changed = [
-        ItemIn("a", {"x": 0.1}),
-        ItemIn("b", {"x": 2.0, "y": 3.5}),
-        ItemIn("c", {"x": 0.0}),
-    ]
+    changed = [ItemIn("a", {"x": 0.1}), ItemIn("b", {"x": 2.0, "y": 3.5}), ItemIn("c", {"x": 0.0})]
     await ranked(engine, items=list(changed))
     assert store.puts == 2
     state = await stored(store)

@@ -141,10 +141,7 @@ async def test_other_types_are_logged_and_count_nothing(engine: Engine, store: M
     assert fed.accepted == 2
     assert await engine.query("q") == before
     await engine.close()
-    assert [entry.type for entry in await events_of(store)] == [
-        "buy",
-        "impression",
-    ]
+    assert [entry.type for entry in await events_of(store)] == ["buy", "impression"]
 
 
 @played()

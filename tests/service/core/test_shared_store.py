@@ -17,13 +17,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from ebrank.environment.config import SettingsError
-from ebrank.service.api import (
-    ChangeFeaturesRequest,
-    DeletionRequest,
-    ItemIn,
-    NewFeature,
-    Totals,
-)
+from ebrank.service.api import ChangeFeaturesRequest, DeletionRequest, ItemIn, NewFeature, Totals
 from ebrank.service.core.problems import NotFound
 from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings

@@ -9,17 +9,7 @@ from ebrank.service.api import ItemIn
 from ebrank.service.engine import Engine
 from ebrank.service.insight.arrivals import MOST_WATCHED
 from ebrank.service.settings import Settings
-from tests.service.scenes import (
-    START,
-    Clock,
-    Opened,
-    clicked,
-    ids,
-    items,
-    played,
-    ranked,
-    settings,
-)
+from tests.service.scenes import START, Clock, Opened, clicked, ids, items, played, ranked, settings
 
 EXPLORING = {"k": 2, "policy": "ebrank:epsilon=100"}
 

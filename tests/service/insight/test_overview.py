@@ -261,9 +261,7 @@ def test_sums_go_to_their_minute_and_come_back_if_refused() -> None:
 
 
 @played(settings(ranking={"k": 2, "policy": "ebrank:bonus=none"}), count=5)
-async def test_the_buried_are_those_that_promise_much_and_are_little_shown(
-    engine: Engine,
-) -> None:
+async def test_the_buried_are_those_that_promise_much_and_are_little_shown(engine: Engine) -> None:
     for _ in range(3):  # two are liked at first sight, the others never seen
         await clicked(engine, await ranked(engine, k=2, explore=False))
     view, insights = await engine.query("q"), await engine.insights()

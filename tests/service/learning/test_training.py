@@ -21,16 +21,7 @@ from ebrank.service.learning import fitting as trainer
 from ebrank.service.learning.fitting import TrainingJob
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import (
-    START,
-    Clock,
-    Opened,
-    clicked,
-    ids,
-    played,
-    ranked,
-    settings,
-)
+from tests.service.scenes import START, Clock, Opened, clicked, ids, played, ranked, settings
 
 CURVE = Examination()(np.arange(1, 21))
 QUICK = settings(training={"every_seconds": 0, "after_events": 0})

@@ -341,10 +341,7 @@ def _declared(stored: str | None, settings: FeaturesSettings) -> FeatureSchema:
             schema = schema.with_names(names)
     except Problem as problem:
         raise SettingsError(f"features: {problem}") from None
-    for setting, wanted, kind in (
-        ("names", names, schema.pair),
-        ("shared", shared, schema.shared),
-    ):
+    for setting, wanted, kind in (("names", names, schema.pair), ("shared", shared, schema.shared)):
         if wanted is not None and list(wanted) != kind.names:
             raise SettingsError(
                 f"features.{setting}: the store's items have different features "

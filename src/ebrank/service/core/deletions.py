@@ -41,11 +41,7 @@ class Deleted(NamedTuple):
 
 
 async def delete(
-    store: Store,
-    request: api.DeletionRequest,
-    salt: str,
-    named: Callable[[str], str],
-    now: float,
+    store: Store, request: api.DeletionRequest, salt: str, named: Callable[[str], str], now: float
 ) -> Deleted:
     """Delete what a request names.
 

@@ -89,12 +89,7 @@ class Serving:
         self._making: dict[ListKey, asyncio.Future[None]] = {}  # lists on their way to the log
 
     async def logged_list(
-        self,
-        name: str,
-        request: api.RankRequest,
-        now: float,
-        epoch: int,
-        admit: Callable[[], None],
+        self, name: str, request: api.RankRequest, now: float, epoch: int, admit: Callable[[], None]
     ) -> api.RankResponse:
         """Return a list of the query with this name; it is on disk after the next flush.
 
@@ -183,12 +178,7 @@ class Serving:
         return choice
 
     async def _served(
-        self,
-        live: LiveQuery,
-        model: Model,
-        choice: Choice,
-        request: api.RankRequest,
-        epoch: int,
+        self, live: LiveQuery, model: Model, choice: Choice, request: api.RankRequest, epoch: int
     ) -> api.RankResponse:
         """Log a list, add it to the counters, and return it as in the response."""
         served, would = choice.served, choice.would
