@@ -87,7 +87,6 @@ async def test_events_beyond_the_rate_count_nothing(engine: Engine, store: Memor
     assert (await engine.insights()).totals.clicks == 5
     await ranked(engine, user="u", items=["i0", "i1"])  # a bot's list by now
     assert await counted(engine) == (12, 5)
-    await engine.close()
     assert (await replay(store)).equal
 
 

@@ -95,13 +95,6 @@ async def test_features_of_query_and_item_come_on_top(engine: Engine) -> None:
     await ranked(engine, "tea", items=[ItemIn("green", {"match": 0.1}), "black"])
     await engine.put_catalog([ItemIn("black", [3.0, 1.0])])
     assert await priors(engine, "tea") == scored(green=2.0, black=10.0)
-    for item, told in (
-        (ItemIn("green", {"price": 1.0}), "'price', which all queries share"),
-        (ItemIn("green", {"prize": 1.0}), "unknown feature 'prize' .known: match"),
-        (ItemIn("green", {"match": None}), "lacks feature 'match'"),
-    ):
-        with pytest.raises(Problem, match=told):
-            await engine.put_items("tea", [item])
     with pytest.raises(Problem, match="'match', which depends on the query"):
         await engine.put_catalog([ItemIn("green", {"match": 1.0})])
     with pytest.raises(Problem, match="item 'green' appears 2 times"):

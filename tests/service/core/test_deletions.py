@@ -38,8 +38,8 @@ from tests.service.scenes import (
     items,
     played,
     ranked,
+    rejected,
     settings,
-    statuses,
 )
 from tests.threaded import Threaded
 
@@ -71,8 +71,7 @@ async def test_a_deleted_item_is_in_no_list_and_teaches_nothing(
     names = [item.id for item in view.items] + [item.id for item in view.withdrawn]
     assert ITEM not in names
     assert sum(name.startswith(STAND_IN) for name in names) == 1
-    late = await engine.feedback([click("late", served[-1], ITEM)])
-    assert "unknown_item" in str(late.results[0].reason)
+    assert await rejected(engine, click("late", served[-1], ITEM)) == ["unknown_item"]
     with pytest.raises(NotFound, match="unknown item"):
         await engine.delete(DeletionRequest("item", ITEM))
     table = await gather(store, TrainingJob(active=0))
@@ -82,7 +81,6 @@ async def test_a_deleted_item_is_in_no_list_and_teaches_nothing(
     [fresh] = [item for item in (await engine.query("tea")).items if item.id == ITEM]
     assert (fresh.shown, fresh.clicks) == (0, 0)
     assert (await replay(store)).equal
-    await engine.close()
     assert await check(store, 1e12) == []
 
 
@@ -93,18 +91,14 @@ async def test_a_deleted_query_is_unknown_and_may_begin_anew(engine: Engine, sto
     assert (proof.kind, proof.queries, proof.rankings, proof.events) == ("query", 1, 30, 6)
     with pytest.raises(NotFound):
         await ranked(engine, QUERY)
-    late = await engine.feedback([click("late", served[0], "i1"), click("l2", served[1], "i1")])
-    assert statuses(late)[0] == "rejected"
-    assert "unknown_ranking" in str(late.results[0].reason)
+    assert await rejected(engine, click("late", served[0], "i1")) == ["unknown_ranking"]
     assert (await replay(store)).equal
     await engine.put_items(QUERY, items(2))
     answer = await ranked(engine, QUERY, user=USER)
     assert sorted(ids(answer)) == ["i0", "i1"]
     assert {item.shown for item in (await engine.query(QUERY)).items} == {1}
-    late = await engine.feedback([click("late", served[0], "i1")])
-    assert statuses(late) == ["rejected"]
+    assert await rejected(engine, click("late", served[0], "i1")) == ["unknown_ranking"]
     assert (await replay(store)).equal
-    await engine.close()
     assert await check(store, 1e12) == []
 
 
@@ -148,7 +142,6 @@ async def test_a_deletion_while_others_rank(
     done.set()
     await using
     assert (await replay(store)).equal
-    await engine.close()
     assert await check(store, 1e12) == []
 
 

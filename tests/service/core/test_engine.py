@@ -136,7 +136,6 @@ async def test_a_query_without_candidates_has_an_empty_list(engine: Engine) -> N
 async def test_users_are_hashed_in_the_log(engine: Engine, store: MemoryStore) -> None:
     await ranked(engine, user="alice@example.org")
     await ranked(engine, user="alice@example.org")
-    await engine.close()
     users = [entry.user for entry in await lists_of(store)]
     assert users[0] == users[1]
     assert users[0] is not None
@@ -231,6 +230,5 @@ async def test_windows_surveys_and_training_go_on_when_the_clock_is_set_back(
     assert [item.id for item in later.items] != [item.id for item in first.items]
     assert engine._training.due()
     assert len((await engine.insights()).calibration) > len(seen.calibration)
-    await engine.close()
     times = {entry.time for entry in await lists_of(store)}
     assert times == {START}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank import Examination
-from ebrank.service.api import EventIn, ItemIn, RankRequest
+from ebrank.service.api import EventIn, ItemIn
 from ebrank.service.core.lists import explored, guarded, resumed
 from ebrank.service.core.windows import ListKey, Windows
 from ebrank.service.engine import Engine
@@ -156,29 +156,27 @@ async def test_guardrails_hold_when_a_kept_list_is_cut(
 @pytest.mark.parametrize("explore", [True, False])
 @pytest.mark.parametrize("limits", [{"max_explored": 1}, {"max_promotion": 3}, {"max_explored": 0}])
 @pytest.mark.parametrize("offsets", [(0, 3, 6, 9), (6, 0, 3, 9)])
-def test_guardrails_hold_on_the_pages_of_a_user(
-    limits: dict[str, int], explore: bool, offsets: tuple[int, ...]
+@played(
+    lambda limits: settings(
+        ranking={"policy": "ebrank:epsilon=1000", **limits},
+        events={"impressions": "confirmed"},  # or pages would change the order by relevance
+    )
+)
+async def test_guardrails_hold_on_the_pages_of_a_user(
+    engine: Engine, limits: dict[str, int], explore: bool, offsets: tuple[int, ...]
 ) -> None:
     """Five of twelve items earn clicks; the others have a bonus that would put them above."""
-
-    async def scene(engine: Engine) -> None:
-        place = await places_after_clicks(engine, 12)
-        order: dict[int, str] = {}
-        for offset in offsets:
-            request = RankRequest("q", k=3, user="u", offset=offset, explore=explore)
-            page = ids(await engine.rank(request))
-            most = limits.get("max_explored", 3)
-            assert sum(place[item] > offset + 3 for item in page) <= most
-            order.update(enumerate(page, start=offset + 1))
-        assert sorted(order.values()) == sorted(place), "each item on one page"
-        promotions = [place[item] - at for at, item in order.items()]
-        assert max(promotions) <= limits.get("max_promotion", 12)
-        free = explore and limits != {"max_explored": 0}
-        assert (max(promotions) > 0) == free
-
-    events = {"impressions": "confirmed"}  # or pages would change the order by relevance
-    chosen = settings(ranking={"policy": "ebrank:epsilon=1000", **limits}, events=events)
-    play(scene, chosen)
+    place = await places_after_clicks(engine, 12)
+    order: dict[int, str] = {}
+    for offset in offsets:
+        page = ids(await ranked(engine, k=3, user="u", offset=offset, explore=explore))
+        explored_slots = sum(place[item] > offset + 3 for item in page)
+        assert explored_slots <= limits.get("max_explored", 3)
+        order.update(enumerate(page, start=offset + 1))
+    assert sorted(order.values()) == sorted(place), "each item on one page"
+    promotions = [place[item] - at for at, item in order.items()]
+    assert max(promotions) <= limits.get("max_promotion", 12)
+    assert (max(promotions) > 0) == (explore and limits != {"max_explored": 0})
 
 
 @played()

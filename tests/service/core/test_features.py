@@ -221,13 +221,6 @@ async def test_items_that_do_not_fit_change_nothing(engine: Engine) -> None:
         await ranked(engine, "other")
 
 
-@pytest.mark.parametrize("rule", ["zero", "mean"])
-@played(lambda rule: settings(features={"missing": rule}))
-async def test_missing_values_may_be_allowed(engine: Engine, rule: str) -> None:
-    await engine.put_items("q", [ItemIn("a", {"x": 1.0}), ItemIn("b", {"y": 2.0})])
-    assert len((await ranked(engine)).items) == 2
-
-
 @played()
 async def test_names_in_the_settings_must_be_those_of_the_store(
     engine: Engine, store: MemoryStore, opened: Opened

@@ -140,7 +140,6 @@ async def test_other_types_are_logged_and_count_nothing(engine: Engine, store: M
     )
     assert fed.accepted == 2
     assert await engine.query("q") == before
-    await engine.close()
     assert [entry.type for entry in await events_of(store)] == ["buy", "impression"]
 
 
@@ -153,7 +152,6 @@ async def test_times_are_numbers_or_dates(engine: Engine, store: MemoryStore) ->
     await engine.feedback(
         [EventIn(f"e{at}", ranking, f"i{at}", "click", time) for at, time in enumerate(times)]
     )
-    await engine.close()
     logged = [entry.time for entry in await events_of(store)]
     assert logged == [noon.timestamp(), 12.5, START]
 

@@ -108,7 +108,6 @@ async def test_a_store_that_forgets_is_exported_and_imported(
     engine: Engine, store: MemoryStore, clock: Clock, tmp_path: Path
 ) -> None:
     await live(engine, 30, clock)
-    await engine.close()
     await store.log.roll_up(clock.now - DAY)
     await export(store, tmp_path / "export")
     assert (await replay(Exported(tmp_path / "export"))).equal

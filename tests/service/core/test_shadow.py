@@ -11,7 +11,7 @@ from ebrank.service.api import ItemIn
 from ebrank.service.core.problems import Problem
 from ebrank.service.engine import Engine
 from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import Clock, click, ids, lists_of, played, ranked, settings
+from tests.service.scenes import Clock, click, clicked, ids, lists_of, played, ranked, settings
 
 SHADOW = settings(ranking={"mode": "shadow", "k": 2}, insights={"new_seconds": 50.0})
 
@@ -21,16 +21,16 @@ async def test_the_callers_order_is_served_and_ours_is_told(
     engine: Engine, store: MemoryStore, clock: Clock
 ) -> None:
     order = ["i2", "i0", "i1"]
-    for number in range(20):
-        answer = await ranked(engine, items=list(order))
+    for _ in range(20):
+        answer = await ranked(engine, items=order)
         assert ids(answer) == order[:2]
-        await engine.feedback([click(f"e{number}", answer.ranking_id, "i0")])
+        await clicked(engine, answer, "i0")
     assert isinstance(answer.would_rank, list)
     assert answer.would_rank[0] == "i0"  # clicked at every turn, one rank below the top
     assert len(answer.would_rank) == 2
     clock.now += 100.0
-    new: list[str | ItemIn] = [*order[:2], ItemIn("new", [0.5, 0.5])]
-    last = await ranked(engine, items=new, explain=True)
+    new = ItemIn("new", [0.5, 0.5])
+    last = await ranked(engine, items=[*order[:2], new], explain=True)
     assert ids(last) == order[:2]
     assert not any(item.explored for item in last.items)
     told = await engine.insights()
@@ -44,14 +44,9 @@ async def test_the_callers_order_is_served_and_ours_is_told(
     assert told.exploration.explored == 0
     state = {item.id: item for item in (await engine.query("q")).items}
     assert (state["i2"].shown, state["i0"].clicks, state["i1"].shown) == (21, 20, 0)
-    await engine.close()
     entries = await lists_of(store)
     assert all(len(entry.would_rank) == 2 for entry in entries)
     assert entries[-2].items == ("i2", "i0")
-
-
-@played(SHADOW, count=3)
-async def test_without_an_order_there_is_nothing_to_serve(engine: Engine) -> None:
     with pytest.raises(Problem, match="must give its own order"):
         await ranked(engine)
 
@@ -69,7 +64,7 @@ async def compared(engine: Engine, **request: Any) -> tuple[int, float]:  # noqa
 
 @played(settings(ranking={"mode": "shadow", "k": 2, "policy": "ebrank:epsilon=0"}), count=4)
 async def test_clicks_gained_on_a_page_are_expected_at_its_ranks(engine: Engine) -> None:
-    order: list[str | ItemIn] = ["i0", "i1", "i2", "i3"]
+    order = ["i0", "i1", "i2", "i3"]
     for number in range(30):
         answer = await ranked(engine, items=order, k=4)
         events = [click(f"{number} {name}", answer.ranking_id, name) for name in ids(answer)]
@@ -86,7 +81,7 @@ async def test_clicks_gained_on_a_page_are_expected_at_its_ranks(engine: Engine)
 
 @played(settings(ranking={"mode": "shadow", "k": 2}, bots={"lists_per_minute": 4}), count=4)
 async def test_lists_that_show_nothing_are_not_compared(engine: Engine) -> None:
-    own: list[str | ItemIn] = ["i0", "i1", "i2", "i3"]
+    own = ["i0", "i1", "i2", "i3"]
     first = await compared(engine, items=own, user="u")
     again = await compared(engine, items=own, user="u")
     beyond = await compared(engine, items=own, user="u", offset=4)
