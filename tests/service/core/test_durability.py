@@ -6,6 +6,7 @@ While the store fails, lists are made from memory, marked, and not counted.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import numpy as np
 import pytest
@@ -99,6 +100,44 @@ async def test_a_caller_that_goes_away_takes_nobody_along(
     assert fed.accepted == 1
     events = await events_of(store)
     assert {entry.item: entry.event_id for entry in events} == {"i0": "e0", "i1": "last"}
+
+
+class LosingStore(MemoryStore):
+    """Loses what was written if it is flushed while it `fails`, as a crashed database does."""
+
+    fails = False
+    losses = 0
+
+    @property
+    def epoch(self) -> int:
+        return super().epoch + self.losses
+
+    async def flush(self) -> None:
+        self.losses += self.fails
+
+
+async def one_line() -> AsyncIterator[bytes]:
+    yield b'{"id": "a", "features": {"x": 2.0}}'
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda engine: engine.put_items("q", [ItemIn("a")]),
+        lambda engine: engine.put_catalog([ItemIn("a", {"x": 2.0})]),
+        lambda engine: engine.load_catalog(one_line()),
+        lambda engine: engine.withdraw_from_all("a"),
+    ],
+)
+@played(on=LosingStore)
+async def test_a_write_that_was_lost_before_the_flush_is_not_acknowledged(
+    engine: Engine, store: LosingStore, write: Callable[[Engine], Awaitable[object]]
+) -> None:
+    await engine.put_catalog([ItemIn("a", {"x": 1.0})])
+    store.fails = True
+    with pytest.raises(StoreError):
+        await write(engine)
+    store.fails = False
 
 
 @pytest.mark.parametrize(("durability", "flushes"), [("process", 0), ("disk", 1)])
