@@ -208,6 +208,37 @@ class Feedback:
         self._future = settings.events.future_seconds
         self._retention = settings.store.retention_seconds
 
+    async def take(
+        self, events: Sequence[api.EventIn | api.Malformed], epoch: int
+    ) -> list[api.EventResult]:
+        """Write and count a batch in one transaction; it is on disk after the next flush.
+
+        The epoch is that in which memory read its lists and queries.
+        """
+        lists = await self._cited(events)
+        now = self._clock()  # after all that may take time: the log's times never go back
+        oldest = self._clock.ago(self._retention)
+        verdicts = [self._judged(event, lists, now, oldest) for event in events]
+        batch = [verdict for verdict in verdicts if not isinstance(verdict, str)]
+        try:
+            written = await self._written(batch, epoch)
+        except StoreError:  # none counts, and they may be sent again
+            self._undo(batch)
+            raise
+        outcomes, results = iter(written), list[api.EventResult]()
+        for index, verdict in enumerate(verdicts):
+            if isinstance(verdict, str):
+                result = api.EventResult(index, "rejected", verdict)
+            else:
+                outcome = next(outcomes)
+                result = api.EventResult(index, outcome.status, outcome.reason or None)
+                if outcome.status == "duplicate":
+                    self._undo([verdict])
+            if result.status != "accepted":
+                self._watcher.not_counted(now, result.status, result.reason or "")
+            results.append(result)
+        return results
+
     def _judged(
         self,
         event: api.EventIn | api.Malformed,
@@ -287,37 +318,6 @@ class Feedback:
         if time > now + self._future:
             return f"future: time is more than {self._future:g} seconds ahead of the server's clock"
         return None
-
-    async def take(
-        self, events: Sequence[api.EventIn | api.Malformed], epoch: int
-    ) -> list[api.EventResult]:
-        """Write and count a batch in one transaction; it is on disk after the next flush.
-
-        The epoch is that in which memory read its lists and queries.
-        """
-        lists = await self._cited(events)
-        now = self._clock()  # after all that may take time: the log's times never go back
-        oldest = self._clock.ago(self._retention)
-        verdicts = [self._judged(event, lists, now, oldest) for event in events]
-        batch = [verdict for verdict in verdicts if not isinstance(verdict, str)]
-        try:
-            written = await self._written(batch, epoch)
-        except StoreError:  # none counts, and they may be sent again
-            self._undo(batch)
-            raise
-        outcomes, results = iter(written), list[api.EventResult]()
-        for index, verdict in enumerate(verdicts):
-            if isinstance(verdict, str):
-                result = api.EventResult(index, "rejected", verdict)
-            else:
-                outcome = next(outcomes)
-                result = api.EventResult(index, outcome.status, outcome.reason or None)
-                if outcome.status == "duplicate":
-                    self._undo([verdict])
-            if result.status != "accepted":
-                self._watcher.not_counted(now, result.status, result.reason or "")
-            results.append(result)
-        return results
 
     def _suspects(self, served: Served) -> bool:
         """Return whether an event about a list is a bot's."""

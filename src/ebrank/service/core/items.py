@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -77,6 +78,7 @@ class Items:
         if not items:
             return nothing
         check_distinct(items)
+        again = partial(self.put, query, items, now, skip_known=skip_known)
         if not self._catalog.schema.features:
             await self._catalog.follow()  # another server may have had the first items
         before = self._catalog.schema
@@ -90,9 +92,7 @@ class Items:
             return nothing
         if self.shared and not reread and not kept.isdisjoint(new):
             self._queries.forget(query)  # another server may have changed what they keep
-            return await self.put(
-                query, items, now, skip_known=skip_known, begun=begun, admit=admit, reread=True
-            )
+            return await again(begun=begun, admit=admit, reread=True)
         if skip_known and len(new) > LISTED_AT_ONCE:
             unknown, turns = [items[at] for at in new], Turns()  # without waiting for long calls
             return await self.put_many(
@@ -105,7 +105,7 @@ class Items:
             gone = [name for name, mark in zip(names, withdrawn.tolist(), strict=True) if mark]
             raise problems.withdrawn(gone, everywhere=True)
         if self._catalog.schema is not before:  # features were changed while we read
-            return await self.put(query, items, now, skip_known=skip_known, admit=admit)
+            return await again(admit=admit)
         # The schema with the first items, or neither: it must not be that of rejected items.
         meta, catalog_version = self._catalog.settings_with(schema), self._catalog.version
         added = len(names)
@@ -123,7 +123,7 @@ class Items:
             )
         except CatalogChanged:  # others had the first items: theirs decide
             await self._catalog.follow()
-            return await self.put(query, items, now, skip_known=skip_known)
+            return await again()  # which was admitted
         if meta:
             self._catalog.advanced(catalog_version)
             self._catalog.fix(schema)
