@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -29,8 +29,6 @@ T = TypeVar("T")
 START = 1_700_000_000.0
 DAY = 86400.0
 BOTH: tuple[type[Any], ...] = (MemoryStore, SqliteStore)
-Opened: TypeAlias = Callable[..., Awaitable[Engine]]
-"""Opens another engine on the same store, perhaps with other settings."""
 
 
 class Clock:
@@ -48,26 +46,55 @@ def settings(**sections: dict[str, Any]) -> Settings:
     return configuration.read(flags=sections)
 
 
+class Scene(Engine):
+    """An engine that tests play with.
+
+    Attributes:
+        store: where it keeps its data, of whatever class the test chose.
+        clock: what dates its log, and its timer unless it has its own.
+        timer: what decides when something is due.
+        other: another engine on the same store, if the test wants one.
+        opened: opens more of them, with the same settings unless it is given others.
+    """
+
+    store: Any
+    clock: Clock
+    timer: Clock
+    other: Scene
+    opened: Callable[..., Awaitable[Scene]]
+
+    async def ranked(self, query: str = "q", **asked: Any) -> RankResponse:  # noqa: ANN401
+        """Return the list for a request."""
+        return await self.rank(RankRequest(query, **asked))
+
+    async def clicked(self, answer: RankResponse, *names: str) -> int:
+        """Click some items of a list, all if none is named; return how many clicks counted."""
+        ranking = answer.ranking_id
+        events = [click(f"{ranking} {name}", ranking, name) for name in names or ids(answer)]
+        return (await self.feedback(events)).accepted
+
+    async def rejected(self, *events: EventIn | Malformed) -> list[str]:
+        """Send events, and return the code with which each is rejected."""
+        answer = await self.feedback(events)
+        assert set(statuses(answer)) == {"rejected"}
+        return [(result.reason or "").partition(":")[0] for result in answer.results]
+
+    async def counts(self, query: str = "q") -> dict[str, tuple[int, int]]:
+        """Return the impressions and clicks of each candidate of a query."""
+        return {item.id: (item.shown, item.clicks) for item in (await self.query(query)).items}
+
+
 def play(
-    scene: Callable[[Engine], Awaitable[T]],
+    scene: Callable[[Scene], Awaitable[T]],
     chosen: Settings | None = None,
     *,
     store: Store | None = None,
-    clock: Callable[[], float] | None = None,
+    clock: Clock | None = None,
 ) -> T:
     """Return what a scene returns, played with an engine of its own; the timer is the clock."""
-
-    async def whole() -> T:
-        now = clock or Clock()
-        engine = await Engine.open(
-            store or MemoryStore(), chosen or Settings(), clock=now, timer=now
-        )
-        try:
-            return await scene(engine)
-        finally:
-            await engine.close()
-
-    return asyncio.run(whole())
+    return asyncio.run(
+        _played(scene, chosen or Settings(), store or MemoryStore(), clock or Clock())
+    )
 
 
 def played(
@@ -75,18 +102,18 @@ def played(
     *,
     on: Callable[..., Any] | Sequence[type[Any]] = MemoryStore,
     start: float = START,
+    own_timer: bool = False,
+    pair: bool = False,
     count: int = 0,
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Make a test of a coroutine whose first argument is an engine, played with its own.
-
-    Besides fixtures, it may ask for the `store`; the `clock`, which is also the timer; a `timer` of
-    its own; an `other` engine on the same store; and `opened`, which opens more of them, with the
-    same settings unless it is given others. All are closed in the end.
+    """Make a test of a coroutine whose first argument is a scene; the others are fixtures.
 
     Args:
         chosen: the settings, or what makes them of the test's parameters.
         on: what makes the store; if several, there is a test for each.
         start: what the clock says first.
+        own_timer: whether the timer is not the clock.
+        pair: whether there is an `other` engine from the beginning.
         count: of items to put into the query `q` first.
     """
     stores = on if isinstance(on, Sequence) else (on,)
@@ -100,52 +127,61 @@ def played(
             kind = fixtures.pop("store_kind", stores[0])
             folder = fixtures["tmp_path"] if "tmp_path" in names else fixtures.pop("tmp_path", None)
             store = kind(folder / "store") if kind is SqliteStore else kind()
-            asyncio.run(_played(scene, names, fixtures, chosen or Settings(), store, start, count))
+            given = chosen or Settings()
+            if not isinstance(given, Settings):
+                wanted = inspect.signature(given).parameters
+                given = given(**{name: fixtures[name] for name in wanted})
+            call, clock = functools.partial(scene, **fixtures), Clock(start)
+            timer = Clock(0.0) if own_timer else clock
 
-        fixtures = [each for each in asked if each.name not in _OWN]
+            async def whole() -> None:
+                try:
+                    await _played(call, given, store, clock, timer, pair=pair, count=count)
+                finally:
+                    await store.close()
+
+            asyncio.run(whole())
+
         more = {"tmp_path"} if SqliteStore in stores else set()
         more |= {"store_kind"} if len(stores) > 1 else set()
         for name in sorted(more - names):
-            fixtures.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY))
-        test.__signature__ = inspect.Signature(fixtures)  # type: ignore[attr-defined]
+            asked.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY))
+        test.__signature__ = inspect.Signature(asked)  # type: ignore[attr-defined]
         each_store = pytest.mark.parametrize("store_kind", stores, ids=lambda kind: kind.__name__)
         return each_store(test) if len(stores) > 1 else test
 
     return test_of
 
 
-_OWN = ("store", "clock", "timer", "other", "opened")
-
-
 async def _played(
-    scene: Callable[..., Any],
-    names: Collection[str],
-    fixtures: dict[str, Any],
-    chosen: Settings | Callable[..., Settings],
+    scene: Callable[[Scene], Awaitable[T]],
+    chosen: Settings,
     store: Store,
-    start: float,
-    count: int,
-) -> None:
-    if not isinstance(chosen, Settings):
-        chosen = chosen(**{name: fixtures[name] for name in inspect.signature(chosen).parameters})
-    clock, engines = Clock(start), list[Engine]()
-    timer = Clock(0.0) if "timer" in names else clock
+    clock: Clock,
+    timer: Clock | None = None,
+    *,
+    pair: bool = False,
+    count: int = 0,
+) -> T:
+    engines = list[Scene]()
 
-    async def opened(others: Settings = chosen) -> Engine:
-        engines.append(await Engine.open(store, others, clock=clock, timer=timer))
-        return engines[-1]
+    async def opened(others: Settings = chosen) -> Scene:
+        engine = await Scene.open(store, others, clock=clock, timer=timer or clock)
+        engines.append(engine)
+        engine.store, engine.clock, engine.timer = store, clock, timer or clock
+        engine.opened = opened
+        return engine
 
     engine = await opened()
-    other = await opened() if "other" in names else None
-    own = dict(zip(_OWN, (store, clock, timer, other, opened), strict=True))
+    if pair:
+        engine.other = await opened()
     try:
         if count:
             await engine.put_items("q", items(count))
-        await scene(engine, **fixtures, **{name: own[name] for name in _OWN if name in names})
+        return await scene(engine)
     finally:
         for each in engines:
             await each.close()
-        await store.close()
 
 
 async def lists_of(store: Store) -> list[RankingEntry]:
@@ -163,6 +199,13 @@ async def stored(store: Store, query: str = "q") -> QueryState:
     state = await store.items.load(query)
     assert state is not None
     return state
+
+
+async def sound(store: Store) -> bool:
+    """Return whether a replay finds the counters of a store, before and after a roll-up of all."""
+    whole = (await replay(store)).equal
+    await store.log.roll_up(1e12)
+    return whole and (await replay(store)).equal
 
 
 def items(count: int, width: int = 2, seed: int = 0) -> list[ItemIn]:
@@ -193,39 +236,6 @@ def better(
 def click(event_id: str, ranking_id: str, item: str, kind: str = "click") -> EventIn:
     """Return an event."""
     return EventIn(event_id, ranking_id, item, kind)
-
-
-async def ranked(engine: Engine, query: str = "q", **asked: Any) -> RankResponse:  # noqa: ANN401
-    """Return the list for a request."""
-    return await engine.rank(RankRequest(query, **asked))
-
-
-async def clicked(engine: Engine, answer: RankResponse, *names: str) -> int:
-    """Click some items of a list, all if none is named; return how many clicks counted."""
-    events = [
-        click(f"{answer.ranking_id} {name}", answer.ranking_id, name)
-        for name in names or ids(answer)
-    ]
-    return (await engine.feedback(events)).accepted
-
-
-async def rejected(engine: Engine, *events: EventIn | Malformed) -> list[str]:
-    """Send events, and return the code with which each is rejected."""
-    answer = await engine.feedback(events)
-    assert set(statuses(answer)) == {"rejected"}
-    return [(result.reason or "").partition(":")[0] for result in answer.results]
-
-
-async def sound(store: Store) -> bool:
-    """Return whether a replay finds the counters of a store, before and after a roll-up of all."""
-    whole = (await replay(store)).equal
-    await store.log.roll_up(1e12)
-    return whole and (await replay(store)).equal
-
-
-async def counts(engine: Engine, query: str = "q") -> dict[str, tuple[int, int]]:
-    """Return the impressions and clicks of each candidate of a query."""
-    return {item.id: (item.shown, item.clicks) for item in (await engine.query(query)).items}
 
 
 def ids(answer: Any) -> list[str]:  # noqa: ANN401 (a response with items)

@@ -26,7 +26,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ebrank.service import api
 from ebrank.service.core import catalog
@@ -145,7 +145,7 @@ class Engine:
         *,
         clock: Callable[[], float] = time.time,
         timer: Callable[[], float] = time.monotonic,
-    ) -> Engine:
+    ) -> Self:
         """Return an engine on a store.
 
         The clock dates the log; the timer is for what must continue even if the clock is set back,

@@ -18,21 +18,10 @@ from ebrank.priors.learners import linear_kernel
 from ebrank.service.api import ItemIn
 from ebrank.service.core import background
 from ebrank.service.core.background import Flusher, Housekeeping
-from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import ModelRecord
-from tests.service.scenes import (
-    DAY,
-    Clock,
-    Opened,
-    clicked,
-    items,
-    linear_state,
-    played,
-    ranked,
-    settings,
-)
+from tests.service.scenes import DAY, Clock, Scene, items, linear_state, played, settings
 
 
 class SlowDisk(MemoryStore):
@@ -194,16 +183,16 @@ async def test_chores_are_done_by_the_clock_and_outlive_whatever_they_raise(
     )
 )
 async def test_the_engine_rolls_up_saves_and_trains_by_itself(
-    engine: Engine, store: MemoryStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    engine: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background, "TICK_SECONDS", 0.01)
     engine._chores = Housekeeping(engine._timer, tick=0.01)
     await engine.start()
     await engine.put_items("q", items(3))
-    await clicked(engine, await ranked(engine), "i0")
-    clock.now += 201.0
+    await engine.clicked(await engine.ranked(), "i0")
+    engine.clock.now += 201.0
     async with asyncio.timeout(60):
-        while await store.log.length() or await store.meta.get("totals") is None:
+        while await engine.store.log.length() or await engine.store.meta.get("totals") is None:
             await asyncio.sleep(0.01)
         while (await engine.models()).training.finished is None:
             await asyncio.sleep(0.01)
@@ -211,40 +200,36 @@ async def test_the_engine_rolls_up_saves_and_trains_by_itself(
 
 
 @played(settings(features={"missing": "mean"}, ranking={"policy": "ebrank"}))
-async def test_nothing_is_compiled_inside_a_request(
-    engine: Engine, store: MemoryStore, opened: Opened
-) -> None:
+async def test_nothing_is_compiled_inside_a_request(engine: Scene) -> None:
     """What `start` warms up is all that ranking with a trained model calls."""
     ranker = EBRanker(scaling=Scaling("query"))
     ranker.state_ = linear_state(1.0, -1.0)
     record = ModelRecord(1, 0.0, 10, 0.1, 0.2, activated=True)
-    await store.models.add(record, model_file.to_bytes(ranker))
+    await engine.store.models.add(record, model_file.to_bytes(ranker))
     kernels: list[Any] = [
         min_max._scale,
         linear_kernel.write_scores,
         scoring.write_scores,
         evidence_kernels.write_sums,
     ]
-    later = await opened()
+    later = await engine.opened()
     await later.start()
     await later.warm_up()
     compiled = [len(kernel.signatures) for kernel in kernels]
     assert all(compiled)
     await later.put_items("q", [ItemIn("a", [1, 2]), ItemIn("b", [0.5, None])])
-    assert (await ranked(later, explain=True)).model == 1
+    assert (await later.ranked(explain=True)).model == 1
     await later.query("q")
     await later.insights()
     assert compiled == [len(kernel.signatures) for kernel in kernels]
 
 
 @played(settings(store={"retention_seconds": 100.0}), count=3)
-async def test_the_dashboards_week_outlasts_a_short_retention(
-    engine: Engine, store: MemoryStore, clock: Clock
-) -> None:
-    await ranked(engine)
+async def test_the_dashboards_week_outlasts_a_short_retention(engine: Scene) -> None:
+    await engine.ranked()
     await engine._activity.save()
     for days, minutes in ((6, 1), (1.1, 0)):
-        clock.now += days * DAY
+        engine.clock.now += days * DAY
         await engine._roll_up()
-        assert len(await store.meta.minutes(0.0)) == minutes
-    assert await store.log.length() == 0
+        assert len(await engine.store.meta.minutes(0.0)) == minutes
+    assert await engine.store.log.length() == 0

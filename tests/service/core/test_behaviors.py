@@ -8,19 +8,7 @@ import pytest
 
 from ebrank.environment.config import SettingsError
 from ebrank.service.api import EventIn, ItemIn
-from ebrank.service.engine import Engine
-from ebrank.service.store.base import Store
-from tests.service.scenes import (
-    BOTH,
-    Opened,
-    click,
-    clicked,
-    counts,
-    played,
-    ranked,
-    settings,
-    sound,
-)
+from tests.service.scenes import BOTH, Scene, click, played, settings, sound
 
 EXPOSURE = {"policy": "ebrank:estimator=exposure"}
 
@@ -39,7 +27,7 @@ WATCHED = {
     on=BOTH,
 )
 async def test_an_impression_is_worth_between_nothing_and_one(
-    engine: Engine, store: Store, impressions: str, together: bool
+    engine: Scene, impressions: str, together: bool
 ) -> None:
     """Each of ten items has a history of its own; the last event of each counts as said."""
     histories: dict[str, list[tuple[str, float | None]]] = {
@@ -53,7 +41,7 @@ async def test_an_impression_is_worth_between_nothing_and_one(
         "00": [("dwell", 12.0), ("hide", None), ("return", None), ("purchase", None)],
     }
     await engine.put_items("q", [ItemIn(name, [1.0]) for name in histories])
-    answer = await ranked(engine)
+    answer = await engine.ranked()
     events = [
         EventIn(f"{name} {at}", answer.ranking_id, name, kind, value=value)
         for at in range(5)
@@ -73,12 +61,12 @@ async def test_an_impression_is_worth_between_nothing_and_one(
         assert (item.shown, item.clicks) == (int(seen), int(worth > 0))
         expected = (worth + item.alpha) / (item.exposure + item.alpha + item.beta)
         assert item.relevance == pytest.approx(expected)
-    assert await sound(store)
+    assert await sound(engine.store)
 
 
 @played(settings(events=WATCHED), count=1)
-async def test_events_with_a_threshold_need_a_value(engine: Engine) -> None:
-    ranking = (await ranked(engine)).ranking_id
+async def test_events_with_a_threshold_need_a_value(engine: Scene) -> None:
+    ranking = (await engine.ranked()).ranking_id
     bad = {
         "malformed: dwell needs a value": EventIn("1", ranking, "i0", "dwell"),
         "malformed: value is not a finite": EventIn(
@@ -91,23 +79,21 @@ async def test_events_with_a_threshold_need_a_value(engine: Engine) -> None:
 
 
 @played(count=2)
-async def test_a_store_counts_the_behaviors_it_began_with_and_better_ones(
-    engine: Engine, opened: Opened
-) -> None:
+async def test_a_store_counts_the_behaviors_it_began_with_and_better_ones(engine: Scene) -> None:
     """Negative ones may be declared later, too."""
-    first = await ranked(engine)
+    first = await engine.ranked()
     buys = click("0", first.ranking_id, "i0", "buy")
     [result] = (await engine.feedback([buys])).results
     assert result.reason == "unknown_type: the type must be one of click, impression"
-    await clicked(engine, first, "i0", "i1")
+    await engine.clicked(first, "i0", "i1")
     await engine.close()
     more: dict[str, Any] = {"behaviors": ["click=0.3", "purchase"], "negative": ["return"]}
-    later = await opened(settings(events=more))
+    later = await engine.opened(settings(events=more))
     await later.feedback([click("2", first.ranking_id, "i1", "return")])
-    second = await ranked(later)
+    second = await later.ranked()
     await later.feedback([click("3", second.ranking_id, "i0", "purchase")])
-    assert await counts(later) == {"i0": (2, 2), "i1": (2, 0)}
+    assert await later.counts() == {"i0": (2, 2), "i1": (2, 0)}
     await later.close()
     for behaviors in (["click"], ["like=0.1", "click=0.3", "purchase"], ["purchase=0.5", "click"]):
         with pytest.raises(SettingsError, match="the store counts click, purchase, in order of"):
-            await opened(settings(events={"behaviors": behaviors}))
+            await engine.opened(settings(events={"behaviors": behaviors}))

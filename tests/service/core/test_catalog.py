@@ -14,13 +14,12 @@ from ebrank.environment.config import SettingsError
 from ebrank.service.api import ITEMS_AT_ONCE, ChangeFeaturesRequest, ItemIn, NewFeature
 from ebrank.service.core import catalog as bulk
 from ebrank.service.core.problems import NotFound, Problem
-from ebrank.service.engine import Engine
 from ebrank.service.learning.fitting import TrainingJob, gather
 from ebrank.service.store.memory import MemoryStore
 from ebrank.typing import Features
 from tests.service.core.test_features import change, priors, scored, trained
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Opened, ids, played, ranked, settings
+from tests.service.scenes import Scene, ids, played, settings
 
 TEAS = [
     ItemIn("green", {"price": 1.0, "stock": 5.0}),
@@ -39,9 +38,7 @@ async def turns(count: int) -> None:
 
 
 @played(on=FaultyStore)
-async def test_what_queries_share_is_written_once_and_seen_by_all(
-    engine: Engine, store: FaultyStore
-) -> None:
+async def test_what_queries_share_is_written_once_and_seen_by_all(engine: Scene) -> None:
     assert (await engine.put_catalog(TEAS)).changed == 3
     for query in ("tea", "drinks"):
         put = await engine.put_items(query, GREEN_BLACK)
@@ -49,12 +46,12 @@ async def test_what_queries_share_is_written_once_and_seen_by_all(
     await engine._adopt(trained(1.0, features=("s0",)), against=0)
     for query in ("tea", "drinks"):
         assert await priors(engine, query) == scored(green=1.0, black=2.0)
-    writes = store.puts, store.writes
+    writes = engine.store.puts, engine.store.writes
     changed = ItemIn("green", {"price": 4.0, "stock": 5.0})
     assert (await engine.put_catalog([changed, *TEAS[1:]])).changed == 1
     for query in ("tea", "drinks"):
         assert await priors(engine, query) == scored(green=4.0, black=2.0)
-    assert (store.puts, store.writes) == writes
+    assert (engine.store.puts, engine.store.writes) == writes
     assert (await engine.put_catalog([changed, *TEAS[1:]])).changed == 0
     assert (await engine.catalog_item("green")).features == {"price": 4.0, "stock": 5.0}
     with pytest.raises(NotFound, match="'mate' is not in the catalog"):
@@ -62,25 +59,25 @@ async def test_what_queries_share_is_written_once_and_seen_by_all(
 
 
 @played()
-async def test_a_query_names_its_candidates_by_id(engine: Engine) -> None:
+async def test_a_query_names_its_candidates_by_id(engine: Scene) -> None:
     await engine.put_catalog(TEAS)
-    answer = await ranked(engine, "new", items=["green", "white"])
+    answer = await engine.ranked("new", items=["green", "white"])
     assert sorted(ids(answer)) == ["green", "white"]
-    assert sorted(ids(await ranked(engine, "new"))) == ["green", "white"]
-    answer = await ranked(engine, "new", items=["green", "black"])
+    assert sorted(ids(await engine.ranked("new"))) == ["green", "white"]
+    answer = await engine.ranked("new", items=["green", "black"])
     assert sorted(ids(answer)) == ["black", "green"]
     with pytest.raises(Problem, match="not candidates of this query: 'mate'"):
-        await ranked(engine, "new", items=["green", "mate"])
+        await engine.ranked("new", items=["green", "mate"])
     await engine.withdraw("new", "black")
     with pytest.raises(Problem, match="withdrawn from this query: 'black'"):
-        await ranked(engine, "new", items=["black"])
+        await engine.ranked("new", items=["black"])
     with pytest.raises(Problem, match="item 'mate' is not in the catalog: PUT /v1/items"):
         await engine.put_items("new", [ItemIn("mate")])
     assert (await engine.put_items("new", [ItemIn("black")])).candidates == 3
 
 
 @played()
-async def test_features_of_query_and_item_come_on_top(engine: Engine) -> None:
+async def test_features_of_query_and_item_come_on_top(engine: Scene) -> None:
     await engine.put_catalog(TEAS)
     await engine.put_items("tea", [ItemIn("green", {"match": 0.5}), ItemIn("black")])
     assert [(one.name, one.shared) for one in (await engine.features()).features] == [
@@ -92,7 +89,7 @@ async def test_features_of_query_and_item_come_on_top(engine: Engine) -> None:
     assert await priors(engine, "tea") == scored(green=6.0, black=7.0)  # .5 is the mean
     await engine.put_items("tea", [ItemIn("green"), ItemIn("black", {"match": 0.7})])
     assert await priors(engine, "tea") == scored(green=6.0, black=9.0)
-    await ranked(engine, "tea", items=[ItemIn("green", {"match": 0.1}), "black"])
+    await engine.ranked("tea", items=[ItemIn("green", {"match": 0.1}), "black"])
     await engine.put_catalog([ItemIn("black", [3.0, 1.0])])
     assert await priors(engine, "tea") == scored(green=2.0, black=10.0)
     with pytest.raises(Problem, match="'match', which depends on the query"):
@@ -102,7 +99,7 @@ async def test_features_of_query_and_item_come_on_top(engine: Engine) -> None:
 
 
 @played(settings(features={"missing": "zero"}))
-async def test_items_of_queries_may_come_before_the_catalog(engine: Engine) -> None:
+async def test_items_of_queries_may_come_before_the_catalog(engine: Scene) -> None:
     await engine.put_items("tea", [ItemIn("green", {"match": 1.0})])
     await engine.put_catalog(TEAS[1:])
     await engine._adopt(trained(1.0, features=("s0",)), against=0)
@@ -115,7 +112,7 @@ async def test_items_of_queries_may_come_before_the_catalog(engine: Engine) -> N
 
 
 @played()
-async def test_packed_queries_see_changes_too(engine: Engine) -> None:
+async def test_packed_queries_see_changes_too(engine: Scene) -> None:
     await engine.put_catalog(TEAS)
     for number in range(50):
         await engine.put_items(f"q{number}", GREEN_BLACK)
@@ -128,34 +125,34 @@ async def test_packed_queries_see_changes_too(engine: Engine) -> None:
         assert await priors(engine, f"q{number}") == scored(green=4.0, black=2.0)
 
 
-@played()
-async def test_another_server_notices_by_its_next_write(engine: Engine, other: Engine) -> None:
+@played(pair=True)
+async def test_another_server_notices_by_its_next_write(engine: Scene) -> None:
     await engine.put_catalog(TEAS)
     await engine.put_items("tea", GREEN_BLACK)
     await engine._adopt(trained(1.0, features=("s0",)), against=0)
     for _ in range(2):
-        await ranked(other, "tea")
-    assert await priors(other, "tea") == scored(green=1.0, black=2.0)
+        await engine.other.ranked("tea")
+    assert await priors(engine.other, "tea") == scored(green=1.0, black=2.0)
     await engine.put_catalog([ItemIn("green", {"price": 4.0, "stock": 5.0})])
-    await ranked(other, "tea")
-    assert await priors(other, "tea") == scored(green=4.0, black=2.0)
+    await engine.other.ranked("tea")
+    assert await priors(engine.other, "tea") == scored(green=4.0, black=2.0)
     await engine.put_catalog([ItemIn("green", {"price": 5.0, "stock": 5.0})])
-    await other.put_catalog([ItemIn("black", {"price": 6.0, "stock": 5.0})])
-    assert await priors(other, "tea") == scored(green=5.0, black=6.0)
+    await engine.other.put_catalog([ItemIn("black", {"price": 6.0, "stock": 5.0})])
+    assert await priors(engine.other, "tea") == scored(green=5.0, black=6.0)
     await change(engine, add_shared="new")
-    await ranked(other, "tea")
-    await other.put_catalog([ItemIn("black", [6.0, 5.0, 4.0])])
-    assert await priors(other, "tea") == scored(green=5.0, black=6.0)
+    await engine.other.ranked("tea")
+    await engine.other.put_catalog([ItemIn("black", [6.0, 5.0, 4.0])])
+    assert await priors(engine.other, "tea") == scored(green=5.0, black=6.0)
 
 
 @played()
-async def test_the_trainer_joins_both(engine: Engine, store: MemoryStore) -> None:
+async def test_the_trainer_joins_both(engine: Scene) -> None:
     await engine.put_catalog(TEAS)
     await engine.put_items("a", [ItemIn("green", {"match": 0.5}), ItemIn("black")])
     await engine.put_items("b", [ItemIn("white", {"match": 0.7})])
     await engine.put_catalog([ItemIn("green", {"price": 4.0, "stock": 5.0})])
     await change(engine, remove="stock")
-    table = await gather(store, TrainingJob(active=0, fill_by_mean=True))
+    table = await gather(engine.store, TrainingJob(active=0, fill_by_mean=True))
     assert table is not None
     assert table.keys == ("s0", "p0")
     np.testing.assert_array_equal(table.features, np.array([[4, 0.5], [2, 0.5], [3, 0.7]], "f4"))
@@ -165,26 +162,24 @@ NAMED = settings(features={"names": ["match"], "shared": ["price", "stock"]})
 
 
 @played(NAMED)
-async def test_names_of_shared_features_may_be_set(engine: Engine, opened: Opened) -> None:
-    for each in (engine, await opened()):
+async def test_names_of_shared_features_may_be_set(engine: Scene) -> None:
+    for each in (engine, await engine.opened()):
         await each.put_catalog([ItemIn("green", [1.0, 2.0])])
         await each.put_items("tea", [ItemIn("green", [0.5])])
         assert (await each.catalog_item("green")).features == {"price": 1.0, "stock": 2.0}
         await each.close()
     with pytest.raises(SettingsError, match=r"features.shared: .* \(match, price, stock\)"):
-        await opened(settings(features={"shared": ["price"]}))
+        await engine.opened(settings(features={"shared": ["price"]}))
 
 
 @played()
-async def test_many_items_are_put_in_portions_if_none_is_wrong(
-    engine: Engine, store: MemoryStore
-) -> None:
+async def test_many_items_are_put_in_portions_if_none_is_wrong(engine: Scene) -> None:
     many = [ItemIn(f"i{number}", {"x": float(number)}) for number in range(250)]
     with pytest.raises(Problem, match="item 'last' has an unknown feature 'y'"):
         await engine.put_catalog([*many, ItemIn("last", {"y": 1.0})])
-    assert await store.catalog.version() == 0
+    assert await engine.store.catalog.version() == 0
     assert (await engine.put_catalog(many)).changed == 250
-    assert await store.catalog.version() == math.ceil(250 / ITEMS_AT_ONCE)
+    assert await engine.store.catalog.version() == math.ceil(250 / ITEMS_AT_ONCE)
     assert (await engine.put_catalog([*many[:-1], ItemIn("new", [1.0])])).changed == 1
 
 
@@ -202,9 +197,7 @@ async def cut(data: bytes, size: int) -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize("size", [1, 2, 7, 50, 10_000])
 @played()
-async def test_each_line_is_judged_by_itself_however_it_is_cut(
-    engine: Engine, store: MemoryStore, size: int
-) -> None:
+async def test_each_line_is_judged_by_itself_however_it_is_cut(engine: Scene, size: int) -> None:
     good = {"id": "a", "features": {"x": 1.0}}
     data = lines(
         [
@@ -220,25 +213,25 @@ async def test_each_line_is_judged_by_itself_however_it_is_cut(
     assert (answer.lines, answer.changed, answer.unchanged, answer.rejected) == (9, 2, 1, 6)
     assert [error.line for error in answer.errors] == [1, 3, 4, 5, 8, 9]
     assert answer.errors[1].reason.startswith("item 'b' has an unknown feature 'y' (known: x)")
-    assert await store.catalog.tally() == (2, [2])
+    assert await engine.store.catalog.tally() == (2, [2])
 
 
 @played()
 async def test_many_lines_are_many_transactions(
-    engine: Engine, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+    engine: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk, "AT_ONCE", 10)
     items = [{"id": f"i{number}", "features": {"x": number}} for number in range(95)]
     answer = await engine.load_catalog(cut(lines(items), 100_000))
     assert (answer.lines, answer.changed, answer.errors) == (95, 95, [])
-    assert await store.catalog.version() == 10
+    assert await engine.store.catalog.version() == 10
     more = [*items, {"id": "i3", "features": {"x": 0.5}}]
     again = await engine.load_catalog(cut(lines(more), 1000))
     assert (again.changed, again.unchanged) == (1, 95)
 
 
 @played()
-async def test_errors_are_counted_and_the_first_are_told(engine: Engine) -> None:
+async def test_errors_are_counted_and_the_first_are_told(engine: Scene) -> None:
     answer = await engine.load_catalog(cut(b"[]\n" * 1000, 1000))
     assert (answer.lines, answer.rejected, len(answer.errors)) == (1000, 1000, bulk.MOST_ERRORS)
     with pytest.raises(Problem, match="line 2 is longer than"):
@@ -246,13 +239,13 @@ async def test_errors_are_counted_and_the_first_are_told(engine: Engine) -> None
 
 
 @played()
-async def test_others_are_served_while_lines_are_read(engine: Engine) -> None:
+async def test_others_are_served_while_lines_are_read(engine: Scene) -> None:
     await engine.put_items("q", [ItemIn("a", [1.0])])
     data = lines([{"id": f"i{number}", "features": {"x": number}} for number in range(5000)])
     loading = asyncio.create_task(engine.load_catalog(cut(data, 100_000)))
     served = 0
     while not loading.done():
-        await ranked(engine)
+        await engine.ranked()
         await asyncio.sleep(0)
         served += 1
     assert (await loading).changed == 5000
@@ -281,7 +274,7 @@ class SlowCatalog(MemoryStore):
 @pytest.mark.parametrize("later", range(6))
 @played(on=SlowCatalog)
 async def test_the_first_items_do_not_undo_a_change_of_features_made_meanwhile(
-    engine: Engine, later: int
+    engine: Scene, later: int
 ) -> None:
     await engine.put_catalog(TEAS)
     teas = [ItemIn("green", {"match": 1.0}), ItemIn("black")]
@@ -296,7 +289,7 @@ async def test_the_first_items_do_not_undo_a_change_of_features_made_meanwhile(
 
 
 @played(on=SlowCatalog)
-async def test_changes_while_a_query_is_read_are_not_missed(engine: Engine) -> None:
+async def test_changes_while_a_query_is_read_are_not_missed(engine: Scene) -> None:
     """Neither of items, nor of features."""
     await engine.put_catalog(TEAS)
     await engine.put_items("tea", [ItemIn("green", {"m": 1.0}), ItemIn("black", {"m": 2.0})])
@@ -323,42 +316,42 @@ async def test_changes_while_a_query_is_read_are_not_missed(engine: Engine) -> N
         assert live.keys == engine._catalog.schema.keys
 
 
-@played()
+@played(pair=True)
 async def test_withdrawn_items_stay_away_in_packed_queries_on_other_servers_and_after_a_restart(
-    engine: Engine, other: Engine, opened: Opened
+    engine: Scene,
 ) -> None:
     await engine.put_catalog(TEAS)
     for query in ("tea", "drinks"):
         await engine.put_items(query, GREEN_BLACK)
     engine._queries.room = 0  # packs all but the latest
-    for each in (engine, other):
-        await ranked(each, "tea")
-        await ranked(each, "drinks")
+    for each in (engine, engine.other):
+        await each.ranked("tea")
+        await each.ranked("drinks")
     await engine.withdraw_from_all("green")
-    for each in (engine, other):
-        await ranked(each, "drinks")  # the second server notices by this write
+    for each in (engine, engine.other):
+        await each.ranked("drinks")  # the second server notices by this write
         for query in ("tea", "drinks"):
-            assert ids(await ranked(each, query)) == ["black"]
-    third = await opened()
-    assert ids(await ranked(third, "tea")) == ["black"]
+            assert ids(await each.ranked(query)) == ["black"]
+    third = await engine.opened()
+    assert ids(await third.ranked("tea")) == ["black"]
     await change(third, add_shared="size")
     await change(third, remove="price stock")
-    assert ids(await ranked(third, "tea")) == ["black"]
+    assert ids(await third.ranked("tea")) == ["black"]
     await third.put_items("new", [ItemIn("green"), ItemIn("white")])
-    assert ids(await ranked(third, "new")) == ["white"]
+    assert ids(await third.ranked("new")) == ["white"]
     await third.put_catalog([ItemIn("green", {"size": 1.0})])
-    assert sorted(ids(await ranked(third, "new"))) == ["green", "white"]
+    assert sorted(ids(await third.ranked("new"))) == ["green", "white"]
 
 
 @played()
 async def test_the_trainer_learns_from_withdrawn_items_but_does_not_scale_by_them(
-    engine: Engine, store: MemoryStore
+    engine: Scene,
 ) -> None:
     await engine.put_catalog(TEAS)
     await engine.put_items("tea", [ItemIn(item.id) for item in TEAS])
-    await ranked(engine, "tea")
+    await engine.ranked("tea")
     await engine.withdraw_from_all("white")
-    table = await gather(store, TrainingJob(active=0))
+    table = await gather(engine.store, TrainingJob(active=0))
     assert table is not None
     assert table.active.tolist() == [True, True, False]
     assert table.seen.all()
@@ -367,7 +360,7 @@ async def test_the_trainer_learns_from_withdrawn_items_but_does_not_scale_by_the
 
 @played(on=SlowCatalog)
 async def test_an_item_that_is_withdrawn_while_it_becomes_a_candidate_is_not_listed(
-    engine: Engine,
+    engine: Scene,
 ) -> None:
     await engine.put_catalog(TEAS)
     await engine.put_items("old", [ItemIn("white")])
@@ -376,13 +369,13 @@ async def test_an_item_that_is_withdrawn_while_it_becomes_a_candidate_is_not_lis
         putting = asyncio.create_task(engine.put_items(query, GREEN_BLACK[::-1]))
         await turns(turn // 2)
         await asyncio.gather(engine.withdraw_from_all("green"), putting)
-        assert "green" not in ids(await ranked(engine, query)), turn
+        assert "green" not in ids(await engine.ranked(query)), turn
         await engine.put_catalog(TEAS)
 
 
 @played(on=SlowCatalog)
 async def test_a_withdrawal_does_not_undo_a_change_of_the_item_made_meanwhile(
-    engine: Engine,
+    engine: Scene,
 ) -> None:
     await engine.put_catalog(TEAS)
     await engine.withdraw_from_all("white")
@@ -396,7 +389,7 @@ async def test_a_withdrawal_does_not_undo_a_change_of_the_item_made_meanwhile(
 
 @played(settings(features={"missing": "mean"}), on=SlowCatalog)
 async def test_changes_in_part_at_the_same_time_both_count_and_none_makes_no_version(
-    engine: Engine, store: MemoryStore
+    engine: Scene,
 ) -> None:
     await engine.put_catalog(TEAS)
     await asyncio.gather(
@@ -406,4 +399,4 @@ async def test_changes_in_part_at_the_same_time_both_count_and_none_makes_no_ver
     assert (await engine.catalog_item("green")).features == {"price": 8.0, "stock": 9.0}
     for _ in range(2):
         await engine.put_catalog([ItemIn("black", {"price": 2.0, "stock": None})])
-    assert await store.catalog.version() == 4
+    assert await engine.store.catalog.version() == 4

@@ -13,21 +13,9 @@ from ebrank.policy import model_file
 from ebrank.policy.contexts import Contexts, numbers
 from ebrank.policy.scaling import Scaling
 from ebrank.service.api import ItemIn, RankRequest, RankResponse
-from ebrank.service.engine import Engine
-from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import ModelRecord
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import (
-    Opened,
-    clicked,
-    ids,
-    items,
-    linear_state,
-    lists_of,
-    played,
-    ranked,
-    settings,
-)
+from tests.service.scenes import Scene, ids, items, linear_state, lists_of, played, settings
 from tests.service.store.blocking import run
 
 PHONE, DESK = {"device": "mobile"}, {"device": "desktop"}
@@ -58,25 +46,20 @@ def scores(answer: RankResponse) -> dict[str, float]:
 
 
 @played(ON, count=8)
-async def test_a_list_logs_the_numbers_of_its_context(
-    engine: Engine, store: MemoryStore, opened: Opened
-) -> None:
+async def test_a_list_logs_the_numbers_of_its_context(engine: Scene) -> None:
     """And nothing else of it; without a context, or where contexts are off, nothing."""
     both = {"segment": "new", **PHONE}
-    for each in (engine, await opened(settings(**OFF))):
+    for each in (engine, await engine.opened(settings(**OFF))):
         for context in (both, None, {}):
-            await ranked(each, context=context)
-    assert [entry.contexts for entry in await lists_of(store)] == [numbers(both), *[()] * 5]
+            await each.ranked(context=context)
+    assert [entry.contexts for entry in await lists_of(engine.store)] == [numbers(both), *[()] * 5]
 
 
 @played(ON, on=trained, count=8)
-async def test_lists_follow_their_context(
-    engine: Engine, store: FaultyStore, opened: Opened
-) -> None:
+async def test_lists_follow_their_context(engine: Scene) -> None:
     """Phones see more of the first feature, desks of the second, and others what all see."""
     phone, desk, plain, unknown = [
-        await ranked(engine, context=context)
-        for context in (PHONE, DESK, None, {"device": "watch"})
+        await engine.ranked(context=context) for context in (PHONE, DESK, None, {"device": "watch"})
     ]
     first, second = np.array([item.features for item in ITEMS]).T
     names = [item.id for item in ITEMS]
@@ -84,31 +67,31 @@ async def test_lists_follow_their_context(
         change = [scores(answer)[name] - scores(plain)[name] for name in names]
         assert sign * np.corrcoef(change, first - second)[0, 1] > 0.9
     assert ids(phone) != ids(desk)
-    off = await ranked(await opened(settings(**OFF)), context=PHONE)
+    off = await (await engine.opened(settings(**OFF))).ranked(context=PHONE)
     for same in (unknown, off):
         assert scores(same) == scores(plain), "to the bit"
         assert ids(same) == ids(plain)
-    store.full = True
-    degraded = await ranked(engine, context=PHONE)
-    store.full = False
+    engine.store.full = True
+    degraded = await engine.ranked(context=PHONE)
+    engine.store.full = False
     assert degraded.degraded
     assert ids(degraded) == ids(phone)
 
 
 @played(ON, on=lambda: trained(contexts=False), count=8)
-async def test_a_model_without_contexts_makes_the_same_lists_for_all(engine: Engine) -> None:
-    assert scores(await ranked(engine, context=PHONE)) == scores(await ranked(engine))
+async def test_a_model_without_contexts_makes_the_same_lists_for_all(engine: Scene) -> None:
+    assert scores(await engine.ranked(context=PHONE)) == scores(await engine.ranked())
 
 
 @played(ON, on=trained, count=8)
-async def test_an_explanation_tells_what_the_context_did(engine: Engine) -> None:
+async def test_an_explanation_tells_what_the_context_did(engine: Scene) -> None:
     """The relevance holds it; without a context there is no such field.
 
     A list of some candidates is moved as one of all, in whatever order they are given.
     """
     some = ["i5", "i1", "i6"]
     phone, plain, part = [
-        await ranked(engine, explain=True, explore=False, **asked)
+        await engine.ranked(explain=True, explore=False, **asked)
         for asked in ({"context": PHONE}, {}, {"context": PHONE, "items": some})
     ]
     before = {item.id: item for item in plain.items}
@@ -124,12 +107,12 @@ async def test_an_explanation_tells_what_the_context_did(engine: Engine) -> None
 
 
 @played(ON, on=trained, count=8)
-async def test_cached_effects_of_a_context_follow_the_items(engine: Engine, opened: Opened) -> None:
+async def test_cached_effects_of_a_context_follow_the_items(engine: Scene) -> None:
     """After a change, lists are those of a server that has just started."""
-    await ranked(engine, context=PHONE)
+    await engine.ranked(context=PHONE)
     await engine.put_items("q", [ItemIn("i0", [9.0, -9.0]), ItemIn("new", [4.0, 0.0])])
-    remembered = await ranked(engine, context=PHONE)
-    assert scores(remembered) == scores(await ranked(await opened(), context=PHONE))
+    remembered = await engine.ranked(context=PHONE)
+    assert scores(remembered) == scores(await (await engine.opened()).ranked(context=PHONE))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +142,7 @@ def test_odd_contexts_are_refused(context: Any) -> None:  # noqa: ANN401 (of any
         examination={"severity": 0.0},
     )
 )
-async def test_what_contexts_change_is_learned_from_the_log(engine: Engine) -> None:
+async def test_what_contexts_change_is_learned_from_the_log(engine: Scene) -> None:
     """And followed from then on; the version says so."""
     rng = np.random.default_rng(5)
     features = {f"q{number}": rng.random((8, 2)) for number in range(12)}
@@ -169,10 +152,10 @@ async def test_what_contexts_change_is_learned_from_the_log(engine: Engine) -> N
     for turn in range(60):
         for query, table in features.items():
             some, kind = [str(n) for n in rng.permutation(8)[:5]], turn % 2
-            answer = await ranked(engine, query, items=some, context=(PHONE, DESK)[kind])
+            answer = await engine.ranked(query, items=some, context=(PHONE, DESK)[kind])
             liked = [n for n in ids(answer) if rng.random() < 0.8 * table[int(n), kind]]
             if liked:
-                await clicked(engine, answer, *liked)
+                await engine.clicked(answer, *liked)
     await engine.train()
     await engine._training.finished()
     outcome = (await engine.models()).training.outcome
@@ -182,7 +165,7 @@ async def test_what_contexts_change_is_learned_from_the_log(engine: Engine) -> N
     assert set(contexts.numbers.tolist()) == {*numbers(PHONE), *numbers(DESK)}
     difference = features["q0"][:, 0] - features["q0"][:, 1]
     for context, sign in ((PHONE, 1.0), (DESK, -1.0)):
-        answer = await ranked(engine, "q0", k=8, explain=True, context=context)
+        answer = await engine.ranked("q0", k=8, explain=True, context=context)
         moved = [item.context for item in answer.items]
         better_here = [difference[int(item.id)] for item in answer.items]
         assert sign * np.corrcoef(moved, better_here)[0, 1] > 0.9  # type: ignore[arg-type]

@@ -14,32 +14,18 @@ import pytest
 from ebrank.service import api
 from ebrank.service.api import ItemIn
 from ebrank.service.core.problems import Problem
-from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import (
-    Clock,
-    Opened,
-    click,
-    clicked,
-    events_of,
-    ids,
-    items,
-    played,
-    ranked,
-    settings,
-)
+from tests.service.scenes import Scene, click, events_of, ids, items, played, settings
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 1000, 12_000])  # one query; others packed; some as they are
 @played()
-async def test_memory_may_be_short_and_nothing_is_counted_twice(
-    engine: Engine, store: MemoryStore, room: int
-) -> None:
+async def test_memory_may_be_short_and_nothing_is_counted_twice(engine: Scene, room: int) -> None:
     """Queries come and go from memory; the counters are the store's all the same."""
     rng = np.random.default_rng(0)
     engine._queries.room = room
@@ -47,7 +33,7 @@ async def test_memory_may_be_short_and_nothing_is_counted_twice(
         await engine.put_items(f"q{query}", items(4))
     lists = []
     for session in range(200):
-        lists.append(await ranked(engine, f"q{rng.integers(5)}", k=3))
+        lists.append(await engine.ranked(f"q{rng.integers(5)}", k=3))
         events = [
             click(f"{session}-{at}", one.ranking_id, one.items[int(rng.integers(3))].id)
             for at, one in enumerate(lists[-7::3])
@@ -55,7 +41,7 @@ async def test_memory_may_be_short_and_nothing_is_counted_twice(
         await engine.feedback(events)
     for query in range(5):
         live = await engine._queries.get(f"q{query}", 0.0)
-        state = await store.items.load(f"q{query}")
+        state = await engine.store.items.load(f"q{query}")
         assert live is not None
         assert state is not None
         np.testing.assert_array_equal(live.counts, state.counts)
@@ -63,33 +49,29 @@ async def test_memory_may_be_short_and_nothing_is_counted_twice(
 
 
 @played(on=SqliteStore, count=5)
-async def test_what_was_served_survives_a_restart(
-    engine: Engine, store: SqliteStore, clock: Clock, opened: Opened
-) -> None:
-    answer = await ranked(engine, k=3)
+async def test_what_was_served_survives_a_restart(engine: Scene) -> None:
+    answer = await engine.ranked(k=3)
     first, second, _ = ids(answer)
-    await clicked(engine, answer, first)
+    await engine.clicked(answer, first)
     view = await engine.query("q")
     await engine.close()
-    clock.now -= 1000.0  # the machine's clock went back meanwhile
-    later = await opened()
+    engine.clock.now -= 1000.0  # the machine's clock went back meanwhile
+    later = await engine.opened()
     assert await later.query("q") == view
-    assert await clicked(later, answer, first, second) == 1, "the first is a duplicate"
-    assert (await ranked(later)).ranking_id != answer.ranking_id
+    assert await later.clicked(answer, first, second) == 1, "the first is a duplicate"
+    assert (await later.ranked()).ranking_id != answer.ranking_id
     with pytest.raises(Problem, match="not 2"):
         await later.put_items("q", [ItemIn("x", [1.0])])
     times = [
         entry.time if isinstance(entry, RankingEntry) else entry.received
-        async for entry in store.log.entries()
+        async for entry in engine.store.log.entries()
     ]
     assert times == sorted(times)
 
 
 @played(on=SqliteStore, count=2)
-async def test_a_caller_that_goes_away_takes_nobody_along(
-    engine: Engine, store: SqliteStore
-) -> None:
-    answer = await ranked(engine)
+async def test_a_caller_that_goes_away_takes_nobody_along(engine: Scene) -> None:
+    answer = await engine.ranked()
     for number in range(20):
         task = asyncio.create_task(engine.feedback([click(f"e{number}", answer.ranking_id, "i0")]))
         await asyncio.sleep(0)
@@ -98,7 +80,7 @@ async def test_a_caller_that_goes_away_takes_nobody_along(
         engine.feedback([click("last", answer.ranking_id, "i1")]), timeout=10
     )
     assert fed.accepted == 1
-    events = await events_of(store)
+    events = await events_of(engine.store)
     assert {entry.item: entry.event_id for entry in events} == {"i0": "e0", "i1": "last"}
 
 
@@ -131,80 +113,80 @@ async def one_line() -> AsyncIterator[bytes]:
 )
 @played(on=LosingStore)
 async def test_a_write_that_was_lost_before_the_flush_is_not_acknowledged(
-    engine: Engine, store: LosingStore, write: Callable[[Engine], Awaitable[object]]
+    engine: Scene, write: Callable[[Scene], Awaitable[object]]
 ) -> None:
     await engine.put_catalog([ItemIn("a", {"x": 1.0})])
-    store.fails = True
+    engine.store.fails = True
     with pytest.raises(StoreError):
         await write(engine)
-    store.fails = False
+    engine.store.fails = False
 
 
 @pytest.mark.parametrize(("durability", "flushes"), [("process", 0), ("disk", 1)])
 @played(lambda durability: settings(store={"durability": durability}), on=FaultyStore, count=2)
 async def test_durability_disk_waits_for_the_flush(
-    engine: Engine, store: FaultyStore, durability: str, flushes: int
+    engine: Scene, durability: str, flushes: int
 ) -> None:
-    store.flushes = 0
-    await ranked(engine)
-    assert store.flushes == flushes
+    engine.store.flushes = 0
+    await engine.ranked()
+    assert engine.store.flushes == flushes
 
 
 @played(on=FaultyStore)
-async def test_lists_go_on_and_are_not_counted(engine: Engine, store: FaultyStore) -> None:
+async def test_lists_go_on_and_are_not_counted(engine: Scene) -> None:
     said: list[str] = []
     engine.on_failure = lambda problem: said.append(str(problem))
     await engine.put_items("tea", items(5))
-    good = await ranked(engine, "tea", k=3, user="ann")
+    good = await engine.ranked("tea", k=3, user="ann")
     before = await engine.query("tea")
-    store.full = True
-    list_ = await ranked(engine, "tea", k=3, user="ann")
+    engine.store.full = True
+    list_ = await engine.ranked("tea", k=3, user="ann")
     assert (list_.degraded, list_.ranking_id) == (True, api.UNCOUNTED)
     assert ids(list_) == ids(good)  # within the window, as ever
-    some = await ranked(engine, "tea", items=["i1", ItemIn("new", [1.0, 1.0])])
+    some = await engine.ranked("tea", items=["i1", ItemIn("new", [1.0, 1.0])])
     assert ids(some) == ["i1"]  # what cannot be stored cannot be listed
     assert await engine.query("tea") == before
     assert len(said) == 2
-    store.full = False
+    engine.store.full = False
     told = await engine.feedback([click("e1", list_.ranking_id, "i1")])
     assert (told.results[0].status, told.rejected) == ("rejected", 1)
     assert (told.results[0].reason or "").startswith("uncounted: ")
-    again = await ranked(engine, "tea", k=3)
+    again = await engine.ranked("tea", k=3)
     assert not again.degraded
     counted = sum(item.shown for item in (await engine.query("tea")).items)
     assert counted == 6  # two lists of three
 
 
 @played(on=FaultyStore)
-async def test_items_not_in_memory_are_not_made_up(engine: Engine, store: FaultyStore) -> None:
-    await store.items.put("tea", [NewItem("a", (1.0,))], 1.0)
-    store.damaged = store.full = True
+async def test_items_not_in_memory_are_not_made_up(engine: Scene) -> None:
+    await engine.store.items.put("tea", [NewItem("a", (1.0,))], 1.0)
+    engine.store.damaged = engine.store.full = True
     with pytest.raises(StoreError):
-        await ranked(engine, "tea")
-    store.damaged = store.full = False
-    await ranked(engine, "tea")
-    store.full = True
-    assert (await ranked(engine, "tea")).degraded
+        await engine.ranked("tea")
+    engine.store.damaged = engine.store.full = False
+    await engine.ranked("tea")
+    engine.store.full = True
+    assert (await engine.ranked("tea")).degraded
     with pytest.raises(StoreError):
-        await ranked(engine, "tea", items=[ItemIn("new", [1.0])])
-    store.full = False
+        await engine.ranked("tea", items=[ItemIn("new", [1.0])])
+    engine.store.full = False
 
 
 @played(settings(ranking={"degraded": False}), on=FaultyStore, count=3)
-async def test_it_can_be_switched_off(engine: Engine, store: FaultyStore) -> None:
-    store.full = True
+async def test_it_can_be_switched_off(engine: Scene) -> None:
+    engine.store.full = True
     with pytest.raises(StoreError):
-        await ranked(engine)
-    store.full = False
+        await engine.ranked()
+    engine.store.full = False
 
 
 @played(settings(ranking={"mode": "shadow"}), on=FaultyStore, count=3)
-async def test_shadow_orders_stay_whole(engine: Engine, store: FaultyStore) -> None:
-    await ranked(engine, items=["i2", "i1"])
-    store.full = True
-    answer = await ranked(engine, items=["i2", "i1"])
+async def test_shadow_orders_stay_whole(engine: Scene) -> None:
+    await engine.ranked(items=["i2", "i1"])
+    engine.store.full = True
+    answer = await engine.ranked(items=["i2", "i1"])
     assert (ids(answer), answer.degraded) == (["i2", "i1"], True)
     assert isinstance(answer.would_rank, list)
     with pytest.raises(StoreError):
-        await ranked(engine, items=["i2", ItemIn("new", [1.0, 1.0])])
-    store.full = False
+        await engine.ranked(items=["i2", ItemIn("new", [1.0, 1.0])])
+    engine.store.full = False

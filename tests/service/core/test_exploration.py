@@ -14,9 +14,8 @@ from ebrank import Examination
 from ebrank.service.api import EventIn, ItemIn
 from ebrank.service.core.lists import explored, guarded, resumed
 from ebrank.service.core.windows import ListKey, Windows
-from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
-from tests.service.scenes import Clock, clicked, ids, items, play, played, ranked, settings
+from tests.service.scenes import Scene, ids, items, play, played, settings
 
 LIMITS = st.none() | st.integers(0, 6)
 
@@ -126,31 +125,31 @@ def test_windows_know_which_ranks_were_served() -> None:
     assert kept.ranks_of(np.array([8, 5, 7, 9])) == (4, 0, 3, 0)
 
 
-async def places_after_clicks(engine: Engine, count: int) -> dict[str, int]:
+async def places_after_clicks(engine: Scene, count: int) -> dict[str, int]:
     """Put items of which five earn clicks; return where all stand by relevance alone."""
     await engine.put_items("q", items(count))
     for _ in range(40):
         some = [f"i{at}" for at in range(5)]
-        await clicked(engine, await ranked(engine, k=5, items=some, explore=False))
-    best = ids(await ranked(engine, k=count, explore=False))
+        await engine.clicked(await engine.ranked(k=5, items=some, explore=False))
+    best = ids(await engine.ranked(k=count, explore=False))
     return {item: at for at, item in enumerate(best, start=1)}
 
 
 @pytest.mark.parametrize("limits", [{"max_explored": 1}, {"max_promotion": 3}])
 @played(lambda limits: settings(ranking={"policy": "ebrank:epsilon=1000", **limits}), count=4)
 async def test_guardrails_hold_when_a_kept_list_is_cut(
-    engine: Engine, limits: dict[str, int]
+    engine: Scene, limits: dict[str, int]
 ) -> None:
     """Of ten items five earn clicks; others stand high in a list of ten, but not in one of 3."""
     place = await places_after_clicks(engine, 10)
-    whole = ids(await ranked(engine, k=10, user="u"))
-    cut = ids(await ranked(engine, k=3, user="u"))
+    whole = ids(await engine.ranked(k=10, user="u"))
+    cut = ids(await engine.ranked(k=3, user="u"))
     if "max_explored" in limits:
         assert sum(place[item] > 3 for item in whole[:3]) > 1, "cut as it is it would break it"
     assert sum(place[item] > 3 for item in cut) <= limits.get("max_explored", 3)
     promotions = [place[item] - at for at, item in enumerate(cut, start=1)]
     assert max(promotions) <= limits.get("max_promotion", 10)
-    assert ids(await ranked(engine, k=10, user="u")) == whole
+    assert ids(await engine.ranked(k=10, user="u")) == whole
 
 
 @pytest.mark.parametrize("explore", [True, False])
@@ -163,13 +162,13 @@ async def test_guardrails_hold_when_a_kept_list_is_cut(
     )
 )
 async def test_guardrails_hold_on_the_pages_of_a_user(
-    engine: Engine, limits: dict[str, int], explore: bool, offsets: tuple[int, ...]
+    engine: Scene, limits: dict[str, int], explore: bool, offsets: tuple[int, ...]
 ) -> None:
     """Five of twelve items earn clicks; the others have a bonus that would put them above."""
     place = await places_after_clicks(engine, 12)
     order: dict[int, str] = {}
     for offset in offsets:
-        page = ids(await ranked(engine, k=3, user="u", offset=offset, explore=explore))
+        page = ids(await engine.ranked(k=3, user="u", offset=offset, explore=explore))
         explored_slots = sum(place[item] > offset + 3 for item in page)
         assert explored_slots <= limits.get("max_explored", 3)
         order.update(enumerate(page, start=offset + 1))
@@ -180,36 +179,36 @@ async def test_guardrails_hold_on_the_pages_of_a_user(
 
 
 @played()
-async def test_a_list_of_some_candidates_is_another_page(engine: Engine) -> None:
+async def test_a_list_of_some_candidates_is_another_page(engine: Scene) -> None:
     await engine.put_items("q", items(12))
-    some = await ranked(engine, k=2, user="u", items=["i7", "i3"])
-    everything = ids(await ranked(engine, k=4, user="u"))
+    some = await engine.ranked(k=2, user="u", items=["i7", "i3"])
+    everything = ids(await engine.ranked(k=4, user="u"))
     assert not {"i7", "i3"} & set(everything)  # others have more to teach
     for number in range(20):
-        await ranked(engine, k=2, items=["i3", f"i{8 + number % 4}"])
+        await engine.ranked(k=2, items=["i3", f"i{8 + number % 4}"])
     # neither their order in the request nor other pages change what was seen
-    again = await ranked(engine, k=2, user="u", items=["i3", "i7"])
+    again = await engine.ranked(k=2, user="u", items=["i3", "i7"])
     assert ids(again) == ids(some)
-    assert ids(await ranked(engine, k=4, user="u")) == everything
+    assert ids(await engine.ranked(k=4, user="u")) == everything
 
 
 @played(settings(ranking={"window": 60.0}))
-async def test_a_user_sees_the_same_order_for_a_while(engine: Engine, clock: Clock) -> None:
+async def test_a_user_sees_the_same_order_for_a_while(engine: Scene) -> None:
     await engine.put_items("q", items(6))
-    first = await ranked(engine, k=4, user="u")
+    first = await engine.ranked(k=4, user="u")
     for number in range(30):  # others change what is known
-        await ranked(engine, k=2, user=f"v{number}")
-    again = await ranked(engine, k=4, user="u")
+        await engine.ranked(k=2, user=f"v{number}")
+    again = await engine.ranked(k=4, user="u")
     assert ids(again) == ids(first)
     assert again.ranking_id != first.ranking_id
-    assert ids(await ranked(engine, k=4)) != ids(first)
+    assert ids(await engine.ranked(k=4)) != ids(first)
     await engine.withdraw("q", first.items[1].id)
     await engine.put_items("q", [ItemIn("new", [0.1, 0.2])])
-    third = ids(await ranked(engine, k=4, user="u"))
+    third = ids(await engine.ranked(k=4, user="u"))
     assert third[:3] == [ids(first)[0], *ids(first)[2:]]
-    assert ids(await ranked(engine, k=9, user="u"))[:4] == third
-    clock.now += 61.0
-    assert "new" in ids(await ranked(engine, k=4, user="u"))
+    assert ids(await engine.ranked(k=9, user="u"))[:4] == third
+    engine.clock.now += 61.0
+    assert "new" in ids(await engine.ranked(k=4, user="u"))
 
 
 @pytest.mark.parametrize(
@@ -218,16 +217,16 @@ async def test_a_user_sees_the_same_order_for_a_while(engine: Engine, clock: Clo
 )
 @played(lambda limits: settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))
 async def test_lists_are_explored_as_far_as_the_settings_allow(
-    engine: Engine, limits: dict[str, int], explored_slots: int
+    engine: Scene, limits: dict[str, int], explored_slots: int
 ) -> None:
     """Four items earn clicks, two newcomers have only their bonus."""
     await engine.put_items("q", items(4))
     for _ in range(100):
-        await clicked(engine, await ranked(engine, k=4, explore=False))
+        await engine.clicked(await engine.ranked(k=4, explore=False))
     await engine.put_items("q", [ItemIn("n0", [0.0, 0.0]), ItemIn("n1", [0.0, 0.0])])
-    answer = await ranked(engine, k=4, explain=True)
+    answer = await engine.ranked(k=4, explain=True)
     assert sum(bool(item.explored) for item in answer.items) == explored_slots
-    plain = await ranked(engine, k=4, explain=True, explore=False)
+    plain = await engine.ranked(k=4, explain=True, explore=False)
     assert not any(item.explored for item in plain.items)
     relevance = [item.relevance for item in plain.items]
     assert relevance == sorted(relevance, reverse=True)  # type: ignore[type-var]
@@ -236,12 +235,12 @@ async def test_lists_are_explored_as_far_as_the_settings_allow(
 @pytest.mark.parametrize("limits", [{}, {"max_explored": 1}, {"max_promotion": 3}])
 @played(lambda limits: settings(ranking={"k": 3, "policy": "ebrank:epsilon=500", **limits}))
 async def test_the_state_of_a_query_has_the_order_that_is_served(
-    engine: Engine, limits: dict[str, int]
+    engine: Scene, limits: dict[str, int]
 ) -> None:
     await places_after_clicks(engine, 12)
     for offset in (9, 6, 3, 0):
         state, insights = await engine.query("q"), await engine.insights()
-        listed = ids(await ranked(engine, k=3, offset=offset))
+        listed = ids(await engine.ranked(k=3, offset=offset))
         by_rank = {item.rank: item.id for item in state.items}
         assert listed == [by_rank[rank] for rank in range(offset + 1, offset + 4)]
     buried = {item.item for item in insights.buried}
@@ -263,10 +262,10 @@ class Users:
         self._examination = Examination()(range(1, 11)).tolist()
         self._count = 0
 
-    async def search(self, engine: Engine) -> list[str]:
+    async def search(self, engine: Scene) -> list[str]:
         """Let one user search and click; return what was shown."""
         self._count += 1
-        answer = await ranked(engine)
+        answer = await engine.ranked()
         events = [
             EventIn(f"{self._count} {item}", answer.ranking_id, item, "click")
             for item, p in zip(ids(answer), self._examination, strict=True)
@@ -279,7 +278,7 @@ class Users:
 def lists_until_shown(chosen: Settings, seed: int) -> float:
     """Return after how many lists a good item that enters late is shown, infinity if never."""
 
-    async def scene(engine: Engine) -> float:
+    async def scene(engine: Scene) -> float:
         users = Users(seed)
         await engine.put_items("q", items(INCUMBENTS))
         for _ in range(BEFORE):

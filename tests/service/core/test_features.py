@@ -15,66 +15,50 @@ from ebrank.environment.config import SettingsError
 from ebrank.service.api import ChangeFeaturesRequest, ItemIn, NewFeature
 from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema, filled
 from ebrank.service.core.problems import Problem
-from ebrank.service.engine import Engine
 from ebrank.service.learning.fitting import TrainingJob, TrainingResult, fit, gather
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import (
-    Opened,
-    better,
-    clicked,
-    ids,
-    linear_state,
-    played,
-    ranked,
-    settings,
-    stored,
-)
+from tests.service.scenes import Scene, better, ids, linear_state, played, settings, stored
 
 
 @played(on=FaultyStore)
-async def test_items_that_were_not_stored_fix_no_schema(
-    engine: Engine, store: FaultyStore, opened: Opened
-) -> None:
+async def test_items_that_were_not_stored_fix_no_schema(engine: Scene) -> None:
     wider = [ItemIn("a", [1.0, 2.0])]
-    store.full = True
+    engine.store.full = True
     with pytest.raises(StoreError):
         await engine.put_items("q", wider)
-    store.full = False
+    engine.store.full = False
     assert (await engine.put_items("q", [ItemIn("a", [1.0])])).added == 1
-    for each in (engine, await opened()):
+    for each in (engine, await engine.opened()):
         with pytest.raises(Problem, match="2 features, not 1"):
             await each.put_items("q", wider)
 
 
 @pytest.mark.parametrize("nothing", [[], {}])
 @played()
-async def test_the_first_items_need_features(engine: Engine, nothing: list[float | None]) -> None:
+async def test_the_first_items_need_features(engine: Scene, nothing: list[float | None]) -> None:
     with pytest.raises(Problem, match=r"'a' has no features.*send a constant"):
         await engine.put_items("q", [ItemIn("a", nothing)])
     assert (await engine.put_items("q", [ItemIn("a", {"price": 1.0})])).added == 1
 
 
 @played(on=FaultyStore, count=2)
-async def test_changes_wait_for_a_flush_that_others_may_share(
-    engine: Engine, store: FaultyStore
-) -> None:
+async def test_changes_wait_for_a_flush_that_others_may_share(engine: Scene) -> None:
     """Nothing flushes by itself: the loop would stand still for it."""
-    assert store.flushes == 1
+    assert engine.store.flushes == 1
     await engine.withdraw("q", "i0")
-    assert store.flushes == 2
+    assert engine.store.flushes == 2
     await engine._versions.adopt(better(), against=0)
-    assert store.flushes == 2
+    assert engine.store.flushes == 2
     await engine._adopt(better(), against=1)
-    assert store.flushes == 3
+    assert engine.store.flushes == 3
     await engine.activate(1)
-    assert store.flushes == 4
+    assert engine.store.flushes == 4
 
 
 @played()
-async def test_an_item_is_given_once(engine: Engine) -> None:
+async def test_an_item_is_given_once(engine: Scene) -> None:
     twice = [ItemIn("a", [1.0]), ItemIn("b", [1.0]), ItemIn("a", [2.0])]
     with pytest.raises(Problem, match="item 'a' appears 2 times") as told:
         await engine.put_items("q", twice)
@@ -84,24 +68,22 @@ async def test_an_item_is_given_once(engine: Engine) -> None:
 
 
 @played(settings(features={"missing": "mean"}), on=FaultyStore)
-async def test_features_sent_again_with_a_rank_are_not_written_again(
-    engine: Engine, store: FaultyStore
-) -> None:
+async def test_features_sent_again_with_a_rank_are_not_written_again(engine: Scene) -> None:
     some: list[str | ItemIn]
     some = [ItemIn("a", {"x": 0.1, "y": None}), ItemIn("b", {"x": 2.0, "y": 3.0})]
-    await ranked(engine, items=some)
-    assert store.puts == 1
-    await ranked(engine, items=[*some, "a"])
-    assert store.puts == 1
+    await engine.ranked(items=some)
+    assert engine.store.puts == 1
+    await engine.ranked(items=[*some, "a"])
+    assert engine.store.puts == 1
     changed = [ItemIn("a", {"x": 0.1}), ItemIn("b", {"x": 2.0, "y": 3.5}), ItemIn("c", {"x": 0.0})]
-    await ranked(engine, items=list(changed))
-    assert store.puts == 2
-    state = await stored(store)
+    await engine.ranked(items=list(changed))
+    assert engine.store.puts == 2
+    state = await stored(engine.store)
     assert state.version == 5, "two writes of items and three lists"
     expected = np.array([[0.1, np.nan], [2.0, 3.5], [0.0, np.nan]], np.float32)
     np.testing.assert_array_equal(state.features, expected)
     await engine.put_items("q", changed)  # who may change items always writes
-    assert store.puts == 3
+    assert engine.store.puts == 3
 
 
 def named(*names: str) -> FeatureSchema:
@@ -211,32 +193,30 @@ def test_missing_values_are_marked_and_filled() -> None:
 
 
 @played()
-async def test_items_that_do_not_fit_change_nothing(engine: Engine) -> None:
+async def test_items_that_do_not_fit_change_nothing(engine: Scene) -> None:
     with pytest.raises(Problem, match="2 features, not 1"):
         await engine.put_items("q", [ItemIn("a", [1.0]), ItemIn("b", [1.0, 2.0])])
     await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])  # nothing was fixed by the first
     with pytest.raises(Problem, match="'b' has 1 features, not 2"):
         await engine.put_items("other", [ItemIn("c", [1.0, 1.0]), ItemIn("b", [1.0])])
     with pytest.raises(Problem, match="unknown query"):
-        await ranked(engine, "other")
+        await engine.ranked("other")
 
 
 @played()
-async def test_names_in_the_settings_must_be_those_of_the_store(
-    engine: Engine, store: MemoryStore, opened: Opened
-) -> None:
+async def test_names_in_the_settings_must_be_those_of_the_store(engine: Scene) -> None:
     """Features without names may get them later; then the store knows the names."""
     await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
     await engine.close()
     with pytest.raises(SettingsError, match="2 without names"):
-        await opened(settings(features={"names": ["x", "y", "z"]}))
+        await engine.opened(settings(features={"names": ["x", "y", "z"]}))
     for chosen in (settings(features={"names": ["x", "y"]}), settings()):
-        named_now = await opened(chosen)
+        named_now = await engine.opened(chosen)
         await named_now.put_items("q", [ItemIn("b", {"y": 4.0, "x": 3.0})])
         await named_now.close()
     with pytest.raises(SettingsError, match=r"features.names: .* \(x, y\)"):
-        await opened(settings(features={"names": ["x", "z"]}))
-    state = await stored(store)
+        await engine.opened(settings(features={"names": ["x", "z"]}))
+    state = await stored(engine.store)
     assert state.features.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
@@ -256,7 +236,7 @@ def scored(**scores: float) -> dict[str, float]:
     return dict(zip(scores, [round(float(a), 5) for a in prior.a], strict=True))
 
 
-async def priors(engine: Engine, query: str = "q") -> dict[str, float]:
+async def priors(engine: Scene, query: str = "q") -> dict[str, float]:
     """Return the priors of a query's candidates."""
     live = await engine._queries.get(query, 0.0)
     assert live is not None
@@ -266,7 +246,7 @@ async def priors(engine: Engine, query: str = "q") -> dict[str, float]:
 
 
 async def change(
-    engine: Engine, *, add: str = "", add_shared: str = "", remove: str = "", **renamed: str
+    engine: Scene, *, add: str = "", add_shared: str = "", remove: str = "", **renamed: str
 ) -> list[str]:
     """Change features, and return the changes in words."""
     added = [NewFeature(name) for name in add.split()]
@@ -275,16 +255,14 @@ async def change(
     return (await engine.change_features(request)).changes
 
 
-async def names(engine: Engine) -> list[str | None]:
+async def names(engine: Scene) -> list[str | None]:
     """Return the names of the features that items have."""
     return [feature.name for feature in (await engine.features()).features]
 
 
 @played()
-async def test_rows_that_are_written_meanwhile_do_not_stand_in_the_way(
-    engine: Engine, store: MemoryStore
-) -> None:
-    put, others = store.catalog.put, iter("cde")
+async def test_rows_that_are_written_meanwhile_do_not_stand_in_the_way(engine: Scene) -> None:
+    put, others = engine.store.catalog.put, iter("cde")
 
     async def overtaken(rows: Sequence[NewItem], time: float, **named: Any) -> Any:  # noqa: ANN401
         """Write after another request has, the first times."""
@@ -293,7 +271,7 @@ async def test_rows_that_are_written_meanwhile_do_not_stand_in_the_way(
         return await put(rows, time, **named)
 
     await engine.put_items("q", XY)
-    store.catalog.put = overtaken  # type: ignore[assignment, method-assign]
+    engine.store.catalog.put = overtaken
     await change(engine, add="z", x="ex")
     assert await names(engine) == ["ex", "y", "z"]
     assert next(others, None) is None
@@ -303,9 +281,7 @@ async def test_rows_that_are_written_meanwhile_do_not_stand_in_the_way(
 
 
 @played()
-async def test_a_model_keeps_serving_by_what_its_features_are(
-    engine: Engine, opened: Opened
-) -> None:
+async def test_a_model_keeps_serving_by_what_its_features_are(engine: Scene) -> None:
     await engine.put_items("q", XY)
     await engine._adopt(trained(2.0, -1.0, features=("p0", "p1")), against=0)
     assert await priors(engine) == scored(a=1.5, b=-1.0)
@@ -317,7 +293,7 @@ async def test_a_model_keeps_serving_by_what_its_features_are(
     assert await priors(engine) == later
     await change(engine, add="x ex")  # new ones, which the model knows nothing of
     await engine.put_items("q", [ItemIn("c", {"z": 9.0, "x": 3.0, "ex": 3.0, "y": 1.0})])
-    for each in (engine, await opened()):
+    for each in (engine, await engine.opened()):
         assert await priors(each) == later
         assert await names(each) == ["y", "z", "x", "ex"]
 
@@ -325,13 +301,13 @@ async def test_a_model_keeps_serving_by_what_its_features_are(
 @pytest.mark.parametrize(("rule", "expected"), [("zero", 0.0), ("mean", 3.0), ("reject", 3.0)])
 @played(lambda rule: settings(features={"missing": rule}))
 async def test_items_of_before_lack_a_new_feature(
-    engine: Engine, rule: str, expected: float
+    engine: Scene, rule: str, expected: float
 ) -> None:
     """What is refused of new items, once it is required, is filled for those stored before."""
     await engine.put_items("q", XY)
     [said] = await change(engine, add="z")
     assert said == "add z: 2 items of queries lack it until they are put again"
-    assert len((await ranked(engine)).items) == 2
+    assert len((await engine.ranked()).items) == 2
     await engine.change_features(ChangeFeaturesRequest(require=["z"]))
     if rule == "reject":
         with pytest.raises(Problem, match="item 'c' lacks feature 'z'"):
@@ -345,7 +321,7 @@ async def test_items_of_before_lack_a_new_feature(
 
 
 @played()
-async def test_a_dry_run_changes_nothing_and_says_what_would(engine: Engine) -> None:
+async def test_a_dry_run_changes_nothing_and_says_what_would(engine: Scene) -> None:
     await engine.put_items("q", XY)
     await engine._adopt(trained(2.0, -1.0, features=("p0", "p1")), against=0)
     before, version = await engine.features(), await engine._store.catalog.version()
@@ -367,7 +343,7 @@ async def test_a_dry_run_changes_nothing_and_says_what_would(engine: Engine) -> 
 
 
 @played()
-async def test_positions_are_given_names_once(engine: Engine) -> None:
+async def test_positions_are_given_names_once(engine: Scene) -> None:
     await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
     assert await names(engine) == [None, None]
     await engine.change_features(ChangeFeaturesRequest(name=["x", "y"]))
@@ -380,9 +356,7 @@ async def test_positions_are_given_names_once(engine: Engine) -> None:
 
 
 @played()
-async def test_the_next_fit_uses_the_features_as_they_are(
-    engine: Engine, store: MemoryStore, opened: Opened
-) -> None:
+async def test_the_next_fit_uses_the_features_as_they_are(engine: Scene) -> None:
     async def put(query: int, **features: Sequence[float]) -> None:
         rows = [
             dict(zip(features, row, strict=True)) for row in zip(*features.values(), strict=True)
@@ -399,23 +373,23 @@ async def test_the_next_fit_uses_the_features_as_they_are(
     for query in range(12):
         await put(query, y=slope, z=[0.0, 0.0, 0.0, 0.0, 1.0])
         for turn in range(8):
-            served = await ranked(engine, f"q{query}")
+            served = await engine.ranked(f"q{query}")
             if turn % 2:
-                await clicked(engine, served, "i4")
+                await engine.clicked(served, "i4")
     job = TrainingJob(active=1)
-    fitted = fit(await gather(store, job), job)
+    fitted = fit(await gather(engine.store, job), job)
     assert fitted.features == ("p1", "p2")
     assert fitted.previous_loss is not None
-    later = await opened()
+    later = await engine.opened()
     await later._adopt(fitted, against=1)
     assert later.version == 2
     view = await later.features()
     assert [each.weight is None for each in view.features] == [False, False]
     assert view.removed == []
-    assert ids(await ranked(later, "q0", explore=False))[0] == "i4"
+    assert ids(await later.ranked("q0", explore=False))[0] == "i4"
 
 
-async def load_a(engine: Engine) -> object:
+async def load_a(engine: Scene) -> object:
     """Put a feature of the catalog that may be new, as a line."""
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -433,38 +407,36 @@ NEW_Z = [ItemIn("a", {"x": 1.0, "y": 0.5, "z": 1.0})]
 @pytest.mark.parametrize(
     "call",
     [
-        lambda engine: ranked(engine, items=NEW_Z),
+        lambda engine: engine.ranked(items=NEW_Z),
         lambda engine: engine.put_items("q", NEW_Z),
         lambda engine: engine.put_catalog([ItemIn("a", {"s": 1.0, "t": 1.0})]),
         load_a,
     ],
 )
-@played()
+@played(pair=True)
 async def test_another_server_notices_a_change_when_items_do_not_fit_what_it_knows(
-    engine: Engine, other: Engine, call: Callable[[Engine], Awaitable[object]]
+    engine: Scene, call: Callable[[Scene], Awaitable[object]]
 ) -> None:
     """Those that fit would make it notice; but perhaps all callers already send a new feature."""
     await engine.put_catalog([ItemIn(name, {"s": 1.0}) for name in "ab"])
     await engine.put_items("q", XY)
     with pytest.raises(Problem, match="unknown feature"):
-        await call(other)
+        await call(engine.other)
     await change(engine, add="z", add_shared="t")
-    await call(other)
+    await call(engine.other)
 
 
-@played()
-async def test_another_server_notices_a_change_by_its_next_write(
-    engine: Engine, other: Engine
-) -> None:
+@played(pair=True)
+async def test_another_server_notices_a_change_by_its_next_write(engine: Scene) -> None:
     await engine.put_items("q", XY)
     await engine._adopt(trained(2.0, -1.0, features=("p0", "p1")), against=0)
-    await ranked(other)
-    await ranked(other)
-    assert await priors(other) == scored(a=1.5, b=-1.0)
+    await engine.other.ranked()
+    await engine.other.ranked()
+    assert await priors(engine.other) == scored(a=1.5, b=-1.0)
     await change(engine, remove="x", add="z")
-    await ranked(other)
-    assert await priors(other) == scored(a=-0.5, b=-1.0)
-    await other.put_items("q", [ItemIn("c", {"y": 1.0, "z": 2.0})])
+    await engine.other.ranked()
+    assert await priors(engine.other) == scored(a=-0.5, b=-1.0)
+    await engine.other.put_items("q", [ItemIn("c", {"y": 1.0, "z": 2.0})])
     await change(engine, add="w")
-    await change(other, add="v")
-    assert await names(other) == ["y", "z", "w", "v"]
+    await change(engine.other, add="v")
+    assert await names(engine.other) == ["y", "z", "w", "v"]

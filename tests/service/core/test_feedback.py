@@ -17,30 +17,26 @@ from ebrank import BehaviorStats, Examination
 from ebrank.service import api
 from ebrank.service.api import EventIn
 from ebrank.service.core.feedback import RankingIds, number_of, time_of
-from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.service.faulty import FaultyStore
 from tests.service.scenes import (
     START,
     Clock,
-    Opened,
+    Scene,
     click,
-    clicked,
     events_of,
     ids,
     items,
     played,
-    ranked,
-    rejected,
     settings,
     statuses,
 )
 
 
 @played(count=3)
-async def test_each_bad_event_is_rejected_alone_with_its_reason(engine: Engine) -> None:
-    ranking = (await ranked(engine)).ranking_id
+async def test_each_bad_event_is_rejected_alone_with_its_reason(engine: Scene) -> None:
+    ranking = (await engine.ranked()).ranking_id
     long = "x" * 300
     bad: dict[str, EventIn | api.Malformed] = {
         "unknown_ranking": EventIn("a", "nonsense", "i0", "click"),
@@ -64,51 +60,49 @@ async def test_each_bad_event_is_rejected_alone_with_its_reason(engine: Engine) 
 
 
 @played(count=1)
-async def test_a_ranking_of_a_wrong_tag_is_unknown(engine: Engine) -> None:
+async def test_a_ranking_of_a_wrong_tag_is_unknown(engine: Scene) -> None:
     """Whoever knows the number of a list cannot guess its tag."""
-    ranking = (await ranked(engine)).ranking_id
+    ranking = (await engine.ranked()).ranking_id
     number, tag = ranking.split("-")
     guessed = f"{number}-{'0' * len(tag)}"
-    assert await rejected(engine, click("e", guessed, "i0")) == ["unknown_ranking"]
+    assert await engine.rejected(click("e", guessed, "i0")) == ["unknown_ranking"]
 
 
 @played(settings(store={"retention_seconds": 100.0}), count=2)
 async def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up(
-    engine: Engine, store: MemoryStore, clock: Clock
+    engine: Scene,
 ) -> None:
-    ranking = (await ranked(engine)).ranking_id
-    clock.now += 99.0
+    ranking = (await engine.ranked()).ranking_id
+    engine.clock.now += 99.0
     assert (await engine.feedback([click("e1", ranking, "i0")])).accepted == 1
-    clock.now += 2.0
+    engine.clock.now += 2.0
     await engine._roll_up()  # the list stays: another server's clock may be behind
-    assert await store.log.ranking(ranking) is not None
+    assert await engine.store.log.ranking(ranking) is not None
     for rolled_up in (False, True):
         if rolled_up:
-            clock.now += 100.0
+            engine.clock.now += 100.0
             await engine._roll_up()
-            assert await store.log.ranking(ranking) is None
+            assert await engine.store.log.ranking(ranking) is None
             engine.resources.recent.pop(ranking)
         late = click(f"late{rolled_up}", ranking, "i1")
-        assert await rejected(engine, late) == ["expired"]
+        assert await engine.rejected(late) == ["expired"]
     view = (await engine.query("q")).items
     assert [(item.shown, item.clicks) for item in view] == [(1, 1), (1, 0)]
 
 
 @played(count=1)
-async def test_a_query_that_feedback_reads_is_known_from_then_on(
-    engine: Engine, clock: Clock, opened: Opened
-) -> None:
+async def test_a_query_that_feedback_reads_is_known_from_then_on(engine: Scene) -> None:
     """Not from when the list was served: what is not stored is not known of that time."""
-    answer = await ranked(engine)
-    clock.now += 500.0
-    later = await opened()
-    assert await clicked(later, answer, "i0") == 1
-    assert (await later._items.query("q", clock.now + 9.0)).since == START + 500.0
+    answer = await engine.ranked()
+    engine.clock.now += 500.0
+    later = await engine.opened()
+    assert await later.clicked(answer, "i0") == 1
+    assert (await later._items.query("q", engine.clock.now + 9.0)).since == START + 500.0
 
 
 @played(settings(examination={"curve": (1.0, 0.0, 0.5)}), count=4)
-async def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing(engine: Engine) -> None:
-    answer = await ranked(engine)
+async def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing(engine: Scene) -> None:
+    answer = await engine.ranked()
     fed = await engine.feedback(
         [click(f"e{at}", answer.ranking_id, name) for at, name in enumerate(ids(answer))]
     )
@@ -121,48 +115,48 @@ async def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing(engin
 
 
 @played(settings(examination={"curve": (1.0, 0.25)}), count=2)
-async def test_the_curve_may_change_later(engine: Engine, opened: Opened) -> None:
+async def test_the_curve_may_change_later(engine: Scene) -> None:
     """Counts are by rank: what they are worth is up to the curve of today."""
-    answer = await ranked(engine)
-    later = await opened(settings(examination={"curve": (1.0, 0.5)}))
+    answer = await engine.ranked()
+    later = await engine.opened(settings(examination={"curve": (1.0, 0.5)}))
     second = ids(answer)[1]
-    await clicked(later, answer, second)
+    await later.clicked(answer, second)
     item = next(item for item in (await later.query("q")).items if item.id == second)
     assert (item.exposure, item.weighted_clicks) == (0.5, 2.0)
 
 
 @played(settings(events={"other": ["buy"]}), count=2)
-async def test_other_types_are_logged_and_count_nothing(engine: Engine, store: MemoryStore) -> None:
-    ranking = (await ranked(engine)).ranking_id
+async def test_other_types_are_logged_and_count_nothing(engine: Scene) -> None:
+    ranking = (await engine.ranked()).ranking_id
     before = await engine.query("q")
     fed = await engine.feedback(
         [click("a", ranking, "i0", "buy"), click("b", ranking, "i0", "impression")]
     )
     assert fed.accepted == 2
     assert await engine.query("q") == before
-    assert [entry.type for entry in await events_of(store)] == ["buy", "impression"]
+    assert [entry.type for entry in await events_of(engine.store)] == ["buy", "impression"]
 
 
 @played()
-async def test_times_are_numbers_or_dates(engine: Engine, store: MemoryStore) -> None:
+async def test_times_are_numbers_or_dates(engine: Scene) -> None:
     noon = datetime(2023, 11, 14, 12, tzinfo=UTC)
     await engine.put_items("q", items(3))
-    ranking = (await ranked(engine)).ranking_id
+    ranking = (await engine.ranked()).ranking_id
     times: list[float | datetime | None] = [noon, 12.5, None]
     await engine.feedback(
         [EventIn(f"e{at}", ranking, f"i{at}", "click", time) for at, time in enumerate(times)]
     )
-    logged = [entry.time for entry in await events_of(store)]
+    logged = [entry.time for entry in await events_of(engine.store)]
     assert logged == [noon.timestamp(), 12.5, START]
 
 
 @played(count=5)
-async def test_recent_lists_are_bounded_by_their_bytes(engine: Engine) -> None:
+async def test_recent_lists_are_bounded_by_their_bytes(engine: Scene) -> None:
     """Those forgotten are read from the log again."""
     cache = engine.resources.recent
-    await ranked(engine, k=5)
+    await engine.ranked(k=5)
     cache.room = 2 * cache.size
-    lists = [(await ranked(engine, k=5)).ranking_id for _ in range(4)]
+    lists = [(await engine.ranked(k=5)).ranking_id for _ in range(4)]
     assert len(cache) == 2
     answer = await engine.feedback([click(f"e{at}", name, "i0") for at, name in enumerate(lists)])
     assert answer.accepted == 4
@@ -172,31 +166,31 @@ async def test_recent_lists_are_bounded_by_their_bytes(engine: Engine) -> None:
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
 @played(lambda impressions: settings(events={"impressions": impressions}), on=FaultyStore, count=5)
 async def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(
-    engine: Engine, store: FaultyStore, impressions: str
+    engine: Scene, impressions: str
 ) -> None:
-    answer = await ranked(engine)
+    answer = await engine.ranked()
     batch = [
         click(f"{kind} {item}", answer.ranking_id, item, kind)
         for item in ids(answer)
         for kind in ("impression", "click")
     ]
-    before, store.writes = await engine.query("q"), 0
-    store.full = True
+    before, engine.store.writes = await engine.query("q"), 0
+    engine.store.full = True
     with pytest.raises(StoreError):
         await engine.feedback(batch)
     assert await engine.query("q") == before
-    store.full = False
+    engine.store.full = False
     assert (await engine.feedback(batch)).accepted == 10
-    assert store.writes == 2
+    assert engine.store.writes == 2
     view = (await engine.query("q")).items
     assert {(item.shown, item.clicks) for item in view} == {(1, 1)}
 
 
 @pytest.mark.parametrize("batched", [True, False])
 @played(settings(events={"impressions": "confirmed"}), count=4)
-async def test_impressions_that_must_be_confirmed(engine: Engine, batched: bool) -> None:
+async def test_impressions_that_must_be_confirmed(engine: Scene, batched: bool) -> None:
     """A click confirms an impression too; nothing is shown twice, whatever the order."""
-    answer = await ranked(engine)
+    answer = await engine.ranked()
     assert not any(item.shown for item in (await engine.query("q")).items)
     a, b, c, _ = ids(answer)
     events = [
@@ -280,7 +274,7 @@ class Feedback(RuleBasedStateMachine):
         return self.runner.run(call)
 
     def start(self) -> None:
-        self.engine = self.run(Engine.open(self.store, self.chosen, clock=Clock()))
+        self.engine = self.run(Scene.open(self.store, self.chosen, clock=Clock()))
         self.engine._queries.room = self.room
 
     @rule()
@@ -290,7 +284,7 @@ class Feedback(RuleBasedStateMachine):
 
     @rule(query=st.sampled_from(QUERIES))
     def rank(self, query: str) -> None:
-        answer = self.run(ranked(self.engine, query, k=3))
+        answer = self.run(self.engine.ranked(query, k=3))
         self.lists.append((answer.ranking_id, query, ids(answer)))
         for p, item in zip(CURVE, ids(answer), strict=True):
             self.shown[query, item] += int(p > 0 and not self.confirmed)

@@ -12,7 +12,6 @@ import pytest
 
 from ebrank.environment.config import SettingsError
 from ebrank.service.api import DeletionRequest
-from ebrank.service.engine import Engine
 from ebrank.service.learning.fitting import TrainingJob, gather
 from ebrank.service.ops.repair import repair
 from ebrank.service.ops.replay import replay
@@ -20,8 +19,6 @@ from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.ops.transfer.exporting import export
 from ebrank.service.ops.transfer.importing import import_store
 from ebrank.service.store import open
-from ebrank.service.store.base import Store
-from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.rows import reach
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents
@@ -30,14 +27,11 @@ from tests.service.scenes import (
     DAY,
     START,
     Clock,
-    Opened,
+    Scene,
     click,
-    clicked,
-    counts,
     ids,
     items,
     played,
-    ranked,
     settings,
     stored,
 )
@@ -52,7 +46,7 @@ EVENTS: dict[str, Any] = {
 KEPT = {"retention_seconds": 10 * DAY}
 
 
-async def live(engine: Engine, days: int, clock: Clock, seed: int = 0) -> None:
+async def live(engine: Scene, days: int, clock: Clock, seed: int = 0) -> None:
     """Live through some days with a random day's work on each, late feedback and roll-ups."""
     for query in "ab":
         await engine.put_items(query, items(6))
@@ -62,7 +56,7 @@ async def live(engine: Engine, days: int, clock: Clock, seed: int = 0) -> None:
         clock.now += DAY * chance.choice([0.3, 1.0, 2.5])
         for query in "ab":
             for number in range(chance.randint(0, 6)):
-                answer = await ranked(engine, query, k=4, user=chance.choice(["u", None]))
+                answer = await engine.ranked(query, k=4, user=chance.choice(["u", None]))
                 past += [(answer.ranking_id, item) for item in ids(answer)]
                 events = []
                 for at, (ranking, item) in enumerate(chance.choices(past[-60:], k=3)):
@@ -78,13 +72,11 @@ async def live(engine: Engine, days: int, clock: Clock, seed: int = 0) -> None:
 @played(
     lambda impressions: settings(events=EVENTS | {"impressions": impressions}, store=KEPT), on=BOTH
 )
-async def test_memory_store_and_log_agree_to_the_bit(
-    engine: Engine, store: Store, clock: Clock, opened: Opened, impressions: str
-) -> None:
-    await live(engine, 40, clock)
+async def test_memory_store_and_log_agree_to_the_bit(engine: Scene, impressions: str) -> None:
+    await live(engine, 40, engine.clock)
     for query in "ab":
-        known = await engine._items.query(query, clock.now)
-        state = await stored(store, query)
+        known = await engine._items.query(query, engine.clock.now)
+        state = await stored(engine.store, query)
         assert 0 < state.epoch <= known.state.epoch
         reach(state, known.state.epoch)
         slots, outcomes = state.counts.shape[2], state.counts.shape[1]
@@ -93,116 +85,104 @@ async def test_memory_store_and_log_agree_to_the_bit(
         assert counted.tolist() == known.counts.tolist()
         assert counted[:, 0].sum() > 0
     await engine.close()
-    before = await contents(store)
-    assert (await replay(store)).equal
-    await store.log.roll_up(clock.now - 3 * DAY)
-    assert (await replay(store)).equal
-    assert (await contents(store))["current"] == before["current"]
-    clock.now += 5 * DAY
-    await live(await opened(), 10, clock, seed=1)
-    assert (await replay(store)).equal
+    before = await contents(engine.store)
+    assert (await replay(engine.store)).equal
+    await engine.store.log.roll_up(engine.clock.now - 3 * DAY)
+    assert (await replay(engine.store)).equal
+    assert (await contents(engine.store))["current"] == before["current"]
+    engine.clock.now += 5 * DAY
+    await live(await engine.opened(), 10, engine.clock, seed=1)
+    assert (await replay(engine.store)).equal
 
 
 @played(settings(events=EVENTS, store=KEPT))
-async def test_a_store_that_forgets_is_exported_and_imported(
-    engine: Engine, store: MemoryStore, clock: Clock, tmp_path: Path
-) -> None:
-    await live(engine, 30, clock)
-    await store.log.roll_up(clock.now - DAY)
-    await export(store, tmp_path / "export")
+async def test_a_store_that_forgets_is_exported_and_imported(engine: Scene, tmp_path: Path) -> None:
+    await live(engine, 30, engine.clock)
+    await engine.store.log.roll_up(engine.clock.now - DAY)
+    await export(engine.store, tmp_path / "export")
     assert (await replay(Exported(tmp_path / "export"))).equal
     await import_store(Exported(tmp_path / "export"), str(tmp_path / "store"))
     async with open(str(tmp_path / "store"), "read") as new:
         assert (await replay(new)).equal
-        here, there = await contents(new), await contents(store)
+        here, there = await contents(new), await contents(engine.store)
         for part in ("current", "snapshot", "log"):
             assert here[part] == there[part]
 
 
 @pytest.mark.slow
 @played(settings(events=EVENTS, store=KEPT), on=BOTH)
-async def test_an_item_that_is_deleted_fades_like_the_others(
-    engine: Engine, store: Store, clock: Clock
-) -> None:
+async def test_an_item_that_is_deleted_fades_like_the_others(engine: Scene) -> None:
     """Its name is gone, also from the log: nothing may hang on it."""
-    await live(engine, 15, clock)
+    await live(engine, 15, engine.clock)
     await engine.delete(DeletionRequest("item", "i2"))
-    await live(engine, 5, clock, seed=1)
-    assert (await replay(store)).equal
+    await live(engine, 5, engine.clock, seed=1)
+    assert (await replay(engine.store)).equal
 
 
 @played(settings(events=EVENTS), count=1)
-async def test_what_users_did_counts_half_after_the_half_life(
-    engine: Engine, store: MemoryStore, clock: Clock
-) -> None:
+async def test_what_users_did_counts_half_after_the_half_life(engine: Scene) -> None:
     for number in range(400):
-        answer = await ranked(engine)
+        answer = await engine.ranked()
         if number % 4 == 0:
-            await clicked(engine, answer, "i0")
+            await engine.clicked(answer, "i0")
     for half_lives, shown in ((1, 200), (2, 100), (6, 6), (40, 0)):
-        clock.now = START + half_lives * 8 * DAY
+        engine.clock.now = START + half_lives * 8 * DAY
         [item] = (await engine.query("q")).items
         assert item.shown == pytest.approx(shown, abs=4 * np.sqrt(shown / 2) + 0.5)
         assert item.clicks <= item.shown
     assert item.shown == 0
     assert item.relevance == pytest.approx(item.prior, rel=1e-14)  # one divides, one multiplies
     assert item.first_shown is not None
-    state = await stored(store)
+    state = await stored(engine.store)
     assert state.counts[:, 0].sum() == 400  # nothing was written since
 
 
 @played(settings(events=EVENTS | {"half_life_days": 0.25}), count=2)
-async def test_late_feedback_on_what_is_forgotten_adds_nothing(
-    engine: Engine, store: MemoryStore, clock: Clock
-) -> None:
-    answer = await ranked(engine)
+async def test_late_feedback_on_what_is_forgotten_adds_nothing(engine: Scene) -> None:
+    answer = await engine.ranked()
     first, second = ids(answer)
-    await clicked(engine, answer, first)
-    clock.now += 29 * DAY
+    await engine.clicked(answer, first)
+    engine.clock.now += 29 * DAY
     late = [
         click("2", answer.ranking_id, first, "purchase"),
         click("3", answer.ranking_id, second),
         click("4", answer.ranking_id, second, "return"),
     ]
     assert (await engine.feedback(late)).accepted == 3
-    assert set((await counts(engine)).values()) == {(0, 0)}
-    assert (await replay(store)).equal
+    assert set((await engine.counts()).values()) == {(0, 0)}
+    assert (await replay(engine.store)).equal
 
 
 @played(count=2)
-async def test_the_half_life_of_a_store_stays(
-    engine: Engine, store: MemoryStore, clock: Clock, opened: Opened
-) -> None:
+async def test_the_half_life_of_a_store_stays(engine: Scene) -> None:
     """Nothing is forgotten by default; it may begin later: from then on."""
-    await ranked(engine)
-    clock.now += 10_000 * DAY
-    await ranked(engine)
-    assert set((await counts(engine)).values()) == {(2, 0)}
-    assert "half_life" not in await store.meta.all()
+    await engine.ranked()
+    engine.clock.now += 10_000 * DAY
+    await engine.ranked()
+    assert set((await engine.counts()).values()) == {(2, 0)}
+    assert "half_life" not in await engine.store.meta.all()
     await engine.close()
-    clock.now += 1000 * DAY
-    later = await opened(settings(events=EVENTS))
-    await ranked(later)
+    engine.clock.now += 1000 * DAY
+    later = await engine.opened(settings(events=EVENTS))
+    await later.ranked()
     await later.close()
-    state = await stored(store)
+    state = await stored(engine.store)
     assert (state.epoch, state.counts[:, 0].sum()) == (0, 6)
     for other in ("off", 9.0):
         with pytest.raises(SettingsError, match=r"a half-life of 8 days.*Set it to 8"):
-            await opened(settings(events=EVENTS | {"half_life_days": other}))
+            await engine.opened(settings(events=EVENTS | {"half_life_days": other}))
 
 
 @played(settings(events=EVENTS))
-async def test_training_takes_all_queries_as_they_are_remembered_now(
-    engine: Engine, store: MemoryStore, clock: Clock
-) -> None:
+async def test_training_takes_all_queries_as_they_are_remembered_now(engine: Scene) -> None:
     for query in "ab":
         await engine.put_items(query, items(2))
     for _ in range(100):
-        await ranked(engine, "a", k=1, items=["i0"])
-    clock.now += 16 * DAY
-    await ranked(engine, "b", k=1, items=["i1"])
+        await engine.ranked("a", k=1, items=["i0"])
+    engine.clock.now += 16 * DAY
+    await engine.ranked("b", k=1, items=["i1"])
     job = TrainingJob(active=0, behaviors=tuple(EVENTS["behaviors"]))
-    table = await gather(store, job)
+    table = await gather(engine.store, job)
     assert table is not None
     shown = table.stats.shown.tolist()
     assert shown[1:] == [0, 0, 1]
@@ -211,7 +191,7 @@ async def test_training_takes_all_queries_as_they_are_remembered_now(
 
 @played(settings(events=EVENTS), on=SqliteStore, start=time.time() - 30 * DAY, count=1)
 async def test_a_repair_takes_back_epochs_of_a_clock_that_was_ahead(
-    engine: Engine, store: SqliteStore, clock: Clock, tmp_path: Path
+    engine: Scene, tmp_path: Path
 ) -> None:
     async def shown() -> tuple[int, int]:
         async with open(str(tmp_path / "store"), "read") as store:
@@ -220,11 +200,11 @@ async def test_a_repair_takes_back_epochs_of_a_clock_that_was_ahead(
             return int(state.counts[:, 0].sum()), state.epoch
 
     for years in (0, 0, 5):
-        clock.now += years * 365 * DAY
+        engine.clock.now += years * 365 * DAY
         for _ in range(100):
-            await ranked(engine)
+            await engine.ranked()
     await engine.close()
-    await store.close()
+    await engine.store.close()
     assert await shown() == (100, 365 * 5 // 2)
     await repair(str(tmp_path / "store"))
     count, epoch = await shown()

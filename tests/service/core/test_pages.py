@@ -7,23 +7,17 @@ import pytest
 
 from ebrank.service.api import RankRequest
 from ebrank.service.core.problems import Problem
-from ebrank.service.engine import Engine
-from ebrank.service.store.base import Store
 from tests.service.faulty import FaultyStore
 from tests.service.scenes import (
     BOTH,
-    Clock,
+    Scene,
     click,
-    clicked,
-    counts,
     events_of,
     ids,
     items,
     lists_of,
     play,
     played,
-    ranked,
-    rejected,
     settings,
     sound,
     statuses,
@@ -31,34 +25,34 @@ from tests.service.scenes import (
 )
 
 
-async def learn(engine: Engine) -> None:
+async def learn(engine: Scene) -> None:
     """Let other users change what is best."""
     for number in range(20):
-        answer = await ranked(engine, k=5, user=f"other {number}")
-        await clicked(engine, answer, ids(answer)[-1])
+        answer = await engine.ranked(k=5, user=f"other {number}")
+        await engine.clicked(answer, ids(answer)[-1])
 
 
 @played(settings(ranking={"policy": "ebrank:epsilon=1000"}), count=30)
-async def test_a_second_page_goes_on_where_the_first_one_ended(engine: Engine) -> None:
-    first = await ranked(engine, k=10, user="u")
-    second = await ranked(engine, k=10, user="u", offset=10)
-    third = await ranked(engine, k=10, user="u", offset=20)
+async def test_a_second_page_goes_on_where_the_first_one_ended(engine: Scene) -> None:
+    first = await engine.ranked(k=10, user="u")
+    second = await engine.ranked(k=10, user="u", offset=10)
+    third = await engine.ranked(k=10, user="u", offset=20)
     assert len({*ids(first), *ids(second), *ids(third)}) == 30
     assert [item.rank for item in second.items] == list(range(11, 21))
     await learn(engine)
-    again = [ids(await ranked(engine, k=10, user="u", offset=offset)) for offset in (20, 0, 10)]
+    again = [ids(await engine.ranked(k=10, user="u", offset=offset)) for offset in (20, 0, 10)]
     assert again == [ids(third), ids(first), ids(second)]
     below, *above = again
-    everything = ids(await ranked(engine, k=30, user="u"))
+    everything = ids(await engine.ranked(k=30, user="u"))
     assert everything == [*above[0], *above[1], *below]
-    assert not (await ranked(engine, k=10, user="u", offset=30)).items
+    assert not (await engine.ranked(k=10, user="u", offset=30)).items
 
 
 def test_pages_make_the_order_that_one_long_list_has() -> None:
     orders = []
     for sizes in ([20], [10, 10], [5, 5, 10]):
 
-        async def scene(engine: Engine, sizes: list[int] = sizes) -> None:
+        async def scene(engine: Scene, sizes: list[int] = sizes) -> None:
             await engine.put_items("q", items(40))
             await learn(engine)
             order: list[str] = []
@@ -75,18 +69,18 @@ def test_pages_make_the_order_that_one_long_list_has() -> None:
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
 @played(lambda impressions: settings(events={"impressions": impressions}), on=BOTH, count=30)
 async def test_impressions_and_clicks_of_pages_count_at_their_ranks(
-    engine: Engine, store: Store, impressions: str, explore: bool
+    engine: Scene, impressions: str, explore: bool
 ) -> None:
     pages = [
-        await ranked(engine, k=10, user="u", offset=offset, explore=explore)
+        await engine.ranked(k=10, user="u", offset=offset, explore=explore)
         for offset in (10, 0)  # in whatever order
     ]
     for page in pages:
         if impressions == "confirmed":
             seen = [click(f"i{n}", page.ranking_id, n, "impression") for n in ids(page)]
             assert set(statuses(await engine.feedback(seen))) == {"accepted"}
-        assert await clicked(engine, page, ids(page)[1]) == 1
-    state = await stored(store)
+        assert await engine.clicked(page, ids(page)[1]) == 1
+    state = await stored(engine.store)
     places = {name: at for at, name in enumerate(state.ids)}
     below, top = ([places[name] for name in ids(page)] for page in pages)
     assert state.counts[top, 0, :10].tolist() == np.eye(10, dtype=int).tolist()
@@ -96,16 +90,16 @@ async def test_impressions_and_clicks_of_pages_count_at_their_ranks(
     assert (state.counts[top[1], 1, 1], state.counts[below[1], 1, 10]) == (1, 1)
     assert state.counts[:, 1].sum() == 2
     assert state.counts.sum() == 22
-    assert await sound(store)
+    assert await sound(engine.store)
 
 
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
 @played(lambda impressions: settings(events={"impressions": impressions}), on=BOTH, count=6)
 async def test_a_refresh_is_one_impression_and_clicks_count_once(
-    engine: Engine, store: Store, clock: Clock, impressions: str
+    engine: Scene, impressions: str
 ) -> None:
-    first = await ranked(engine, k=4, user="u")
-    again = await ranked(engine, k=4, user="u")
+    first = await engine.ranked(k=4, user="u")
+    again = await engine.ranked(k=4, user="u")
     assert ids(again) == ids(first)
     if impressions == "confirmed":
         for number, page in enumerate((first, again)):
@@ -123,91 +117,91 @@ async def test_a_refresh_is_one_impression_and_clicks_count_once(
     assert statuses(await engine.feedback(events)) == expected
     engine.resources.recent.pop(again.ranking_id)  # what the log says is the same
     assert statuses(await engine.feedback([click("5", again.ranking_id, a)])) == ["duplicate"]
-    counted = await counts(engine)
+    counted = await engine.counts()
     assert [counted[name] for name in ids(first)] == [(1, 1), (1, 1), (1, 0), (1, 0)]
-    clock.now += 61.0
-    later = await ranked(engine, k=4, user="u")
+    engine.clock.now += 61.0
+    later = await engine.ranked(k=4, user="u")
     assert statuses(await engine.feedback([click("6", later.ranking_id, a)])) == [
         "accepted" if a in ids(later) else "rejected"
     ]
-    assert await sound(store)
+    assert await sound(engine.store)
 
 
 @played(on=BOTH, count=8)
-async def test_a_longer_list_shows_only_what_is_new_in_it(engine: Engine, store: Store) -> None:
-    first = await ranked(engine, k=3, user="u")
+async def test_a_longer_list_shows_only_what_is_new_in_it(engine: Scene) -> None:
+    first = await engine.ranked(k=3, user="u")
     gone = ids(first)[0]
     await engine.withdraw("q", gone)
-    longer = await ranked(engine, k=5, user="u")
+    longer = await engine.ranked(k=5, user="u")
     assert ids(longer)[:2] == ids(first)[1:]
-    counted = await counts(engine)
+    counted = await engine.counts()
     assert {counted[name] for name in ids(longer)} == {(1, 0)}
     # What moved up was seen where it stood first, and that is where its click counts.
     moved, new = ids(longer)[0], ids(longer)[2]
-    await clicked(engine, longer, moved, new)
-    state = await stored(store)
+    await engine.clicked(longer, moved, new)
+    state = await stored(engine.store)
     rows = [list(state.ids).index(name) for name in (moved, new)]
     assert [state.counts[row, 1].tolist().index(1) for row in rows] == [1, 2]
-    lists, events = await lists_of(store), await events_of(store)
+    lists, events = await lists_of(engine.store), await events_of(engine.store)
     assert [entry.seen for entry in lists] == [(), (2, 3, 0, 0, 0)]
     assert lists[1].continues == lists[0].id
     assert {entry.ranking_id for entry in events} == {lists[0].id}
     assert [entry.rank for entry in events] == [2, 3]
-    assert await sound(store)
+    assert await sound(engine.store)
 
 
 @played(count=3)
-async def test_without_a_user_every_list_counts(engine: Engine) -> None:
+async def test_without_a_user_every_list_counts(engine: Scene) -> None:
     for _ in range(2):
-        await ranked(engine)
-    page = await ranked(engine, k=2, offset=1)
+        await engine.ranked()
+    page = await engine.ranked(k=2, offset=1)
     assert [item.rank for item in page.items] == [2, 3]
-    assert sum(times for times, _ in (await counts(engine)).values()) == 8
+    assert sum(times for times, _ in (await engine.counts()).values()) == 8
     with pytest.raises(Problem, match="must not exceed 1000 together"):
-        await ranked(engine, k=10, offset=991)
+        await engine.ranked(k=10, offset=991)
 
 
 @played(settings(ranking={"mode": "shadow"}), count=6)
-async def test_a_refresh_in_shadow_mode_is_one_impression(engine: Engine) -> None:
+async def test_a_refresh_in_shadow_mode_is_one_impression(engine: Scene) -> None:
     own = [f"i{at}" for at in (3, 1, 5, 0)]
-    page = await ranked(engine, k=2, offset=2, items=[*own], user="u")
+    page = await engine.ranked(k=2, offset=2, items=[*own], user="u")
     assert (ids(page), [item.rank for item in page.items]) == (["i5", "i0"], [3, 4])
     assert isinstance(page.would_rank, list)
     assert len(page.would_rank) == 2
-    await ranked(engine, k=4, items=[*own], user="u")
-    await ranked(engine, k=4, items=[*own], user="u")
-    assert {(await counts(engine))[name] for name in own} == {(1, 0)}
+    await engine.ranked(k=4, items=[*own], user="u")
+    await engine.ranked(k=4, items=[*own], user="u")
+    assert {(await engine.counts())[name] for name in own} == {(1, 0)}
 
 
 @played(settings(store={"retention_seconds": 100.0}), count=2)
-async def test_events_of_a_refresh_expire_with_the_first_list(engine: Engine, clock: Clock) -> None:
+async def test_events_of_a_refresh_expire_with_the_first_list(engine: Scene) -> None:
     """Otherwise the event that counted might be rolled up before its duplicate is refused."""
-    first = await ranked(engine, user="u")
-    await clicked(engine, first, "i0")
-    clock.now += 50.0
-    again = await ranked(engine, user="u")
-    clock.now += 60.0
+    first = await engine.ranked(user="u")
+    await engine.clicked(first, "i0")
+    engine.clock.now += 50.0
+    again = await engine.ranked(user="u")
+    engine.clock.now += 60.0
     await engine._roll_up()
     for forgotten in (False, True):
         if forgotten:
             engine.resources.recent.pop(again.ranking_id)
-        assert await rejected(engine, click("2", again.ranking_id, "i0")) == ["expired"]
-    assert (await counts(engine))["i0"] == (1, 1)
+        assert await engine.rejected(click("2", again.ranking_id, "i0")) == ["expired"]
+    assert (await engine.counts())["i0"] == (1, 1)
 
 
 @played(on=FaultyStore, count=3)
-async def test_a_list_that_was_not_logged_was_not_seen(engine: Engine, store: FaultyStore) -> None:
-    store.full = True
-    assert (await ranked(engine, user="u")).degraded
-    store.full = False
-    await ranked(engine, user="u")
-    assert set((await counts(engine)).values()) == {(1, 0)}
+async def test_a_list_that_was_not_logged_was_not_seen(engine: Scene) -> None:
+    engine.store.full = True
+    assert (await engine.ranked(user="u")).degraded
+    engine.store.full = False
+    await engine.ranked(user="u")
+    assert set((await engine.counts()).values()) == {(1, 0)}
 
 
 @played(count=3)
-async def test_the_dashboard_counts_a_refresh_as_no_exposure(engine: Engine) -> None:
+async def test_the_dashboard_counts_a_refresh_as_no_exposure(engine: Scene) -> None:
     for _ in range(3):
-        await ranked(engine, user="u")
+        await engine.ranked(user="u")
     insights = await engine.insights()
     [minute] = insights.buckets
     assert insights.totals.rankings == 3

@@ -14,12 +14,11 @@ from ebrank.service.core import models
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.core.queries import Pace, Queries, normalized
-from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
 from ebrank.service.store.items import StoredItems
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem, News, QueryState, RankingEntry
-from tests.service.scenes import Opened, items, played, ranked, settings
+from tests.service.scenes import Scene, items, played, settings
 from tests.service.store.blocking import Blocking, run
 
 
@@ -241,10 +240,10 @@ def test_spellings_of_a_name(spelled: str, name: str) -> None:
 
 
 @played()
-async def test_spellings_are_one_query(engine: Engine) -> None:
+async def test_spellings_are_one_query(engine: Scene) -> None:
     await engine.put_items("Green  Tea", items(2))
     await engine.put_items(" green tea", items(3))
-    answer = await ranked(engine, "GREEN TEA", items=["i0", "i2"])
+    answer = await engine.ranked("GREEN TEA", items=["i0", "i2"])
     assert len(answer.items) == 2
     view = await engine.query("Green tea ")
     assert (view.query, len(view.items)) == ("green tea", 3)
@@ -252,15 +251,15 @@ async def test_spellings_are_one_query(engine: Engine) -> None:
     assert (await engine.insights()).totals.queries == 1
     for nameless in (" ", "\u3000"):
         with pytest.raises(Problem, match="contains only spaces"):
-            await ranked(engine, nameless)
+            await engine.ranked(nameless)
     with pytest.raises(Problem, match="more than 512 characters"):
         await engine.query("ﷺ" * 100)
 
 
 @played(settings(store={"normalize_queries": False}))
-async def test_names_may_be_literal_if_a_store_began_so(engine: Engine, opened: Opened) -> None:
+async def test_names_may_be_literal_if_a_store_began_so(engine: Scene) -> None:
     await engine.put_items("Tea ", items(1))
     with pytest.raises(NotFound):
         await engine.query("tea")
     with pytest.raises(SettingsError, match=r"are literal\. Set it to false, or use another"):
-        await opened(settings())
+        await engine.opened(settings())

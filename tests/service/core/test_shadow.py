@@ -9,28 +9,24 @@ import pytest
 
 from ebrank.service.api import ItemIn
 from ebrank.service.core.problems import Problem
-from ebrank.service.engine import Engine
-from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import Clock, click, clicked, ids, lists_of, played, ranked, settings
+from tests.service.scenes import Scene, click, ids, lists_of, played, settings
 
 SHADOW = settings(ranking={"mode": "shadow", "k": 2}, insights={"new_seconds": 50.0})
 
 
 @played(SHADOW, count=3)
-async def test_the_callers_order_is_served_and_ours_is_told(
-    engine: Engine, store: MemoryStore, clock: Clock
-) -> None:
+async def test_the_callers_order_is_served_and_ours_is_told(engine: Scene) -> None:
     order = ["i2", "i0", "i1"]
     for _ in range(20):
-        answer = await ranked(engine, items=order)
+        answer = await engine.ranked(items=order)
         assert ids(answer) == order[:2]
-        await clicked(engine, answer, "i0")
+        await engine.clicked(answer, "i0")
     assert isinstance(answer.would_rank, list)
     assert answer.would_rank[0] == "i0"  # clicked at every turn, one rank below the top
     assert len(answer.would_rank) == 2
-    clock.now += 100.0
+    engine.clock.now += 100.0
     new = ItemIn("new", [0.5, 0.5])
-    last = await ranked(engine, items=[*order[:2], new], explain=True)
+    last = await engine.ranked(items=[*order[:2], new], explain=True)
     assert ids(last) == order[:2]
     assert not any(item.explored for item in last.items)
     told = await engine.insights()
@@ -44,17 +40,17 @@ async def test_the_callers_order_is_served_and_ours_is_told(
     assert told.exploration.explored == 0
     state = {item.id: item for item in (await engine.query("q")).items}
     assert (state["i2"].shown, state["i0"].clicks, state["i1"].shown) == (21, 20, 0)
-    entries = await lists_of(store)
+    entries = await lists_of(engine.store)
     assert all(len(entry.would_rank) == 2 for entry in entries)
     assert entries[-2].items == ("i2", "i0")
     with pytest.raises(Problem, match="must give its own order"):
-        await ranked(engine)
+        await engine.ranked()
 
 
-async def compared(engine: Engine, **request: Any) -> tuple[int, float]:  # noqa: ANN401 (any field)
+async def compared(engine: Scene, **request: Any) -> tuple[int, float]:  # noqa: ANN401 (any field)
     """Return how many more lists are compared after a request, and the gain of them together."""
     before = (await engine.insights()).shadow
-    await ranked(engine, **request)
+    await engine.ranked(**request)
     after = (await engine.insights()).shadow
     assert before is not None
     assert after is not None
@@ -63,10 +59,10 @@ async def compared(engine: Engine, **request: Any) -> tuple[int, float]:  # noqa
 
 
 @played(settings(ranking={"mode": "shadow", "k": 2, "policy": "ebrank:epsilon=0"}), count=4)
-async def test_clicks_gained_on_a_page_are_expected_at_its_ranks(engine: Engine) -> None:
+async def test_clicks_gained_on_a_page_are_expected_at_its_ranks(engine: Scene) -> None:
     order = ["i0", "i1", "i2", "i3"]
     for number in range(30):
-        answer = await ranked(engine, items=order, k=4)
+        answer = await engine.ranked(items=order, k=4)
         events = [click(f"{number} {name}", answer.ranking_id, name) for name in ids(answer)]
         await engine.feedback(events[: 1 + number % 3])  # each more often than the next
     known = (await engine.query("q")).items
@@ -80,7 +76,7 @@ async def test_clicks_gained_on_a_page_are_expected_at_its_ranks(engine: Engine)
 
 
 @played(settings(ranking={"mode": "shadow", "k": 2}, bots={"lists_per_minute": 4}), count=4)
-async def test_lists_that_show_nothing_are_not_compared(engine: Engine) -> None:
+async def test_lists_that_show_nothing_are_not_compared(engine: Scene) -> None:
     own = ["i0", "i1", "i2", "i3"]
     first = await compared(engine, items=own, user="u")
     again = await compared(engine, items=own, user="u")

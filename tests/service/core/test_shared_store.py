@@ -19,30 +19,16 @@ from hypothesis import strategies as st
 from ebrank.environment.config import SettingsError
 from ebrank.service.api import ChangeFeaturesRequest, DeletionRequest, ItemIn, NewFeature, Totals
 from ebrank.service.core.problems import NotFound
-from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
 from ebrank.service.store import Store, open
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem
 from tests.postgres import Postgres
-from tests.service.scenes import (
-    Opened,
-    better,
-    click,
-    clicked,
-    counts,
-    ids,
-    items,
-    played,
-    ranked,
-    rejected,
-    settings,
-    stored,
-)
+from tests.service.scenes import Scene, better, click, ids, items, played, settings, stored
 from tests.service.store.blocking import run
 
 
-async def in_memory(engine: Engine, store: Store) -> bool:
+async def in_memory(engine: Scene, store: Store) -> bool:
     """Return whether what an engine has in memory is what the store holds."""
     live, state = await engine._queries.get("q", 0.0), await store.items.load("q")
     assert live is not None
@@ -54,22 +40,20 @@ async def in_memory(engine: Engine, store: Store) -> bool:
     )
 
 
-@played(count=3)
-async def test_a_list_by_another_server_is_noticed_by_the_next_write(
-    engine: Engine, other: Engine, store: Store
-) -> None:
-    await ranked(other)
-    await ranked(engine)  # made without the other's, which its own write tells
-    assert await in_memory(engine, store)
-    assert set((await counts(engine)).values()) == {(2, 0)}
-    await ranked(engine)
-    answer = await ranked(other)
-    assert set((await counts(other)).values()) == {(4, 0)}
-    assert await clicked(engine, answer, "i0") == 1  # a list of the other
-    assert await clicked(other, answer, "i0") == 0  # a duplicate
-    for each in (engine, other):
-        assert (await counts(each))["i0"] == (4, 1)
-    assert await in_memory(other, store)  # the last to write
+@played(count=3, pair=True)
+async def test_a_list_by_another_server_is_noticed_by_the_next_write(engine: Scene) -> None:
+    await engine.other.ranked()
+    await engine.ranked()  # made without the other's, which its own write tells
+    assert await in_memory(engine, engine.store)
+    assert set((await engine.counts()).values()) == {(2, 0)}
+    await engine.ranked()
+    answer = await engine.other.ranked()
+    assert set((await engine.other.counts()).values()) == {(4, 0)}
+    assert await engine.clicked(answer, "i0") == 1  # a list of the other
+    assert await engine.other.clicked(answer, "i0") == 0  # a duplicate
+    for each in (engine, engine.other):
+        assert (await each.counts())["i0"] == (4, 1)
+    assert await in_memory(engine.other, engine.store)  # the last to write
 
 
 def test_a_write_brings_what_other_servers_counted_and_nothing_is_read_again(
@@ -77,82 +61,78 @@ def test_a_write_brings_what_other_servers_counted_and_nothing_is_read_again(
 ) -> None:
     async def scene() -> None:
         async with open(database.url("news")) as store:
-            one, two = [await Engine.open(store, Settings()) for _ in range(2)]
+            one, two = [await Scene.open(store, Settings()) for _ in range(2)]
             await one.put_items("q", items(3))
-            await ranked(one)
-            await clicked(two, await ranked(two), "i1")
+            await one.ranked()
+            await two.clicked(await two.ranked(), "i1")
             before = replace(one.lookups)
-            await ranked(one)
+            await one.ranked()
             assert one.lookups.stale == before.stale + 1
             assert await in_memory(one, store)
-            assert (await counts(one))["i1"] == (3, 1)
+            assert (await one.counts())["i1"] == (3, 1)
             assert one.lookups.store == before.store
             await two.put_items("q", [ItemIn("new", [0.1, 0.2])])
-            await ranked(one)  # whose write says just that it is behind
-            assert "new" in ids(await ranked(one))
+            await one.ranked()  # whose write says just that it is behind
+            assert "new" in ids(await one.ranked())
             assert one.lookups.store == before.store + 1
 
     run(scene())
 
 
-@played()
-async def test_a_query_that_another_server_deleted_and_gave_again_is_another(
-    engine: Engine, other: Engine, store: Store
-) -> None:
+@played(pair=True)
+async def test_a_query_that_another_server_deleted_and_gave_again_is_another(engine: Scene) -> None:
     async def again(*names: str) -> None:
         await engine.delete(DeletionRequest("query", "q"))
         await engine.put_items("q", [ItemIn(name, [1.0]) for name in names])
 
     await engine.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
-    old = await ranked(other)
+    old = await engine.other.ranked()
     await again("b", "a")
-    await ranked(engine)  # as many writes as before
-    assert await rejected(other, click("e1", old.ranking_id, "a")) == ["unknown_ranking"]
-    assert await counts(other) == {"b": (1, 0), "a": (1, 0)}
-    assert sorted(ids(await ranked(other))) == ["a", "b"]
-    assert await in_memory(other, store)
+    await engine.ranked()  # as many writes as before
+    assert await engine.other.rejected(click("e1", old.ranking_id, "a")) == ["unknown_ranking"]
+    assert await engine.other.counts() == {"b": (1, 0), "a": (1, 0)}
+    assert sorted(ids(await engine.other.ranked())) == ["a", "b"]
+    assert await in_memory(engine.other, engine.store)
     await again("c")
-    assert ids(await ranked(other)) == ["c"]
-    assert await in_memory(other, store)
+    assert ids(await engine.other.ranked()) == ["c"]
+    assert await in_memory(engine.other, engine.store)
     await engine.delete(DeletionRequest("query", "q"))
     with pytest.raises(NotFound):
-        await ranked(other)
+        await engine.other.ranked()
 
 
-@played(count=2)
-async def test_items_that_another_server_put_are_found(
-    engine: Engine, other: Engine, store: Store
-) -> None:
-    assert len(ids(await ranked(other))) == 2
+@played(count=2, pair=True)
+async def test_items_that_another_server_put_are_found(engine: Scene) -> None:
+    assert len(ids(await engine.other.ranked())) == 2
     put = await engine.put_items("q", [ItemIn("new", [0.1, 0.2])])
     assert (put.added, put.candidates) == (1, 3)
-    put = await other.put_items("q", [ItemIn("newer", [0.1, 0.2]), ItemIn("i0", [0.5, 0.5])])
+    put = await engine.other.put_items("q", [ItemIn("newer", [0.1, 0.2]), ItemIn("i0", [0.5, 0.5])])
     assert (put.added, put.changed, put.candidates) == (1, 1, 4)
-    assert (await other.withdraw("q", "new")).withdrawn
-    assert "new" in ids(await ranked(engine))  # still with the item that was withdrawn
-    assert "new" not in ids(await ranked(engine))
-    assert sorted(ids(await ranked(engine))) == ["i0", "i1", "newer"]
-    assert await in_memory(engine, store)
+    assert (await engine.other.withdraw("q", "new")).withdrawn
+    assert "new" in ids(await engine.ranked())  # still with the item that was withdrawn
+    assert "new" not in ids(await engine.ranked())
+    assert sorted(ids(await engine.ranked())) == ["i0", "i1", "newer"]
+    assert await in_memory(engine, engine.store)
     assert not (await engine.withdraw("q", "new")).withdrawn
-    await store.items.put("q", [NewItem("smuggled", (0.0, 0.0))], 5.0)  # by nobody it knows
-    assert not await in_memory(engine, store)
-    await ranked(engine)
-    assert "smuggled" in ids(await ranked(engine))
-    assert await in_memory(engine, store)
+    await engine.store.items.put("q", [NewItem("smuggled", (0.0, 0.0))], 5.0)  # by nobody it knows
+    assert not await in_memory(engine, engine.store)
+    await engine.ranked()
+    assert "smuggled" in ids(await engine.ranked())
+    assert await in_memory(engine, engine.store)
 
 
-@played()
+@played(pair=True)
 async def test_a_model_that_another_server_activated_ranks_from_the_next_list_but_one(
-    engine: Engine, other: Engine
+    engine: Scene,
 ) -> None:
     await engine.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
     await engine._adopt(better(), against=0)
-    assert (engine.version, other.version) == (1, 0)
-    assert [(await ranked(other)).model for _ in range(2)] == [0, 1]
-    assert other.version == 1
+    assert (engine.version, engine.other.version) == (1, 0)
+    assert [(await engine.other.ranked()).model for _ in range(2)] == [0, 1]
+    assert engine.other.version == 1
     await engine.activate(0)  # which pins it
-    assert [(await ranked(other)).model for _ in range(2)] == [1, 0]
-    assert (await other.models()).pinned
+    assert [(await engine.other.ranked()).model for _ in range(2)] == [1, 0]
+    assert (await engine.other.models()).pinned
 
 
 class Distant(MemoryStore):
@@ -188,14 +168,14 @@ def test_requests_at_the_same_time_count_once_whatever_the_store_takes(
 ) -> None:
     async def scene() -> None:
         store = Distant(list(waits))
-        engines = [await Engine.open(store, Settings()) for _ in range(2)]
+        engines = [await Scene.open(store, Settings()) for _ in range(2)]
         await engines[0].put_items("q", items(3))
-        served = [await ranked(engine) for engine in engines]
+        served = [await engine.ranked() for engine in engines]
 
         async def act(number: int, kind: str) -> None:
             engine = engines[number % 2]
             if kind == "r":
-                await ranked(engine)
+                await engine.ranked()
             elif kind == "p":
                 await engine.put_items("q", [ItemIn(f"more{number}", [0.5, 0.5])])
             else:
@@ -205,11 +185,11 @@ def test_requests_at_the_same_time_count_once_whatever_the_store_takes(
         await asyncio.gather(*(act(number, kind) for number, kind in enumerate(acts)))
         assert len([entry async for entry in store.log.entries()]) >= 2
         for engine in engines:
-            await ranked(engine)  # whose write tells what is out of date
+            await engine.ranked()  # whose write tells what is out of date
             state = await stored(store)
-            assert list(await counts(engine)) == list(state.ids)
+            assert list(await engine.counts()) == list(state.ids)
         shown = [tuple(row) for row in state.counts.sum(axis=2).tolist()]
-        assert list((await counts(engine)).values()) == shown  # of the last to write
+        assert list((await engine.counts()).values()) == shown  # of the last to write
         for engine in engines:
             await engine.close()
 
@@ -217,18 +197,16 @@ def test_requests_at_the_same_time_count_once_whatever_the_store_takes(
 
 
 @pytest.mark.parametrize("count", [2, 20])
-@played(on=lambda: Distant([3] * 50))
-async def test_a_query_is_read_once_for_all_who_wait_for_it(
-    engine: Engine, other: Engine, store: Store, count: int
-) -> None:
-    await other.put_items("q", items(2))
-    load, loads = store.items.load, list[str]()
+@played(on=lambda: Distant([3] * 50), pair=True)
+async def test_a_query_is_read_once_for_all_who_wait_for_it(engine: Scene, count: int) -> None:
+    await engine.other.put_items("q", items(2))
+    load, loads = engine.store.items.load, list[str]()
 
     async def counting(query: str) -> Any:  # noqa: ANN401
         loads.append(query)
         return await load(query)
 
-    store.items.load = counting  # type: ignore[method-assign]
+    engine.store.items.load = counting
     tasks = [asyncio.create_task(engine.query("q")) for _ in range(count)]
     await asyncio.sleep(0)
     tasks[0].cancel()  # the first to ask
@@ -236,19 +214,17 @@ async def test_a_query_is_read_once_for_all_who_wait_for_it(
     assert loads == ["q"]
 
 
-@played()
-async def test_servers_are_told_and_their_totals_add_up(
-    engine: Engine, other: Engine, store: Store
-) -> None:
-    both = engine, other
+@played(pair=True)
+async def test_servers_are_told_and_their_totals_add_up(engine: Scene) -> None:
+    both = engine, engine.other
     for each in both:
         await each.start()
-    await store.announce("of another version", '{"name": "old", "version": "0.0.9"}')
+    await engine.store.announce("of another version", '{"name": "old", "version": "0.0.9"}')
     await engine.put_items("q", items(3))
-    for each, lists in ((engine, 1), (other, 3), (engine, 1)):
+    for each, lists in ((engine, 1), (engine.other, 3), (engine, 1)):
         for _ in range(lists):
-            served = await ranked(each)
-        await clicked(each, served, "i0")
+            served = await each.ranked()
+        await each.clicked(served, "i0")
     for each in both:
         await each._beat()
         await each._activity.save()  # both as chores do
@@ -259,27 +235,25 @@ async def test_servers_are_told_and_their_totals_add_up(
     assert (second.lists, second.events, second.stale, second.answers) == (3, 1, 0, True)
     assert second.from_memory >= 2
     assert second.seen_seconds < 60.0
-    assert engine.fleet.size == other.fleet.size == 3
+    assert engine.fleet.size == engine.other.fleet.size == 3
     await engine.close()
-    assert [server.lists for server in (await other.insights()).servers] == [3]
-    await other.close()
-    assert [server.server for server in await store.servers()] == ["of another version"]
+    assert [server.lists for server in (await engine.other.insights()).servers] == [3]
+    await engine.other.close()
+    assert [server.server for server in await engine.store.servers()] == ["of another version"]
 
 
-@played()
-async def test_an_item_keeps_what_another_server_gave_it(
-    engine: Engine, other: Engine, store: Store
-) -> None:
+@played(pair=True)
+async def test_an_item_keeps_what_another_server_gave_it(engine: Scene) -> None:
     await engine.put_items("q", [ItemIn("a", {"price": 1.0})])
     await engine.change_features(ChangeFeaturesRequest(add=[NewFeature("stock")]))
-    for each in (engine, other, engine, other):
+    for each in (engine, engine.other, engine, engine.other):
         await each._beat()
-        await ranked(each)
+        await each.ranked()
     await engine.put_items("q", [ItemIn("a", {"price": 1.0, "stock": 7.0})])
-    await other.put_items("q", [ItemIn("a", {"price": 2.0})])  # an older program
-    state = await stored(store)
+    await engine.other.put_items("q", [ItemIn("a", {"price": 2.0})])  # an older program
+    state = await stored(engine.store)
     assert state.features.tolist() == [[2.0, 7.0]]
-    assert await in_memory(other, store)
+    assert await in_memory(engine.other, engine.store)
 
 
 @pytest.mark.parametrize(
@@ -294,13 +268,13 @@ async def test_an_item_keeps_what_another_server_gave_it(
 )
 @played()
 async def test_a_server_with_other_rules_does_not_start_beside_others(
-    engine: Engine, opened: Opened, different: dict[str, Any]
+    engine: Scene, different: dict[str, Any]
 ) -> None:
     [(section, values)] = different.items()
     [name] = values
     await engine._beat()
-    await opened()  # with the same
+    await engine.opened()  # with the same
     with pytest.raises(SettingsError, match=rf"{section}\.{name} is .* stop the others first"):
-        await opened(settings(**different))
+        await engine.opened(settings(**different))
     await engine.close()
-    await opened(settings(**different))
+    await engine.opened(settings(**different))

@@ -10,38 +10,24 @@ import pytest
 import ebrank
 from ebrank.service import api
 from ebrank.service.api import ItemIn
-from ebrank.service.engine import Engine
 from ebrank.service.insight.activity import MinuteBook, quantile
 from ebrank.service.insight.survey import Survey, calibration, waiting
-from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import (
-    BOTH,
-    START,
-    Clock,
-    Opened,
-    click,
-    clicked,
-    ids,
-    items,
-    lists_of,
-    played,
-    ranked,
-    settings,
-)
+from tests.service.scenes import BOTH, START, Scene, click, ids, items, lists_of, played, settings
 
 P = 1.0 / np.log2(np.arange(2, 12))
 
 
 @played(settings(insights={"new_seconds": 50.0}), start=START - START % 60, count=2)
-async def test_minutes_tell_new_items_from_old_ones(engine: Engine, clock: Clock) -> None:
-    clock.now += 100.0
+async def test_minutes_tell_new_items_from_old_ones(engine: Scene) -> None:
+    engine.clock.now += 100.0
     await engine.put_items("q", [ItemIn("new", [0.0, 0.0])])
-    answer = await ranked(engine)
-    await clicked(engine, answer, "new", "i0")
-    clock.now += 60.0
-    await ranked(engine, k=1)
+    answer = await engine.ranked()
+    await engine.clicked(answer, "new", "i0")
+    engine.clock.now += 60.0
+    await engine.ranked(k=1)
     view = await engine.insights()
     first, second = view.buckets
     assert second.start - first.start == 60.0
@@ -56,22 +42,20 @@ async def test_minutes_tell_new_items_from_old_ones(engine: Engine, clock: Clock
 
 
 @played(start=START - START % 3600)
-async def test_totals_minutes_and_times_survive_a_restart(
-    engine: Engine, clock: Clock, opened: Opened
-) -> None:
+async def test_totals_minutes_and_times_survive_a_restart(engine: Scene) -> None:
     """The last feedback before it is known to the minute."""
-    began = clock.now
+    began = engine.clock.now
     assert (await engine.insights()).first_item is None
     await engine.put_items("q", items(2))
-    clock.now += 100.0
+    engine.clock.now += 100.0
     await engine.put_items("r", items(2))
-    answer = await ranked(engine)
-    clock.now += 1710.0
-    await clicked(engine, answer, "i0")
+    answer = await engine.ranked()
+    engine.clock.now += 1710.0
+    await engine.clicked(answer, "i0")
     await engine.close()
-    clock.now += 100.0
-    later = await opened()
-    await ranked(later)
+    engine.clock.now += 100.0
+    later = await engine.opened()
+    await later.ranked()
     view = await later.insights()
     assert view.first_item == began
     assert (view.totals.rankings, view.totals.items, view.totals.queries) == (2, 4, 2)
@@ -83,32 +67,30 @@ async def test_totals_minutes_and_times_survive_a_restart(
 @played(
     settings(ranking={"k": 1, "policy": "ebrank:epsilon=100"}, insights={"refresh_seconds": 0.0})
 )
-async def test_exploration_has_a_cost_and_finds_something_that_stays_found(
-    engine: Engine, store: MemoryStore, clock: Clock
-) -> None:
+async def test_exploration_has_a_cost_and_finds_something_that_stays_found(engine: Scene) -> None:
     """An old item is known to be fair; a newcomer gets its chance, and users love it."""
     await engine.put_items("q", [ItemIn("old", [0.0])])
     for number in range(40):
-        answer = await ranked(engine)
+        answer = await engine.ranked()
         if number % 3 == 0:
-            await clicked(engine, answer, "old")
-    clock.now += 10.0
+            await engine.clicked(answer, "old")
+    engine.clock.now += 10.0
     await engine.put_items("q", [ItemIn("new", [0.0])])
-    clock.now += 5.0
-    answer = await ranked(engine)
+    engine.clock.now += 5.0
+    answer = await engine.ranked()
     assert ids(answer) == ["new"]
     before = (await engine.insights()).exploration
     assert (before.explored, before.found) == (1, 0)
     assert before.cost == pytest.approx((14 + 1) / (40 + 1 + 5) - 1 / 6)
     for _ in range(30):
         if "new" in ids(answer):
-            await clicked(engine, answer, "new")
-        clock.now += 1.0
-        answer = await ranked(engine)
+            await engine.clicked(answer, "new")
+        engine.clock.now += 1.0
+        answer = await engine.ranked()
     after = await engine.insights()
     assert after.exploration.found == 1
     assert after.exploration.explored >= 1
-    costs = [entry.cost for entry in await lists_of(store)]
+    costs = [entry.cost for entry in await lists_of(engine.store)]
     assert after.exploration.cost == pytest.approx(sum(costs))
     shown, earned = after.waiting.first_shown, after.waiting.top_k
     assert (shown.items, shown.happened, shown.seconds) == (2, 2, [0.0, 5.0])
@@ -119,7 +101,7 @@ async def test_exploration_has_a_cost_and_finds_something_that_stays_found(
     assert (found.query, found.item, found.rank_by_relevance) == ("q", "new", 1)
     assert 0 < found.clicks <= found.shown
     await engine.withdraw("q", "new")
-    clock.now += 1.0
+    engine.clock.now += 1.0
     withdrawn = await engine.insights()
     assert withdrawn.found == []
     assert after.totals.found == withdrawn.totals.found == 1
@@ -127,24 +109,22 @@ async def test_exploration_has_a_cost_and_finds_something_that_stays_found(
 
 
 @played(on=FaultyStore, count=2)
-async def test_sums_the_store_does_not_take_are_kept(engine: Engine, store: FaultyStore) -> None:
-    await ranked(engine)
-    store.full = True
+async def test_sums_the_store_does_not_take_are_kept(engine: Scene) -> None:
+    await engine.ranked()
+    engine.store.full = True
     with pytest.raises(StoreError):
         await engine._activity.save()
-    store.full = False
+    engine.store.full = False
     assert (await engine.insights()).buckets[0].rankings == 1
 
 
 @played(count=2)
-async def test_feedback_that_does_not_count_is_counted_with_its_reason(
-    engine: Engine, clock: Clock
-) -> None:
+async def test_feedback_that_does_not_count_is_counted_with_its_reason(engine: Scene) -> None:
     assert (await engine.insights()).feedback == api.FeedbackOut(0, 0, {}, None)
-    listed = (await ranked(engine)).ranking_id
+    listed = (await engine.ranked()).ranking_id
     good, bad = click("a", listed, "i0"), click("b", listed, "i9")
     await engine.feedback([good, good, bad, bad, click("c", "nowhere", "i0")])
-    clock.now += 7.0
+    engine.clock.now += 7.0
     view = await engine.insights()
     reasons = {"unknown_item": 2, "unknown_ranking": 1}
     assert view.feedback == api.FeedbackOut(1, 1, reasons, START)
@@ -154,7 +134,7 @@ async def test_feedback_that_does_not_count_is_counted_with_its_reason(
 
 @played()
 async def test_answers_are_counted_by_route_and_what_the_page_asks_itself_is_not(
-    engine: Engine,
+    engine: Scene,
 ) -> None:
     for route, status in (
         ("/v1/rank", 200),
@@ -179,43 +159,39 @@ async def test_answers_are_counted_by_route_and_what_the_page_asks_itself_is_not
 
 
 @played(start=START - START % 86400, count=2)
-async def test_sums_of_a_day_come_in_wider_buckets_and_are_kept_for_a_while(
-    engine: Engine, clock: Clock
-) -> None:
+async def test_sums_of_a_day_come_in_wider_buckets_and_are_kept_for_a_while(engine: Scene) -> None:
     for _ in range(3):
-        await ranked(engine)
-        clock.now += 7200.0
+        await engine.ranked()
+        engine.clock.now += 7200.0
     hour, day, week = [await engine.insights(hours) for hours in (1, 24, 168)]
     assert (hour.bucket_seconds, day.bucket_seconds, week.bucket_seconds) == (60, 600, 3600)
     assert sum(bucket.rankings for bucket in hour.buckets) == 0
     assert [bucket.rankings for bucket in day.buckets] == [1, 1, 1]
     assert all(bucket.start % 600 == 0 for bucket in day.buckets)
-    await ranked(engine)
+    await engine.ranked()
     assert (await engine.insights(24)).buckets == day.buckets
-    clock.now += 60.0
+    engine.clock.now += 60.0
     assert len((await engine.insights(24)).buckets) == 4
 
 
 @played(settings(insights={"bucket_seconds": 2.0}), start=START - START % 3600, count=2)
-async def test_short_buckets_grow_with_the_time_they_show(engine: Engine, clock: Clock) -> None:
+async def test_short_buckets_grow_with_the_time_they_show(engine: Scene) -> None:
     for seconds, width in ((10.0, 2.0), (600.0, 5.0), (1800.0, 15.0)):
-        clock.now += seconds
+        engine.clock.now += seconds
         assert (await engine.insights()).bucket_seconds == width
 
 
 @played(settings(ranking={"policy": "ebrank:epsilon=7"}), on=BOTH, count=2)
-async def test_the_overview_describes_the_server(
-    engine: Engine, store: Store, tmp_path: Path
-) -> None:
+async def test_the_overview_describes_the_server(engine: Scene, tmp_path: Path) -> None:
     await engine.start()
-    await ranked(engine)
+    await engine.ranked()
     view = await engine.insights()
     assert [bucket.starts for bucket in view.buckets] == [1]
     system = view.system
     assert (system.version, system.started) == (ebrank.__version__, START)
     assert system.policy.startswith("ebrank:")
     assert "epsilon=7" in system.policy
-    if isinstance(store, MemoryStore):
+    if isinstance(engine.store, MemoryStore):
         assert (system.store_bytes, system.free_bytes, system.log_entries) == (None, None, None)
     else:
         files = sum(file.stat().st_size for file in (tmp_path / "store").iterdir())
@@ -261,9 +237,9 @@ def test_sums_go_to_their_minute_and_come_back_if_refused() -> None:
 
 
 @played(settings(ranking={"k": 2, "policy": "ebrank:bonus=none"}), count=5)
-async def test_the_buried_are_those_that_promise_much_and_are_little_shown(engine: Engine) -> None:
+async def test_the_buried_are_those_that_promise_much_and_are_little_shown(engine: Scene) -> None:
     for _ in range(3):  # two are liked at first sight, the others never seen
-        await clicked(engine, await ranked(engine, k=2, explore=False))
+        await engine.clicked(await engine.ranked(k=2, explore=False))
     view, insights = await engine.query("q"), await engine.insights()
     unseen = {item.id for item in view.items if item.shown == 0}
     assert len(unseen) == 3
@@ -278,13 +254,13 @@ async def test_the_buried_are_those_that_promise_much_and_are_little_shown(engin
 
 
 @played(settings(insights={"refresh_seconds": 5.0}), count=2)
-async def test_costly_figures_are_kept_for_a_while(engine: Engine, clock: Clock) -> None:
-    await ranked(engine)
+async def test_costly_figures_are_kept_for_a_while(engine: Scene) -> None:
+    await engine.ranked()
     first = await engine.insights()
-    clock.now += 4.0
+    engine.clock.now += 4.0
     await engine.put_items("r", items(2))
     assert (await engine.insights()).waiting == first.waiting
-    clock.now += 2.0
+    engine.clock.now += 2.0
     assert (await engine.insights()).waiting != first.waiting
 
 
@@ -315,13 +291,13 @@ def test_items_still_waiting_count_as_waiting() -> None:
 
 
 @played(settings(insights={"new_seconds": 50.0}), count=5)
-async def test_coverage_and_the_queries_asked_most(engine: Engine, clock: Clock) -> None:
+async def test_coverage_and_the_queries_asked_most(engine: Scene) -> None:
     await engine.put_items("r", items(2))
-    clock.now += 60.0
+    engine.clock.now += 60.0
     await engine.put_items("r", [ItemIn("new", [0.0, 0.0])])
     for query in ("r", "q", "r"):
-        answer = await ranked(engine, query, k=2, explore=False)
-    await clicked(engine, answer, ids(answer)[0])
+        answer = await engine.ranked(query, k=2, explore=False)
+    await engine.clicked(answer, ids(answer)[0])
     view = await engine.insights()
     shown = view.coverage.shown
     assert view.coverage == api.Coverage(queries=2, candidates=8, shown=shown, clicked=1, new=1)

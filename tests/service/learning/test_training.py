@@ -16,18 +16,16 @@ from ebrank.policy import model_file
 from ebrank.policy.scaling import Scaling
 from ebrank.service.api import ItemIn, ModelsResponse
 from ebrank.service.core import models
-from ebrank.service.engine import Engine
 from ebrank.service.learning import fitting as trainer
 from ebrank.service.learning.fitting import TrainingJob
-from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import START, Clock, Opened, clicked, ids, played, ranked, settings
+from tests.service.scenes import START, Scene, ids, played, settings
 
 CURVE = Examination()(np.arange(1, 21))
 QUICK = settings(training={"every_seconds": 0, "after_events": 0})
 
 
-async def lived(engine: Engine, queries: int = 30, sessions: int = 10, count: int = 8) -> None:
+async def lived(engine: Scene, queries: int = 30, sessions: int = 10, count: int = 8) -> None:
     """Let users click what the first feature likes."""
     rng = np.random.default_rng(1)
     for query in range(queries):
@@ -35,17 +33,17 @@ async def lived(engine: Engine, queries: int = 30, sessions: int = 10, count: in
         rows = [ItemIn(f"i{at}", row.tolist()) for at, row in enumerate(features)]
         await engine.put_items(name, rows)
         for _ in range(sessions):
-            answer = await ranked(engine, name, k=min(count, 20))
+            answer = await engine.ranked(name, k=min(count, 20))
             chosen = [
                 item
                 for p, item in zip(CURVE, ids(answer), strict=False)
                 if rng.random() < p * features[int(item[1:]), 0]
             ]
             if chosen:
-                await clicked(engine, answer, *chosen)
+                await engine.clicked(answer, *chosen)
 
 
-async def trained(engine: Engine) -> ModelsResponse:
+async def trained(engine: Scene) -> ModelsResponse:
     """Let a run end; return the versions then."""
     assert (await engine.train()).started
     await engine._training.finished()
@@ -54,9 +52,7 @@ async def trained(engine: Engine) -> ModelsResponse:
 
 @pytest.mark.slow
 @played(QUICK, on=SqliteStore)
-async def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(
-    engine: Engine, store: SqliteStore
-) -> None:
+async def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(engine: Scene) -> None:
     await lived(engine)
     before = {item.id: item.alpha for item in (await engine.query("q0")).items}
     assert len(set(before.values())) == 1
@@ -69,8 +65,8 @@ async def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(
     view = await engine.query("q0")
     assert view.model == 1
     # α is the library's: the model file, per-query scaling, the prior
-    state = await store.items.load("q0")
-    document = await store.models.document(1)
+    state = await engine.store.items.load("q0")
+    document = await engine.store.models.document(1)
     assert state is not None
     assert document is not None
     ranker = model_file.from_bytes(document, "model")
@@ -79,34 +75,32 @@ async def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(
     expected = ranker.rank(state.features, nobody).candidates.prior_mean.tolist()
     assert [item.prior for item in view.items] == expected
     # and so it is of a few of the candidates, in whatever order they are named
-    some = await ranked(engine, "q0", items=["i7", "i2"], explain=True)
+    some = await engine.ranked("q0", items=["i7", "i2"], explain=True)
     prior = {item.id: item.prior for item in view.items}
     assert {item.id: item.prior for item in some.items} == {n: prior[n] for n in ("i2", "i7")}
     await engine.put_items("new", [ItemIn("bad", [0.0, 0.5]), ItemIn("good", [1.0, 0.5])])
-    assert ids(await ranked(engine, "new")) == ["good", "bad"]
+    assert ids(await engine.ranked("new")) == ["good", "bad"]
     assert (await engine.activate(0)).active == 0
     assert {item.alpha for item in (await engine.query("q0")).items} == set(before.values())
-    assert (await engine.activate(1)).active == await store.models.active() == 1
+    assert (await engine.activate(1)).active == await engine.store.models.active() == 1
 
 
 @pytest.mark.parametrize("scaling", ["query", "global", "none"])
 @played(lambda scaling: settings(features={"scaling": scaling}))
-async def test_a_model_says_how_features_are_scaled(
-    engine: Engine, store: MemoryStore, scaling: str
-) -> None:
+async def test_a_model_says_how_features_are_scaled(engine: Scene, scaling: str) -> None:
     await lived(engine)
     await trained(engine)
-    ranker = model_file.from_bytes(await store.models.document(1) or b"", "model")
+    ranker = model_file.from_bytes(await engine.store.models.document(1) or b"", "model")
     assert ranker.scaling is not None
     assert ranker.scaling.kind == scaling
     assert (ranker.scaling.low is not None) == (scaling == "global")
 
 
 @played(QUICK)
-async def test_a_run_on_no_evidence_changes_nothing(engine: Engine) -> None:
+async def test_a_run_on_no_evidence_changes_nothing(engine: Scene) -> None:
     """Neither before anybody clicked, nor a second time on the same clicks."""
     await engine.put_items("q", [ItemIn(f"i{at}", [at / 30, 0.5]) for at in range(30)])
-    await ranked(engine, k=30)
+    await engine.ranked(k=30)
     answer = await trained(engine)
     assert (answer.active, answer.models) == (0, [])
     assert answer.training.outcome == "no new version: users have done nothing that counts yet"
@@ -122,15 +116,13 @@ async def test_a_run_on_no_evidence_changes_nothing(engine: Engine) -> None:
 
 
 @played(QUICK)
-async def test_a_model_that_is_worse_stays_off(
-    engine: Engine, store: MemoryStore, opened: Opened
-) -> None:
+async def test_a_model_that_is_worse_stays_off(engine: Scene) -> None:
     await lived(engine)
     assert (await trained(engine)).active == 1
     await engine.close()
-    later = await opened(settings(ranking={"policy": "auto:ridge=1e6"}))  # uses no feature
+    later = await engine.opened(settings(ranking={"policy": "auto:ridge=1e6"}))  # uses no feature
     answer = await trained(later)
-    assert answer.active == await store.models.active() == 1
+    assert answer.active == await engine.store.models.active() == 1
     worse = answer.models[1]
     assert not worse.activated
     assert "worse than" in worse.reason
@@ -140,7 +132,7 @@ async def test_a_model_that_is_worse_stays_off(
 
 
 @played()
-async def test_too_little_to_learn_from_is_told(engine: Engine) -> None:
+async def test_too_little_to_learn_from_is_told(engine: Scene) -> None:
     assert "0 items were shown, 20 are needed" in (await trained(engine)).training.outcome
     await lived(engine, queries=1, sessions=1)
     answer = await trained(engine)
@@ -149,7 +141,7 @@ async def test_too_little_to_learn_from_is_told(engine: Engine) -> None:
 
 
 @played(QUICK)
-async def test_one_query_is_enough_if_it_has_items(engine: Engine) -> None:
+async def test_one_query_is_enough_if_it_has_items(engine: Scene) -> None:
     """A feed has one query: then items, not queries, train or judge."""
     await lived(engine, queries=1, sessions=60, count=60)
     assert (await trained(engine)).active == 1
@@ -157,7 +149,7 @@ async def test_one_query_is_enough_if_it_has_items(engine: Engine) -> None:
 
 @pytest.mark.slow
 @played(QUICK, on=SqliteStore)
-async def test_a_killed_trainer_changes_nothing(engine: Engine) -> None:
+async def test_a_killed_trainer_changes_nothing(engine: Scene) -> None:
     await lived(engine, queries=12)
     assert (await engine.train()).started
     assert not (await engine.train()).started
@@ -166,7 +158,7 @@ async def test_a_killed_trainer_changes_nothing(engine: Engine) -> None:
     answer = await engine.models()
     assert "the trainer failed" in answer.training.outcome
     assert (answer.active, answer.models) == (0, [])
-    await ranked(engine, "q0")
+    await engine.ranked("q0")
     assert (await trained(engine)).active == 1
 
 
@@ -189,47 +181,47 @@ class Killed(BaseException):
 @pytest.mark.slow
 @played(QUICK, on=SqliteStore)
 async def test_a_server_killed_between_adding_and_activating_has_a_model_to_serve(
-    engine: Engine, store: SqliteStore, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    engine: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model and its going live are one transaction: what comes after may be lost."""
     await lived(engine, queries=12)
-    fitted = await trainer.in_process(str(store.url), TrainingJob(active=0))
+    fitted = await trainer.in_process(str(engine.store.url), TrainingJob(active=0))
     with monkeypatch.context() as patched:
         patched.setattr(models, "load", Mock(side_effect=Killed))
         with pytest.raises(Killed):
             await engine._versions.adopt(fitted, against=0)
     await engine.close()
-    assert (await ranked(await opened(), "q0")).model == 1
+    assert (await (await engine.opened()).ranked("q0")).model == 1
 
 
 @played(settings(training={"every_seconds": 500, "after_events": 2}))
-async def test_training_starts_by_itself_after_events_or_time(engine: Engine, clock: Clock) -> None:
+async def test_training_starts_by_itself_after_events_or_time(engine: Scene) -> None:
     due = engine._training.due
     assert not due()
-    clock.now += 1000.0
+    engine.clock.now += 1000.0
     assert not due()  # nothing new to learn
     await engine.put_items("q", [ItemIn(f"i{n}", [float(n)]) for n in range(3)])
-    answer = await ranked(engine)
-    await clicked(engine, answer, "i0")
+    answer = await engine.ranked()
+    await engine.clicked(answer, "i0")
     assert due()
     engine._training.start(0)
     await engine._training.finished()
     assert not due()
-    await clicked(engine, answer, "i1")
+    await engine.clicked(answer, "i1")
     assert (await engine.models()).training.next_events == 1
     assert not due()
-    await clicked(engine, answer, "i2")
+    await engine.clicked(answer, "i2")
     assert due()
 
 
 @played(settings(training={"every_seconds": 0, "after_events": 4, "after_growth": 0.5}))
-async def test_runs_grow_rarer_as_more_is_known(engine: Engine) -> None:
+async def test_runs_grow_rarer_as_more_is_known(engine: Scene) -> None:
     await engine.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
     needed = []
     for _ in range(4):
         needed.append(engine._training.out().next_events)
         for _ in range(needed[-1] or 0):
-            await clicked(engine, await ranked(engine), "a")
+            await engine.clicked(await engine.ranked(), "a")
         assert engine._training.due()
         await trained(engine)
     assert needed == [4, 4, 4, 6]  # four, or half of those before: 4, 8, 12
@@ -237,13 +229,13 @@ async def test_runs_grow_rarer_as_more_is_known(engine: Engine) -> None:
 
 @played(QUICK)
 async def test_a_model_of_another_family_is_not_used(
-    engine: Engine, opened: Opened, caplog: pytest.LogCaptureFixture
+    engine: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
     await lived(engine)
     assert (await trained(engine)).active == 1
     await engine.close()
     training = {"every_seconds": 0, "after_events": 0}
-    papers = await opened(settings(ranking={"policy": "ebrank"}, training=training))
+    papers = await engine.opened(settings(ranking={"policy": "ebrank"}, training=training))
     said = "model 1 of the store is of the family shape"
     assert said in caplog.text
     prior = (await papers.insights()).prior

@@ -12,30 +12,16 @@ import pytest
 
 from ebrank.service.api import Insights, ModelsResponse
 from ebrank.service.core.problems import NotFound
-from ebrank.service.engine import Engine
 from ebrank.service.learning.fitting import TrainerError, TrainingJob, TrainingResult
-from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import (
-    BOTH,
-    START,
-    Clock,
-    Opened,
-    better,
-    clicked,
-    ids,
-    items,
-    played,
-    ranked,
-    settings,
-)
+from tests.service.scenes import BOTH, START, Scene, better, ids, items, played, settings
 
 
 def worse() -> TrainingResult:
     return msgspec.structs.replace(better(), better=False, reason="it is worse")
 
 
-async def runs(engine: Engine, *results: TrainingResult | Exception) -> ModelsResponse:
+async def runs(engine: Scene, *results: TrainingResult | Exception) -> ModelsResponse:
     """Let runs end with these results; return the versions then."""
     for result in results:
 
@@ -59,7 +45,7 @@ def prior_of(answer: ModelsResponse | Insights) -> tuple[str, str, float | None]
 @pytest.mark.parametrize("problem", [OSError("fork failed"), msgspec.DecodeError("cut short")])
 @played()
 async def test_a_run_that_fails_in_whatever_way_is_told_and_the_next_may_do(
-    engine: Engine, problem: Exception, caplog: pytest.LogCaptureFixture
+    engine: Scene, problem: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     training = (await runs(engine, problem)).training
     assert training.finished is not None
@@ -70,9 +56,7 @@ async def test_a_run_that_fails_in_whatever_way_is_told_and_the_next_may_do(
 
 
 @played()
-async def test_a_run_does_not_undo_what_somebody_decided_meanwhile(
-    engine: Engine, store: MemoryStore
-) -> None:
+async def test_a_run_does_not_undo_what_somebody_decided_meanwhile(engine: Scene) -> None:
     decided, judged_against = asyncio.Event(), list[int]()
 
     async def run(job: TrainingJob) -> TrainingResult:
@@ -91,7 +75,7 @@ async def test_a_run_does_not_undo_what_somebody_decided_meanwhile(
         await engine._training.finished()
     assert judged_against == [0, 1]
     answer = await engine.models()
-    assert answer.active == await store.models.active() == engine.version == 0
+    assert answer.active == await engine.store.models.active() == engine.version == 0
     first, second = answer.models
     assert (first.activated, second.activated) == (True, False)
     assert second.reason == "it is better; but version 0 was made active during the run"
@@ -100,22 +84,20 @@ async def test_a_run_does_not_undo_what_somebody_decided_meanwhile(
 
 
 @played(settings(training={"after_events": 1}), on=SqliteStore)
-async def test_a_version_chosen_by_hand_stays_until_somebody_says_otherwise(
-    engine: Engine, opened: Opened
-) -> None:
-    async def run_by_itself(engine: Engine) -> ModelsResponse:
+async def test_a_version_chosen_by_hand_stays_until_somebody_says_otherwise(engine: Scene) -> None:
+    async def run_by_itself(engine: Scene) -> ModelsResponse:
         await engine.put_items("q", items(2, width=1))
-        answer = await ranked(engine)
-        await clicked(engine, answer, ids(answer)[0])
+        answer = await engine.ranked()
+        await engine.clicked(answer, ids(answer)[0])
         await engine._train_if_due()
         assert engine._training.running
         await engine._training.finished()
         return await engine.models()
 
-    async def restarted(engine: Engine) -> Engine:
+    async def restarted(engine: Scene) -> Scene:
         run = engine._training._run
         await engine.close()
-        later = await opened()
+        later = await engine.opened()
         later._training._run = run
         return later
 
@@ -144,7 +126,7 @@ def kept(answer: ModelsResponse | Insights) -> list[int]:
 
 
 @played(settings(models={"keep": 3}), on=BOTH)
-async def test_old_versions_are_forgotten_but_not_the_active_one(engine: Engine) -> None:
+async def test_old_versions_are_forgotten_but_not_the_active_one(engine: Scene) -> None:
     answer = await runs(engine, better(), better(), *[worse()] * 5)
     assert kept(answer) == [1, 2, 5, 6, 7], "the newest, the active one, and the one before it"
     assert answer.active == 2
@@ -155,54 +137,48 @@ async def test_old_versions_are_forgotten_but_not_the_active_one(engine: Engine)
 
 
 @played()
-async def test_versions_of_a_longer_memory_are_forgotten_at_the_start(
-    engine: Engine, opened: Opened
-) -> None:
+async def test_versions_of_a_longer_memory_are_forgotten_at_the_start(engine: Scene) -> None:
     assert len((await runs(engine, better(), *[worse()] * 30)).models) == 31
     assert kept(await engine.insights()) == [1, *range(12, 32)]
     await engine.close()
-    later = await opened(settings(models={"keep": 2}))
+    later = await engine.opened(settings(models={"keep": 2}))
     assert kept(await later.models()) == [1, 30, 31]
     assert kept(await runs(later, worse())) == [1, 31, 32]
 
 
 @played(settings(ranking={"policy": "ebrank"}))
-async def test_a_prior_that_stays_off_says_why_and_since_when(
-    engine: Engine, clock: Clock, opened: Opened
-) -> None:
+async def test_a_prior_that_stays_off_says_why_and_since_when(engine: Scene) -> None:
     assert prior_of(await engine.models()) == ("untrained", "no run yet", None)
     assert prior_of(await runs(engine, better())) == ("live", "it is better", START)
     refused = "refused", "it is worse", START + 10.0
     for _ in range(2):
-        clock.now += 10.0
+        engine.clock.now += 10.0
         assert prior_of(await runs(engine, worse())) == refused
     assert prior_of(await engine.insights()) == refused
     await engine.close()
-    clock.now = START + 1010.0
-    later = await opened()
+    engine.clock.now = START + 1010.0
+    later = await engine.opened()
     assert prior_of(await later.models()) == refused
     problem = TrainerError("the trainer failed: no memory")
     for _ in range(2):
         assert prior_of(await runs(later, problem)) == ("failing", str(problem), START + 1010.0)
-        clock.now += 10.0
+        engine.clock.now += 10.0
     assert (await runs(later, better())).prior.state == "live"
 
 
 @played(settings(ranking={"policy": "ebrank"}))
-async def test_a_prior_replaced_by_hand_says_so_until_the_newest_is_live(
-    engine: Engine, clock: Clock, opened: Opened
-) -> None:
+async def test_a_prior_replaced_by_hand_says_so_until_the_newest_is_live(engine: Scene) -> None:
     assert (await runs(engine, better(), better(), better())).prior.state == "live"
-    clock.now += 10.0
+    engine.clock.now += 10.0
     for older in (1, 0):
         reason = f"version {older} was made active by hand instead"
         assert prior_of(await engine.activate(older)) == ("refused", reason, START + 10.0)
-        clock.now += 10.0
-    assert prior_of(await engine.activate(3)) == ("live", "it is better", clock.now)
+        engine.clock.now += 10.0
+    assert prior_of(await engine.activate(3)) == ("live", "it is better", engine.clock.now)
     await engine.activate(2)
     await engine.close()
-    clock.now += 10.0
-    later = await opened()
+    engine.clock.now += 10.0
+    later = await engine.opened()
     reason = "version 2 was made active by hand instead"
     assert prior_of(await later.models()) == ("refused", reason, START + 30.0)
     assert prior_of(await runs(later, worse())) == ("refused", "it is worse", START + 30.0)
@@ -211,7 +187,7 @@ async def test_a_prior_replaced_by_hand_says_so_until_the_newest_is_live(
 
 @pytest.mark.slow
 @played(settings(training={"max_seconds": 0.05}), on=SqliteStore, count=3)
-async def test_a_trainer_that_takes_too_long_is_ended(engine: Engine) -> None:
+async def test_a_trainer_that_takes_too_long_is_ended(engine: Scene) -> None:
     began = time.monotonic()
     await engine.train()
     await engine._training.finished()
