@@ -79,9 +79,37 @@ class Scene(Engine):
         assert set(statuses(answer)) == {"rejected"}
         return [(result.reason or "").partition(":")[0] for result in answer.results]
 
+    async def statuses(self, events: Sequence[EventIn | Malformed]) -> list[str]:
+        """Send events, and return what became of each."""
+        return [result.status for result in (await self.feedback(events)).results]
+
     async def counts(self, query: str = "q") -> dict[str, tuple[int, int]]:
         """Return the impressions and clicks of each candidate of a query."""
         return {item.id: (item.shown, item.clicks) for item in (await self.query(query)).items}
+
+    async def stored(self, query: str = "q") -> QueryState:
+        """Return a query as the store has it."""
+        return await stored(self.store, query)
+
+    async def lists(self) -> list[RankingEntry]:
+        """Return the lists in the log."""
+        entries = self.store.log.entries()
+        return [entry async for entry in entries if isinstance(entry, RankingEntry)]
+
+    async def events(self) -> list[EventEntry]:
+        """Return the events in the log."""
+        entries = self.store.log.entries()
+        return [entry async for entry in entries if isinstance(entry, EventEntry)]
+
+    async def replays(self) -> bool:
+        """Return whether a replay of the log finds the counters of the store."""
+        return (await replay(self.store)).equal
+
+    async def sound(self) -> bool:
+        """Return whether it does, before and after a roll-up of everything."""
+        whole = await self.replays()
+        await self.store.log.roll_up(1e12)
+        return whole and await self.replays()
 
 
 def play(
@@ -184,28 +212,11 @@ async def _played(
             await each.close()
 
 
-async def lists_of(store: Store) -> list[RankingEntry]:
-    """Return the lists in a log."""
-    return [entry async for entry in store.log.entries() if isinstance(entry, RankingEntry)]
-
-
-async def events_of(store: Store) -> list[EventEntry]:
-    """Return the events in a log."""
-    return [entry async for entry in store.log.entries() if isinstance(entry, EventEntry)]
-
-
 async def stored(store: Store, query: str = "q") -> QueryState:
     """Return a query as the store has it."""
     state = await store.items.load(query)
     assert state is not None
     return state
-
-
-async def sound(store: Store) -> bool:
-    """Return whether a replay finds the counters of a store, before and after a roll-up of all."""
-    whole = (await replay(store)).equal
-    await store.log.roll_up(1e12)
-    return whole and (await replay(store)).equal
 
 
 def items(count: int, width: int = 2, seed: int = 0) -> list[ItemIn]:

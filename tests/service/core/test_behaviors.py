@@ -8,7 +8,7 @@ import pytest
 
 from ebrank.environment.config import SettingsError
 from ebrank.service.api import EventIn, ItemIn
-from tests.service.scenes import BOTH, Scene, click, played, settings, sound
+from tests.service.scenes import BOTH, Scene, click, played, settings
 
 EXPOSURE = {"policy": "ebrank:estimator=exposure"}
 
@@ -61,7 +61,7 @@ async def test_an_impression_is_worth_between_nothing_and_one(
         assert (item.shown, item.clicks) == (int(seen), int(worth > 0))
         expected = (worth + item.alpha) / (item.exposure + item.alpha + item.beta)
         assert item.relevance == pytest.approx(expected)
-    assert await sound(engine.store)
+    assert await engine.sound()
 
 
 @played(settings(events=WATCHED), count=1)

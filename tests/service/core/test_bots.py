@@ -2,22 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import NewItem
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import (
-    START,
-    Scene,
-    click,
-    events_of,
-    ids,
-    items,
-    lists_of,
-    played,
-    settings,
-    statuses,
-)
+from tests.service.scenes import START, Scene, click, ids, items, played, settings
 
 MINUTE = START // 60.0 * 60.0
 
@@ -43,7 +31,7 @@ async def test_lists_beyond_the_rate_count_nothing(
         answer = await engine.ranked(f"q{number}", **{visitor: who})
         name = answer.ranking_id
         events = [click(f"{name}{kind}", name, "i0", kind) for kind in ("impression", "click")]
-        assert statuses(await engine.feedback(events)) == ["accepted"] * 2
+        assert await engine.statuses(events) == ["accepted"] * 2
         return name
 
     seen: list[str] = []
@@ -67,9 +55,9 @@ async def test_lists_beyond_the_rate_count_nothing(
     assert await counted(engine, "q6") == (0, 0)
     await ask(7)
     assert await counted(engine, "q7") == (shows, 1)
-    assert [int(entry.bot) for entry in await lists_of(engine.store)] == [0, 0, 0, 1, 1, 0, 1, 0]
-    assert sum(entry.bot for entry in await events_of(engine.store)) == 7
-    assert (await replay(engine.store)).equal
+    assert [int(entry.bot) for entry in await engine.lists()] == [0, 0, 0, 1, 1, 0, 1, 0]
+    assert sum(entry.bot for entry in await engine.events()) == 7
+    assert await engine.replays()
 
 
 @played(settings(bots={"events_per_minute": 4}), start=MINUTE, count=6)
@@ -77,13 +65,13 @@ async def test_events_beyond_the_rate_count_nothing(engine: Scene) -> None:
     answer = await engine.ranked(user="u")
     other = await engine.ranked(user="somebody")
     events = [click(name, answer.ranking_id, name) for name in ids(answer)]
-    assert statuses(await engine.feedback(events)) == ["accepted"] * 6
-    assert statuses(await engine.feedback([click("o", other.ranking_id, "i0")])) == ["accepted"]
+    assert await engine.statuses(events) == ["accepted"] * 6
+    assert await engine.statuses([click("o", other.ranking_id, "i0")]) == ["accepted"]
     assert await counted(engine) == (12, 5)
     assert (await engine.insights()).totals.clicks == 5
     await engine.ranked(user="u", items=["i0", "i1"])  # a bot's list by now
     assert await counted(engine) == (12, 5)
-    assert (await replay(engine.store)).equal
+    assert await engine.replays()
 
 
 @played(settings(bots={"events_per_minute": 6}), on=FaultyStore, start=MINUTE, count=6)
@@ -95,9 +83,9 @@ async def test_events_sent_again_do_not_make_a_bot(engine: Scene) -> None:
         with pytest.raises(StoreError):
             await engine.feedback(first)
     engine.store.full = False
-    assert statuses(await engine.feedback(first)) == ["accepted"] * 5
-    assert statuses(await engine.feedback(first)) == ["duplicate"] * 5
-    assert statuses(await engine.feedback([last])) == ["accepted"]
+    assert await engine.statuses(first) == ["accepted"] * 5
+    assert await engine.statuses(first) == ["duplicate"] * 5
+    assert await engine.statuses([last]) == ["accepted"]
     assert await counted(engine) == (6, 6)
     engine.clock.now += 60.0
     await engine.ranked(user="u", items=["i0"])

@@ -15,7 +15,7 @@ from ebrank.policy.scaling import Scaling
 from ebrank.service.api import ItemIn, RankRequest, RankResponse
 from ebrank.service.store.records import ModelRecord
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Scene, ids, items, linear_state, lists_of, played, settings
+from tests.service.scenes import Scene, ids, items, linear_state, played, settings
 from tests.service.store.blocking import run
 
 PHONE, DESK = {"device": "mobile"}, {"device": "desktop"}
@@ -52,7 +52,7 @@ async def test_a_list_logs_the_numbers_of_its_context(engine: Scene) -> None:
     for each in (engine, await engine.opened(settings(**OFF))):
         for context in (both, None, {}):
             await each.ranked(context=context)
-    assert [entry.contexts for entry in await lists_of(engine.store)] == [numbers(both), *[()] * 5]
+    assert [entry.contexts for entry in await engine.lists()] == [numbers(both), *[()] * 5]
 
 
 @played(ON, on=trained, count=8)

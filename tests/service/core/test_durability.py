@@ -19,7 +19,7 @@ from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Scene, click, events_of, ids, items, played, settings
+from tests.service.scenes import Scene, click, ids, items, played, settings
 
 
 @pytest.mark.slow
@@ -80,7 +80,7 @@ async def test_a_caller_that_goes_away_takes_nobody_along(engine: Scene) -> None
         engine.feedback([click("last", answer.ranking_id, "i1")]), timeout=10
     )
     assert fed.accepted == 1
-    events = await events_of(engine.store)
+    events = await engine.events()
     assert {entry.item: entry.event_id for entry in events} == {"i0": "e0", "i1": "last"}
 
 

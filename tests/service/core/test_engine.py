@@ -10,19 +10,7 @@ from ebrank.service.api import ItemIn
 from ebrank.service.core.background import LogClock
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import (
-    DAY,
-    START,
-    Clock,
-    Scene,
-    click,
-    ids,
-    items,
-    lists_of,
-    played,
-    settings,
-    stored,
-)
+from tests.service.scenes import DAY, START, Clock, Scene, click, ids, items, played, settings
 
 PAPERS = settings(ranking={"policy": "ebrank"})
 
@@ -65,7 +53,7 @@ async def test_a_log_replayed_through_the_library_gives_the_same_scores(engine: 
         if liked.any():
             await engine.clicked(answer, *np.array(ids(answer))[liked].tolist())
         stats.record(expected.order, liked)
-    state = await stored(engine.store)
+    state = await engine.stored()
     np.testing.assert_array_equal(state.counts, stats.counts)
 
 
@@ -130,7 +118,7 @@ async def test_a_query_without_candidates_has_an_empty_list(engine: Scene) -> No
 async def test_users_are_hashed_in_the_log(engine: Scene) -> None:
     await engine.ranked(user="alice@example.org")
     await engine.ranked(user="alice@example.org")
-    users = [entry.user for entry in await lists_of(engine.store)]
+    users = [entry.user for entry in await engine.lists()]
     assert users[0] == users[1]
     assert users[0] is not None
     assert "alice" not in users[0]
@@ -221,5 +209,5 @@ async def test_windows_surveys_and_training_go_on_when_the_clock_is_set_back(eng
     assert [item.id for item in later.items] != [item.id for item in first.items]
     assert engine._training.due()
     assert len((await engine.insights()).calibration) > len(seen.calibration)
-    times = {entry.time for entry in await lists_of(engine.store)}
+    times = {entry.time for entry in await engine.lists()}
     assert times == {START}

@@ -78,7 +78,7 @@ async def test_features_sent_again_with_a_rank_are_not_written_again(engine: Sce
     changed = [ItemIn("a", {"x": 0.1}), ItemIn("b", {"x": 2.0, "y": 3.5}), ItemIn("c", {"x": 0.0})]
     await engine.ranked(items=list(changed))
     assert engine.store.puts == 2
-    state = await stored(engine.store)
+    state = await engine.stored()
     assert state.version == 5, "two writes of items and three lists"
     expected = np.array([[0.1, np.nan], [2.0, 3.5], [0.0, np.nan]], np.float32)
     np.testing.assert_array_equal(state.features, expected)
@@ -216,7 +216,7 @@ async def test_names_in_the_settings_must_be_those_of_the_store(engine: Scene) -
         await named_now.close()
     with pytest.raises(SettingsError, match=r"features.names: .* \(x, y\)"):
         await engine.opened(settings(features={"names": ["x", "z"]}))
-    state = await stored(engine.store)
+    state = await engine.stored()
     assert state.features.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 

@@ -20,18 +20,7 @@ from ebrank.service.core.feedback import RankingIds, number_of, time_of
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import (
-    START,
-    Clock,
-    Scene,
-    click,
-    events_of,
-    ids,
-    items,
-    played,
-    settings,
-    statuses,
-)
+from tests.service.scenes import START, Clock, Scene, click, ids, items, played, settings, statuses
 
 
 @played(count=3)
@@ -134,7 +123,7 @@ async def test_other_types_are_logged_and_count_nothing(engine: Scene) -> None:
     )
     assert fed.accepted == 2
     assert await engine.query("q") == before
-    assert [entry.type for entry in await events_of(engine.store)] == ["buy", "impression"]
+    assert [entry.type for entry in await engine.events()] == ["buy", "impression"]
 
 
 @played()
@@ -146,7 +135,7 @@ async def test_times_are_numbers_or_dates(engine: Scene) -> None:
     await engine.feedback(
         [EventIn(f"e{at}", ranking, f"i{at}", "click", time) for at, time in enumerate(times)]
     )
-    logged = [entry.time for entry in await events_of(engine.store)]
+    logged = [entry.time for entry in await engine.events()]
     assert logged == [noon.timestamp(), 12.5, START]
 
 

@@ -76,7 +76,7 @@ async def test_memory_store_and_log_agree_to_the_bit(engine: Scene, impressions:
     await live(engine, 40, engine.clock)
     for query in "ab":
         known = await engine._items.query(query, engine.clock.now)
-        state = await stored(engine.store, query)
+        state = await engine.stored(query)
         assert 0 < state.epoch <= known.state.epoch
         reach(state, known.state.epoch)
         slots, outcomes = state.counts.shape[2], state.counts.shape[1]
@@ -86,13 +86,13 @@ async def test_memory_store_and_log_agree_to_the_bit(engine: Scene, impressions:
         assert counted[:, 0].sum() > 0
     await engine.close()
     before = await contents(engine.store)
-    assert (await replay(engine.store)).equal
+    assert await engine.replays()
     await engine.store.log.roll_up(engine.clock.now - 3 * DAY)
-    assert (await replay(engine.store)).equal
+    assert await engine.replays()
     assert (await contents(engine.store))["current"] == before["current"]
     engine.clock.now += 5 * DAY
     await live(await engine.opened(), 10, engine.clock, seed=1)
-    assert (await replay(engine.store)).equal
+    assert await engine.replays()
 
 
 @played(settings(events=EVENTS, store=KEPT))
@@ -116,7 +116,7 @@ async def test_an_item_that_is_deleted_fades_like_the_others(engine: Scene) -> N
     await live(engine, 15, engine.clock)
     await engine.delete(DeletionRequest("item", "i2"))
     await live(engine, 5, engine.clock, seed=1)
-    assert (await replay(engine.store)).equal
+    assert await engine.replays()
 
 
 @played(settings(events=EVENTS), count=1)
@@ -133,7 +133,7 @@ async def test_what_users_did_counts_half_after_the_half_life(engine: Scene) -> 
     assert item.shown == 0
     assert item.relevance == pytest.approx(item.prior, rel=1e-14)  # one divides, one multiplies
     assert item.first_shown is not None
-    state = await stored(engine.store)
+    state = await engine.stored()
     assert state.counts[:, 0].sum() == 400  # nothing was written since
 
 
@@ -150,7 +150,7 @@ async def test_late_feedback_on_what_is_forgotten_adds_nothing(engine: Scene) ->
     ]
     assert (await engine.feedback(late)).accepted == 3
     assert set((await engine.counts()).values()) == {(0, 0)}
-    assert (await replay(engine.store)).equal
+    assert await engine.replays()
 
 
 @played(count=2)
@@ -166,7 +166,7 @@ async def test_the_half_life_of_a_store_stays(engine: Scene) -> None:
     later = await engine.opened(settings(events=EVENTS))
     await later.ranked()
     await later.close()
-    state = await stored(engine.store)
+    state = await engine.stored()
     assert (state.epoch, state.counts[:, 0].sum()) == (0, 6)
     for other in ("off", 9.0):
         with pytest.raises(SettingsError, match=r"a half-life of 8 days.*Set it to 8"):

@@ -8,21 +8,7 @@ import pytest
 from ebrank.service.api import RankRequest
 from ebrank.service.core.problems import Problem
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import (
-    BOTH,
-    Scene,
-    click,
-    events_of,
-    ids,
-    items,
-    lists_of,
-    play,
-    played,
-    settings,
-    sound,
-    statuses,
-    stored,
-)
+from tests.service.scenes import BOTH, Scene, click, ids, items, play, played, settings
 
 
 async def learn(engine: Scene) -> None:
@@ -78,9 +64,9 @@ async def test_impressions_and_clicks_of_pages_count_at_their_ranks(
     for page in pages:
         if impressions == "confirmed":
             seen = [click(f"i{n}", page.ranking_id, n, "impression") for n in ids(page)]
-            assert set(statuses(await engine.feedback(seen))) == {"accepted"}
+            assert set(await engine.statuses(seen)) == {"accepted"}
         assert await engine.clicked(page, ids(page)[1]) == 1
-    state = await stored(engine.store)
+    state = await engine.stored()
     places = {name: at for at, name in enumerate(state.ids)}
     below, top = ([places[name] for name in ids(page)] for page in pages)
     assert state.counts[top, 0, :10].tolist() == np.eye(10, dtype=int).tolist()
@@ -90,7 +76,7 @@ async def test_impressions_and_clicks_of_pages_count_at_their_ranks(
     assert (state.counts[top[1], 1, 1], state.counts[below[1], 1, 10]) == (1, 1)
     assert state.counts[:, 1].sum() == 2
     assert state.counts.sum() == 22
-    assert await sound(engine.store)
+    assert await engine.sound()
 
 
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
@@ -114,17 +100,17 @@ async def test_a_refresh_is_one_impression_and_clicks_count_once(
         click("4", first.ranking_id, b),
     ]
     expected = ["accepted", "duplicate", "accepted", "duplicate"]
-    assert statuses(await engine.feedback(events)) == expected
+    assert await engine.statuses(events) == expected
     engine.resources.recent.pop(again.ranking_id)  # what the log says is the same
-    assert statuses(await engine.feedback([click("5", again.ranking_id, a)])) == ["duplicate"]
+    assert await engine.statuses([click("5", again.ranking_id, a)]) == ["duplicate"]
     counted = await engine.counts()
     assert [counted[name] for name in ids(first)] == [(1, 1), (1, 1), (1, 0), (1, 0)]
     engine.clock.now += 61.0
     later = await engine.ranked(k=4, user="u")
-    assert statuses(await engine.feedback([click("6", later.ranking_id, a)])) == [
+    assert await engine.statuses([click("6", later.ranking_id, a)]) == [
         "accepted" if a in ids(later) else "rejected"
     ]
-    assert await sound(engine.store)
+    assert await engine.sound()
 
 
 @played(on=BOTH, count=8)
@@ -139,15 +125,15 @@ async def test_a_longer_list_shows_only_what_is_new_in_it(engine: Scene) -> None
     # What moved up was seen where it stood first, and that is where its click counts.
     moved, new = ids(longer)[0], ids(longer)[2]
     await engine.clicked(longer, moved, new)
-    state = await stored(engine.store)
+    state = await engine.stored()
     rows = [list(state.ids).index(name) for name in (moved, new)]
     assert [state.counts[row, 1].tolist().index(1) for row in rows] == [1, 2]
-    lists, events = await lists_of(engine.store), await events_of(engine.store)
+    lists, events = await engine.lists(), await engine.events()
     assert [entry.seen for entry in lists] == [(), (2, 3, 0, 0, 0)]
     assert lists[1].continues == lists[0].id
     assert {entry.ranking_id for entry in events} == {lists[0].id}
     assert [entry.rank for entry in events] == [2, 3]
-    assert await sound(engine.store)
+    assert await engine.sound()
 
 
 @played(count=3)

@@ -9,7 +9,7 @@ import pytest
 
 from ebrank.service.api import ItemIn
 from ebrank.service.core.problems import Problem
-from tests.service.scenes import Scene, click, ids, lists_of, played, settings
+from tests.service.scenes import Scene, click, ids, played, settings
 
 SHADOW = settings(ranking={"mode": "shadow", "k": 2}, insights={"new_seconds": 50.0})
 
@@ -40,7 +40,7 @@ async def test_the_callers_order_is_served_and_ours_is_told(engine: Scene) -> No
     assert told.exploration.explored == 0
     state = {item.id: item for item in (await engine.query("q")).items}
     assert (state["i2"].shown, state["i0"].clicks, state["i1"].shown) == (21, 20, 0)
-    entries = await lists_of(engine.store)
+    entries = await engine.lists()
     assert all(len(entry.would_rank) == 2 for entry in entries)
     assert entries[-2].items == ("i2", "i0")
     with pytest.raises(Problem, match="must give its own order"):

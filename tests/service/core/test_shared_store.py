@@ -251,7 +251,7 @@ async def test_an_item_keeps_what_another_server_gave_it(engine: Scene) -> None:
         await each.ranked()
     await engine.put_items("q", [ItemIn("a", {"price": 1.0, "stock": 7.0})])
     await engine.other.put_items("q", [ItemIn("a", {"price": 2.0})])  # an older program
-    state = await stored(engine.store)
+    state = await engine.stored()
     assert state.features.tolist() == [[2.0, 7.0]]
     assert await in_memory(engine.other, engine.store)
 

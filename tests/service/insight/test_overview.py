@@ -15,7 +15,7 @@ from ebrank.service.insight.survey import Survey, calibration, waiting
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import BOTH, START, Scene, click, ids, items, lists_of, played, settings
+from tests.service.scenes import BOTH, START, Scene, click, ids, items, played, settings
 
 P = 1.0 / np.log2(np.arange(2, 12))
 
@@ -90,7 +90,7 @@ async def test_exploration_has_a_cost_and_finds_something_that_stays_found(engin
     after = await engine.insights()
     assert after.exploration.found == 1
     assert after.exploration.explored >= 1
-    costs = [entry.cost for entry in await lists_of(engine.store)]
+    costs = [entry.cost for entry in await engine.lists()]
     assert after.exploration.cost == pytest.approx(sum(costs))
     shown, earned = after.waiting.first_shown, after.waiting.top_k
     assert (shown.items, shown.happened, shown.seconds) == (2, 2, [0.0, 5.0])
