@@ -41,11 +41,10 @@ TARGETS: dict[str, tuple[str, ...]] = {
     # feedback
     "service/core/feedback": (
         "tests/service/core/test_feedback.py",
-        "tests/service/core/test_feedback_properties.py",
         "tests/service/core/test_bots.py",
     ),
     # exploration
-    "service/core/exploration": ("tests/service/core/test_exploration.py",),
+    "service/core/lists": ("tests/service/core/test_exploration.py",),
     # posterior; shape_grid.py is compiled, where a change means minutes of compilation
     "equations": ("tests/test_equations.py",),
     "priors/families/beta": ("tests/priors/families",),

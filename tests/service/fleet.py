@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,8 +102,9 @@ async def _survive(
     reading: float,
 ) -> Outcome:
     outcome, done = Outcome(), asyncio.Event()
+    send = _anywhere(servers, outcome, random.Random(0))
     clients = [
-        asyncio.create_task(_client(name, servers, outcome, done, random.Random(name), reading))
+        asyncio.create_task(_client(name, send, outcome, done, reading, patience=60.0))
         for name in range(CLIENTS)
     ]
     crashes = 0
@@ -131,22 +132,22 @@ def _restart(server: Running) -> None:
     server.start()
 
 
+Send: TypeAlias = Callable[[httpx.AsyncClient, str, object], Awaitable[Any]]
+"""Sends a request, and returns the answer; None if there was no good one."""
+
+
 async def _client(
-    name: int,
-    servers: Sequence[Running],
-    outcome: Outcome,
-    done: asyncio.Event,
-    chance: random.Random,
-    reading: float,
+    name: int, send: Send, outcome: Outcome, done: asyncio.Event, reading: float, patience: float
 ) -> None:
-    """Ask for a list and click on it, again and again; what fails is sent again, elsewhere."""
-    async with httpx.AsyncClient(verify=False, timeout=10.0) as http:
-        turn = 0
+    """Ask for a list and click on it, again and again; send a click again as long as it fails."""
+    chance, turn = random.Random(name), 0
+    without_keeping = httpx.Limits(max_keepalive_connections=0)
+    async with httpx.AsyncClient(verify=False, timeout=30.0, limits=without_keeping) as http:
         while not done.is_set():
             turn += 1
             await asyncio.sleep(reading)
             query = {"query": f"q{chance.randrange(QUERIES)}", "k": 4}
-            served = await _sent(http, servers, "/v1/rank", query, outcome, chance)
+            served = await send(http, "/v1/rank", query)
             if served is None or served.get("degraded"):
                 continue
             outcome.lists += 1
@@ -156,37 +157,32 @@ async def _client(
                 "item": chance.choice(served["items"])["id"],
                 "type": "click",
             }
-            deadline = time.monotonic() + 60.0
-            while time.monotonic() < deadline:
-                answer = await _sent(
-                    http, servers, "/v1/feedback", {"events": [event]}, outcome, chance
-                )
-                if answer is not None:
-                    # A list that a crash took along is unknown, and its click does not count.
-                    if answer["results"][0]["status"] != "rejected":
-                        outcome.acknowledged.add(event["event_id"])
+            deadline = time.monotonic() + patience
+            while True:
+                answer = await send(http, "/v1/feedback", {"events": [event]})
+                if answer is not None or time.monotonic() >= deadline:
                     break
+            # A list that a crash took along is unknown, and its click does not count.
+            if answer is not None and answer["results"][0]["status"] != "rejected":
+                outcome.acknowledged.add(event["event_id"])
 
 
-async def _sent(
-    http: httpx.AsyncClient,
-    servers: Sequence[Running],
-    path: str,
-    body: object,
-    outcome: Outcome,
-    chance: random.Random,
-) -> Any:  # noqa: ANN401 (JSON)
-    """Return the answer of some server, None if it gave none."""
-    try:
-        answer = await http.post(chance.choice(servers).url + path, json=body)
-    except httpx.TransportError:
-        answer = None
-    if answer is not None and answer.status_code == 200:
-        return answer.json()
-    assert answer is None or answer.status_code == 503, answer.text
-    outcome.failed += 1
-    await asyncio.sleep(0.02)
-    return None
+def _anywhere(servers: Sequence[Server], outcome: Outcome, chance: random.Random) -> Send:
+    """Return what sends a request to some server, which may be down."""
+
+    async def sent(http: httpx.AsyncClient, path: str, body: object) -> Any:  # noqa: ANN401 (JSON)
+        try:
+            answer = await http.post(chance.choice(servers).url + path, json=body)
+        except httpx.TransportError:
+            answer = None
+        if answer is not None and answer.status_code == 200:
+            return answer.json()
+        assert answer is None or answer.status_code == 503, answer.text
+        outcome.failed += 1
+        await asyncio.sleep(0.02)
+        return None
+
+    return sent
 
 
 class Balancer:
@@ -237,30 +233,11 @@ async def restart_in_turn(servers: Sequence[Server], reading: float) -> tuple[Ba
     """Restart each server while clients are served, and return what became of them."""
     balancer, outcome, done = Balancer(servers), Outcome(), asyncio.Event()
 
-    async def client(name: int) -> None:
-        chance, turn = random.Random(name), 0
-        without_keeping = httpx.Limits(max_keepalive_connections=0)
-        async with httpx.AsyncClient(verify=False, timeout=30.0, limits=without_keeping) as http:
-            while not done.is_set():
-                turn += 1
-                await asyncio.sleep(reading)
-                query = {"query": f"q{chance.randrange(QUERIES)}", "k": 4}
-                served = await balancer.sent(http, "/v1/rank", query)
-                if served is None:
-                    continue
-                outcome.lists += 1
-                event = {
-                    "event_id": f"e{name}-{turn}",
-                    "ranking_id": served["ranking_id"],
-                    "item": chance.choice(served["items"])["id"],
-                    "type": "click",
-                }
-                told = await balancer.sent(http, "/v1/feedback", {"events": [event]})
-                if told is not None and told["accepted"]:
-                    outcome.acknowledged.add(event["event_id"])
-
     tasks = [asyncio.create_task(balancer.probe(done))]
-    tasks += [asyncio.create_task(client(name)) for name in range(CLIENTS)]
+    tasks += [
+        asyncio.create_task(_client(name, balancer.sent, outcome, done, reading, patience=0.0))
+        for name in range(CLIENTS)
+    ]
     for server in servers:
         await asyncio.to_thread(server.stop)
         await asyncio.to_thread(server.start)

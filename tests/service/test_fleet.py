@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import pytest
 
-from ebrank.errors import EBRankError
 from ebrank.service.ops.replay import replay
 from ebrank.service.store import open
 from tests.postgres import Postgres, postgres
@@ -141,19 +140,3 @@ def test_a_rolling_restart_fails_no_request(database: Postgres, tmp_path: Path) 
     counted = asyncio.run(fleet.check(url, outcome))
     assert balancer.answered == 2 * outcome.lists
     assert counted == len(outcome.acknowledged) == outcome.lists > 20
-
-
-def test_a_server_with_other_rules_does_not_start_beside_others(
-    database: Postgres, tmp_path: Path
-) -> None:
-    url = database.url("rules")
-    folders = tmp_path / "one", tmp_path / "two"
-    for folder in folders:
-        folder.mkdir()
-    other = Threaded(folders[1], '[ranking]\npolicy = "ebrank:epsilon=5"\n', store=url)
-    with Running(folders[0], store=url):
-        with pytest.raises(EBRankError, match="stop the others first") as told:
-            other.start()
-        assert 'ranking.policy is "ebrank:epsilon=5" here and "auto" on' in str(told.value)
-    with other:  # they have left
-        assert sent(other, "GET", "/readyz") == {"status": "ready"}

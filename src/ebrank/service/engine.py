@@ -25,21 +25,16 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from contextlib import asynccontextmanager
+from typing import Any, Self, TypeVar
 
 from ebrank.service import api
 from ebrank.service.core import catalog
-from ebrank.service.core.background import (
-    GRACE_SECONDS,
-    TICK_SECONDS,
-    Flusher,
-    Housekeeping,
-    Turns,
-)
+from ebrank.service.core.background import GRACE_SECONDS, TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.deletions import delete, proof_out
 from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.feedback import Feedback, RecentLists
-from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, Fleet, ServerStatus, rules
+from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, Fleet, rules
 from ebrank.service.core.items import Items, check_distinct
 from ebrank.service.core.memory import Memory
 from ebrank.service.core.models import UNKNOWN, warm_up
@@ -56,14 +51,7 @@ from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.learning.training import ModelVersions, Training
 from ebrank.service.logs import about
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import (
-    ANOTHER_EPOCH,
-    SALT,
-    Conflict,
-    Store,
-    StoreError,
-    UnknownQuery,
-)
+from ebrank.service.store.base import ANOTHER_EPOCH, SALT, Conflict, Store, StoreError, UnknownQuery
 from ebrank.service.store.records import StoreSize
 
 SAVE_SECONDS = 5.0
@@ -119,11 +107,8 @@ class Engine:
         self.resources = resources
         store, settings, timer = resources.store, resources.settings, resources.timer
         self._store, self._settings, self._timer = store, settings, timer
-        self._now, self._catalog, self._queries = (
-            resources.clock,
-            resources.catalog,
-            resources.queries,
-        )
+        self._now, self._catalog = resources.clock, resources.catalog
+        self._queries = resources.queries
         self._named = naming(normalize=settings.store.normalize_queries)
         self._epoch = store.epoch
         self.bots = resources.bots
@@ -139,7 +124,7 @@ class Engine:
         self._memory.start()
         self._versions = versions
         self._training = Training(
-            settings, versions.fitted, self._adopt, lambda: self._activity.events, self._now, timer
+            resources, versions.fitted, self._adopt, lambda: self._activity.events
         )
         self.fleet = Fleet(store, self._about)
         self._arrivals = Arrivals(resources)
@@ -160,7 +145,7 @@ class Engine:
         *,
         clock: Callable[[], float] = time.time,
         timer: Callable[[], float] = time.monotonic,
-    ) -> Engine:
+    ) -> Self:
         """Return an engine on a store.
 
         The clock dates the log; the timer is for what must continue even if the clock is set back,
@@ -262,15 +247,20 @@ class Engine:
         if self._store.epoch != epoch:
             raise StoreError(ANOTHER_EPOCH)
 
+    @asynccontextmanager
+    async def _on_disk(self) -> AsyncIterator[None]:
+        """Leave when everything written inside is on disk."""
+        epoch = self._begin()
+        yield
+        await self._flushed(epoch)
+
     async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
         """Add candidates of a query or change their features; if one is wrong, none is stored."""
-        epoch = self._begin()
         name = self._named(query)
-        answer = await self._current(
-            lambda: self._items.put_many(name, items, self._now, self.turns)
-        )
-        await self._flushed(epoch)
-        return answer
+        async with self._on_disk():
+            return await self._current(
+                lambda: self._items.put_many(name, items, self._now, self.turns)
+            )
 
     async def _current(self, call: Callable[[], Awaitable[T]]) -> T:
         """Return what a call returns; call again if its items fit features that others changed.
@@ -289,24 +279,23 @@ class Engine:
 
     async def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
         """Withdraw a candidate; its history stays."""
-        epoch = self._begin()
-        answer = await self._items.withdraw(self._named(query), item, self._now())
-        await self._flushed(epoch)
-        return answer
+        async with self._on_disk():
+            return await self._items.withdraw(self._named(query), item, self._now())
 
     async def put_catalog(self, items: Sequence[api.ItemIn]) -> api.PutCatalogResponse:
         """Add items that queries share, or change them; if one is wrong, none is stored."""
         check_distinct(items)
-        changed = await self._current(lambda: self._catalog.put_many(items, self._now, self.turns))
-        await self.flusher.flushed()
+        async with self._on_disk():
+            changed = await self._current(
+                lambda: self._catalog.put_many(items, self._now, self.turns)
+            )
         return api.PutCatalogResponse(len(items), changed)
 
     async def load_catalog(self, pieces: AsyncIterator[bytes]) -> api.BulkResponse:
         """Add or change many items that queries share, each line separately."""
-        await self._catalog.follow()  # lines that do not fit its features are not read twice
-        answer = await catalog.load(self._catalog, pieces, self._now)
-        await self.flusher.flushed()
-        return answer
+        async with self._on_disk():
+            await self._catalog.follow()  # lines that do not fit its features are not read twice
+            return await catalog.load(self._catalog, pieces, self._now)
 
     async def catalog_item(self, item: str) -> api.CatalogItem:
         """Return an item that queries share."""
@@ -318,8 +307,8 @@ class Engine:
 
     async def withdraw_from_all(self, item: str) -> api.WithdrawFromAllResponse:
         """Withdraw an item that queries share from all of them; its history stays."""
-        withdrawn = await self._catalog.withdraw(item, self._now())
-        await self.flusher.flushed()
+        async with self._on_disk():
+            withdrawn = await self._catalog.withdraw(item, self._now())
         return api.WithdrawFromAllResponse(item, withdrawn)
 
     async def features(self) -> api.FeaturesResponse:
@@ -328,10 +317,8 @@ class Engine:
 
     async def change_features(self, request: api.ChangeFeaturesRequest) -> api.FeaturesResponse:
         """Add, remove and rename features, or say what that would change."""
-        epoch = self._begin()
-        answer = await change_features(self._store, self._catalog, request, self._now())
-        await self._flushed(epoch)
-        return answer
+        async with self._on_disk():
+            return await change_features(self._store, self._catalog, request, self._now())
 
     async def rank(
         self, request: api.RankRequest, admit: Callable[[], None] = lambda: None
@@ -393,18 +380,17 @@ class Engine:
 
     async def delete(self, request: api.DeletionRequest) -> api.DeletionOut:
         """Delete an item everywhere, a query, or a user's name; it is on disk when this returns."""
-        epoch = self._begin()
-        if request.kind == "query":  # its log is removed while others are served
-            await self._queries.dropped(self._named(request.name))
         salt = self.resources.meta[SALT]
-        deleted = await delete(self._store, request, salt, self._named, self._now())
-        for query in deleted.queries:
-            await self._queries.dropped(query)
-        # Lists name queries and users; what feedback cites is read again.
-        self.resources.recent.clear()
-        if request.kind == "user":  # what others have seen stays, or a refresh would count again
-            await self.resources.windows.forget(hashed(request.name, salt))
-        await self._flushed(epoch)
+        async with self._on_disk():
+            if request.kind == "query":  # its log is removed while others are served
+                await self._queries.dropped(self._named(request.name))
+            deleted = await delete(self._store, request, salt, self._named, self._now())
+            for query in deleted.queries:
+                await self._queries.dropped(query)
+            # Lists name queries and users; what feedback cites is read again.
+            self.resources.recent.clear()
+            if request.kind == "user":  # what others saw stays, or a refresh would count again
+                await self.resources.windows.forget(hashed(request.name, salt))
         return proof_out(deleted.proof)
 
     async def deletions(self) -> api.DeletionsResponse:
@@ -415,9 +401,8 @@ class Engine:
 
     async def train(self) -> api.TrainResponse:
         """Start training unless it is running; its result may replace a pinned version."""
-        epoch = self._begin()
-        await self._versions.unpin()
-        await self._flushed(epoch)
+        async with self._on_disk():
+            await self._versions.unpin()
         started = self._training.start(self.version)
         return api.TrainResponse(started, self._training.out())
 
@@ -430,15 +415,13 @@ class Engine:
         self, most: int | None = None
     ) -> tuple[list[api.ModelOut], api.TrainingOut, api.PriorOut]:
         """Return the versions of the prior, or the newest ones, and the state of training."""
-        training = self._training.out()
-        prior = await self._versions.prior(training, self._training.failing_since)
-        return await self._versions.out(most), training, prior
+        models, prior = await self._versions.out(most), await self._versions.prior(self._training)
+        return models, self._training.out(), prior
 
     async def activate(self, version: int) -> api.ModelsResponse:
         """Activate a version; unless it is the newest, it is pinned."""
-        epoch = self._begin()
-        await self._versions.activate(version)
-        await self._flushed(epoch)
+        async with self._on_disk():
+            await self._versions.activate(version)
         return await self.models()
 
     def answered(self, route: str, status: int) -> None:
@@ -454,36 +437,34 @@ class Engine:
         await self.fleet.beat()
         self._items.shared = self._activity.shared = self.fleet.size > 1
 
-    def _about(self) -> ServerStatus:
+    def _about(self) -> dict[str, Any]:
         own, lookups = self._activity.own, self.lookups
-        return ServerStatus(
-            model=self.version,
-            lists=own["rankings"],
-            events=own["events"],
-            from_memory=lookups.memory,
-            from_store=lookups.store,
-            stale=lookups.stale,
-            clock_lag=self.clock_lag,
-            rules=rules(self._settings),
-        )
+        return {
+            "model": self.version,
+            "lists": own["rankings"],
+            "events": own["events"],
+            "from_memory": lookups.memory,
+            "from_store": lookups.store,
+            "stale": lookups.stale,
+            "clock_lag": self.clock_lag,
+            "rules": rules(self._settings),
+        }
 
     async def _adjust_memory(self) -> None:
         self._memory.adjust()
 
     async def _look_at_store(self) -> None:
         """Read what metrics show, so that they need not wait for a store that does not respond."""
-        prior = await self._versions.prior(self._training.out(), self._training.failing_since)
-        self.prior_state, self.store_size = prior.state, await self._store.size()
+        self.prior_state = (await self._versions.prior(self._training)).state
+        self.store_size = await self._store.size()
 
     async def _train_if_due(self) -> None:
         if self._training.due() and await self._store.elected(TRAINER):
             self._training.start(self.version)
 
     async def _adopt(self, fitted: TrainingResult, against: int) -> str:
-        epoch = self._begin()
-        outcome = await self._versions.adopt(fitted, against)
-        await self._flushed(epoch)
-        return outcome
+        async with self._on_disk():
+            return await self._versions.adopt(fitted, against)
 
     async def _roll_up(self) -> None:
         if not await self._store.elected(ROLLER):

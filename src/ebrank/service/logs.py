@@ -32,8 +32,8 @@ def about(event: str, **fields: object) -> dict[str, Any]:
 def line(time: float, level: str, event: str, message: str, **fields: object) -> str:
     """Return one line of JSON."""
     when = datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")
-    told = {"time": when, "level": level, "event": event, "message": message, **fields}
-    return json.dumps(told, ensure_ascii=True, default=str)
+    values = {"time": when, "level": level, "event": event, "message": message, **fields}
+    return json.dumps(values, ensure_ascii=True, default=str)
 
 
 class JsonLines(logging.Formatter):

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import functools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank import EBRanker
+from ebrank.evidence import kernels as evidence_kernels
+from ebrank.kernels import min_max
+from ebrank.policy import model_file, scoring
+from ebrank.policy.scaling import Scaling
+from ebrank.priors.learners import linear_kernel
+from ebrank.service.api import ItemIn
 from ebrank.service.core import background
 from ebrank.service.core.background import Flusher, Housekeeping
-from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from tests.service.scenes import Clock, click, items, linear_state, play, settings
-from tests.service.store.blocking import run
+from ebrank.service.store.records import ModelRecord
+from tests.service.scenes import DAY, Clock, Scene, items, linear_state, played, settings
 
 
 class SlowDisk(MemoryStore):
@@ -35,158 +40,114 @@ class SlowDisk(MemoryStore):
         self.effect()
 
 
-def played(scene: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        await asyncio.wait_for(scene(), timeout=20)
+def bounded(scene: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Make a test of a coroutine, which fails if it takes too long."""
 
-    asyncio.run(bounded())
+    @functools.wraps(scene)
+    def test(**fixtures: Any) -> None:  # noqa: ANN401 (whatever the test asks for)
+        asyncio.run(asyncio.wait_for(scene(**fixtures), timeout=60))
+
+    return test
 
 
 def waiting(flusher: Flusher, count: int) -> list[asyncio.Task[None]]:
     return [asyncio.create_task(flusher.flushed()) for _ in range(count)]
 
 
-def test_waiting_requests_share_one_flush() -> None:
-    async def scene() -> None:
-        store = SlowDisk()
-        flusher = Flusher(store)
-        [first] = waiting(flusher, 1)
-        await store.began.acquire()
-        others = waiting(flusher, 8)
-        await asyncio.sleep(0)
-        assert flusher.waiting == 8
-        store.sign.release()
-        await first
-        await store.began.acquire()
-        assert not any(task.done() for task in others), "they came after it began"
-        store.sign.release()
-        await asyncio.gather(*others)
-        assert (store.flushes, flusher.waiting) == (2, 0)
-        await flusher.close()
-
-    played(scene)
+@bounded
+async def test_waiting_requests_share_one_flush() -> None:
+    store = SlowDisk()
+    flusher = Flusher(store)
+    [first] = waiting(flusher, 1)
+    await store.began.acquire()
+    others = waiting(flusher, 8)
+    await asyncio.sleep(0)
+    assert flusher.waiting == 8
+    store.sign.release()
+    await first
+    await store.began.acquire()
+    assert not any(task.done() for task in others), "they came after it began"
+    store.sign.release()
+    await asyncio.gather(*others)
+    assert (store.flushes, flusher.waiting) == (2, 0)
+    await flusher.close()
 
 
-def test_a_failed_flush_is_told_to_all_who_wait_for_it() -> None:
+@bounded
+async def test_a_failed_flush_is_told_to_all_who_wait_for_it() -> None:
     problems: list[Exception] = [StoreError("the disk failed")]
 
     def fail_once() -> None:
         if problems:
             raise problems.pop()
 
-    async def scene() -> None:
-        store = SlowDisk(fail_once)
-        flusher = Flusher(store)
-        failed = waiting(flusher, 3)
-        store.sign.release()
-        for told in await asyncio.gather(*failed, return_exceptions=True):
-            assert isinstance(told, StoreError)
-        assert store.flushes == 1
-        later = waiting(flusher, 1)  # it goes on
-        store.sign.release()
-        await later[0]
-        await flusher.close()
-
-    played(scene)
+    store = SlowDisk(fail_once)
+    flusher = Flusher(store)
+    failed = waiting(flusher, 3)
+    store.sign.release()
+    outcomes = await asyncio.gather(*failed, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [StoreError] * 3
+    assert store.flushes == 1
+    later = waiting(flusher, 1)  # it goes on
+    store.sign.release()
+    await later[0]
+    await flusher.close()
 
 
-def test_a_canceled_request_does_not_cancel_others() -> None:
-    async def scene() -> None:
-        store = SlowDisk()
-        flusher = Flusher(store)
-        first, second = waiting(flusher, 2)
-        await store.began.acquire()
-        first.cancel()  # while its flush is under way
-        gone, other = waiting(flusher, 2)
-        await asyncio.sleep(0)
-        gone.cancel()
-        store.sign.release()
-        store.sign.release()
-        await asyncio.gather(second, other)
-        assert first.cancelled()
-        assert gone.cancelled()
-        await flusher.close()
-
-    played(scene)
+@bounded
+async def test_a_canceled_request_does_not_cancel_others() -> None:
+    store = SlowDisk()
+    flusher = Flusher(store)
+    first, second = waiting(flusher, 2)
+    await store.began.acquire()
+    first.cancel()  # while its flush is under way
+    gone, other = waiting(flusher, 2)
+    await asyncio.sleep(0)
+    gone.cancel()
+    store.sign.release()
+    store.sign.release()
+    await asyncio.gather(second, other)
+    assert first.cancelled()
+    assert gone.cancelled()
+    await flusher.close()
 
 
-def test_whoever_measures_flushes_cannot_make_one_fail(caplog: pytest.LogCaptureFixture) -> None:
-    def fail(seconds: float) -> None:
-        raise ZeroDivisionError
-
-    async def scene() -> None:
-        flusher = Flusher(MemoryStore())
-        flusher.on_flush = fail
-        await flusher.flushed()
-        await flusher.close()
-
-    played(scene)
-    assert "ZeroDivisionError" in caplog.text
-
-
-def test_flushes_are_measured() -> None:
-    async def scene() -> None:
-        flusher, measured = Flusher(MemoryStore()), list[float]()
-        flusher.on_flush = measured.append
-        await flusher.flushed()
-        await flusher.flushed()
-        assert len(measured) == 2
-        assert all(seconds >= 0.0 for seconds in measured)
-        await flusher.close()
-
-    played(scene)
-
-
-def test_closing_flushes_for_those_who_wait_and_takes_nothing_more() -> None:
-    async def scene() -> None:
-        store = SlowDisk()
-        flusher = Flusher(store)
-        tasks = waiting(flusher, 3)
-        await asyncio.sleep(0)
-        store.sign.release()
-        await flusher.close()
-        await asyncio.sleep(0)
-        assert all(task.done() and task.exception() is None for task in tasks)
-        with pytest.raises(StoreError, match="shutting down"):
-            await flusher.flushed()
-        assert store.flushes == 1
-
-    played(scene)
-
-
-def test_chores_are_done_by_the_clock_and_outlive_trouble(
+@bounded
+async def test_flushes_are_measured_and_whoever_measures_cannot_make_one_fail(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    clock, done = Clock(), []
-
-    async def chore() -> None:
-        done.append(clock.now)
-        if len(done) == 1:
-            raise StoreError("the disk is full")
-
-    async def scene() -> None:
-        chores = Housekeeping(clock, tick=0.001)
-        chores.add(10.0, chore)
-        for _ in range(3):
-            await asyncio.sleep(0.02)
-            before = len(done)
-            clock.now += 10.0
-            while len(done) == before:
-                await asyncio.sleep(0.001)
-        await chores.close()
-        clock.now += 10.0
-        await asyncio.sleep(0.02)
-
-    with caplog.at_level(logging.WARNING):
-        asyncio.run(asyncio.wait_for(scene(), timeout=10))
-    assert len(done) == 3
-    assert "the disk is full" in caplog.text
+    flusher, measured = Flusher(MemoryStore()), list[float]()
+    flusher.on_flush = measured.append
+    await flusher.flushed()
+    flusher.on_flush = lambda seconds: measured[99]  # type: ignore[assignment]
+    await flusher.flushed()
+    assert len(measured) == 1
+    assert measured[0] >= 0.0
+    await flusher.close()
+    assert "IndexError" in caplog.text
 
 
-def test_a_chore_that_raises_anything_goes_on_and_is_said_once(
+@bounded
+async def test_closing_flushes_for_those_who_wait_and_takes_nothing_more() -> None:
+    store = SlowDisk()
+    flusher = Flusher(store)
+    tasks = waiting(flusher, 3)
+    await asyncio.sleep(0)
+    store.sign.release()
+    await flusher.close()
+    await asyncio.sleep(0)
+    assert all(task.done() and task.exception() is None for task in tasks)
+    with pytest.raises(StoreError, match="shutting down"):
+        await flusher.flushed()
+    assert store.flushes == 1
+
+
+@bounded
+async def test_chores_are_done_by_the_clock_and_outlive_whatever_they_raise(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    turns: list[int] = []
+    """Each kind of failure is said once, and again if it comes back after a turn that went well."""
+    turns, clock = list[int](), Clock()
     failures: dict[int, Exception] = {
         0: RuntimeError("a bug"),
         1: RuntimeError("a bug"),
@@ -200,99 +161,75 @@ def test_a_chore_that_raises_anything_goes_on_and_is_said_once(
         if turns[-1] in failures:
             raise failures[turns[-1]]
 
-    async def scene() -> None:
-        clock = Clock()
-        chores = Housekeeping(clock, tick=0.001)
-        chores.add(1.0, chore)
-        while len(turns) < 7:
-            clock.now += 1.0
-            await asyncio.sleep(0.002)
-        await chores.close()
-
-    with caplog.at_level(logging.WARNING):
-        asyncio.run(asyncio.wait_for(scene(), timeout=10))
-    said = [record.message for record in caplog.records]
+    chores = Housekeeping(clock, tick=0.001)
+    chores.add(1.0, chore)
+    await asyncio.sleep(0.02)
+    assert not turns, "the clock stands still"
+    while len(turns) < 7:
+        clock.now += 1.0
+        await asyncio.sleep(0.002)
+    await chores.close()
+    clock.now += 10.0
+    await asyncio.sleep(0.02)
+    assert len(turns) == 7
     bug = "a background task failed; it will be retried"
-    assert said == [bug, "the disk is full", bug]
+    assert [record.message for record in caplog.records] == [bug, "the disk is full", bug]
     assert caplog.text.count("RuntimeError: a bug") == 2
 
 
-def test_the_engine_rolls_up_saves_and_trains_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+@played(
+    settings(
+        store={"retention_seconds": 100.0, "roll_up_seconds": 1.0}, training={"after_events": 1}
+    )
+)
+async def test_the_engine_rolls_up_saves_and_trains_by_itself(
+    engine: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(background, "TICK_SECONDS", 0.01)
-    clock, store = Clock(), MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        engine._chores = Housekeeping(engine._timer, tick=0.01)
-        await engine.start()
-        await engine.put_items("q", items(3))
-        answer = await engine.rank(RankRequest("q"))
-        await engine.feedback([click("e", answer.ranking_id, "i0")])
-        clock.now += 201.0
-        while await store.log.length() or await store.meta.get("totals") is None:
+    engine._chores = Housekeeping(engine._timer, tick=0.01)
+    await engine.start()
+    await engine.put_items("q", items(3))
+    await engine.clicked(await engine.ranked(), "i0")
+    engine.clock.now += 201.0
+    async with asyncio.timeout(60):
+        while await engine.store.log.length() or await engine.store.meta.get("totals") is None:
             await asyncio.sleep(0.01)
         while (await engine.models()).training.finished is None:
             await asyncio.sleep(0.01)
-        assert "needed" in (await engine.models()).training.outcome
-
-    async def bounded(engine: Engine) -> None:
-        await asyncio.wait_for(scene(engine), timeout=60)
-
-    chosen = settings(
-        store={"retention_seconds": 100.0, "roll_up_seconds": 1.0}, training={"after_events": 1}
-    )
-    play(bounded, chosen, store=store, clock=clock)
+    assert "needed" in (await engine.models()).training.outcome
 
 
-def test_nothing_is_compiled_inside_a_request() -> None:
+@played(settings(features={"missing": "mean"}, ranking={"policy": "ebrank"}))
+async def test_nothing_is_compiled_inside_a_request(engine: Scene) -> None:
     """What `start` warms up is all that ranking with a trained model calls."""
-    from ebrank import EBRanker
-    from ebrank.evidence import kernels as evidence_kernels
-    from ebrank.kernels import min_max as scaling
-    from ebrank.policy import model_file, scoring
-    from ebrank.policy.scaling import Scaling
-    from ebrank.priors.learners import linear_kernel
-    from ebrank.service.store.records import ModelRecord
-
-    store = MemoryStore()
     ranker = EBRanker(scaling=Scaling("query"))
     ranker.state_ = linear_state(1.0, -1.0)
     record = ModelRecord(1, 0.0, 10, 0.1, 0.2, activated=True)
-    run(store.models.add(record, model_file.to_bytes(ranker)))
+    await engine.store.models.add(record, model_file.to_bytes(ranker))
     kernels: list[Any] = [
-        scaling._scale,
+        min_max._scale,
         linear_kernel.write_scores,
         scoring.write_scores,
         evidence_kernels.write_sums,
     ]
-
-    async def scene(engine: Engine) -> None:
-        await engine.start()
-        compiled = [len(kernel.signatures) for kernel in kernels]
-        assert all(compiled)
-        await engine.put_items("q", [ItemIn("a", [1, 2]), ItemIn("b", [0.5, None])])
-        answer = await engine.rank(RankRequest("q", explain=True))
-        assert answer.model == 1
-        await engine.query("q")
-        await engine.insights()
-        assert compiled == [len(kernel.signatures) for kernel in kernels]
-
-    play(scene, settings(features={"missing": "mean"}), store=store)
+    later = await engine.opened()
+    await later.start()
+    await later.warm_up()
+    compiled = [len(kernel.signatures) for kernel in kernels]
+    assert all(compiled)
+    await later.put_items("q", [ItemIn("a", [1, 2]), ItemIn("b", [0.5, None])])
+    assert (await later.ranked(explain=True)).model == 1
+    await later.query("q")
+    await later.insights()
+    assert compiled == [len(kernel.signatures) for kernel in kernels]
 
 
-def test_the_dashboards_week_outlasts_a_short_retention() -> None:
-    clock, store = Clock(), MemoryStore()
-
-    async def scene(engine: Engine) -> list[int]:
-        await engine.put_items("q", items(3))
-        await engine.rank(RankRequest("q"))
-        await engine._activity.save()
-        kept = []
-        for seconds in (6 * 86400.0, 1.1 * 86400.0):
-            clock.now += seconds
-            await engine._roll_up()
-            kept.append(len(await store.meta.minutes(0.0)))
-        return kept
-
-    chosen = settings(store={"retention_seconds": 100.0})
-    assert play(scene, chosen, store=store, clock=clock) == [1, 0]
-    assert run(store.log.length()) == 0
+@played(settings(store={"retention_seconds": 100.0}), count=3)
+async def test_the_dashboards_week_outlasts_a_short_retention(engine: Scene) -> None:
+    await engine.ranked()
+    await engine._activity.save()
+    for days, minutes in ((6, 1), (1.1, 0)):
+        engine.clock.now += days * DAY
+        await engine._roll_up()
+        assert len(await engine.store.meta.minutes(0.0)) == minutes
+    assert await engine.store.log.length() == 0

@@ -2,105 +2,71 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ebrank.environment.config import SettingsError
-from ebrank.service.api import EventIn, ItemIn, RankRequest
-from ebrank.service.engine import Engine
-from ebrank.service.ops.replay import replay
-from ebrank.service.store.base import Store
-from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import click, ids, items, play, played, settings, statuses
-from tests.service.store.blocking import run
+from ebrank.service.api import EventIn, ItemIn
+from tests.service.scenes import BOTH, Scene, click, played, settings
 
-SHOP = {"behaviors": ["click=0.3", "purchase"], "other": ["bookmark"]}
 EXPOSURE = {"policy": "ebrank:estimator=exposure"}
-
-
-@pytest.mark.parametrize("together", [True, False])
-@played(settings(events=SHOP, ranking=EXPOSURE))
-async def test_an_impression_is_worth_its_best_behavior(engine: Engine, together: bool) -> None:
-    await engine.put_items("q", items(4))
-    answer = await engine.rank(RankRequest("q"))
-    a, b, c, d = ids(answer)
-    events = [
-        click("1", answer.ranking_id, a),
-        click("2", answer.ranking_id, a, "purchase"),
-        click("3", answer.ranking_id, b, "purchase"),
-        click("4", answer.ranking_id, b),
-        click("5", answer.ranking_id, c),
-        click("6", answer.ranking_id, d, "bookmark"),
-    ]
-    for batch in [events] if together else [[event] for event in events]:
-        assert set(statuses(await engine.feedback(batch))) == {"accepted"}
-    view = {item.id: item for item in (await engine.query("q")).items}
-    for item, worth, clicks in ((a, 1.0, 1), (b, 1.0, 1), (c, 0.3, 1), (d, 0.0, 0)):
-        known = view[item]
-        assert (known.shown, known.clicks) == (1, clicks)
-        expected = (worth + known.alpha) / (known.exposure + known.alpha + known.beta)
-        assert known.relevance == pytest.approx(expected)
-    totals = (await engine.insights()).totals
-    assert (totals.events, totals.clicks) == (6, 3)
 
 
 WATCHED = {
     "behaviors": ["click=0.2", "dwell>=10=0.3", "dwell>=60=0.8", "purchase"],
     "negative": ["hide", "return"],
+    "other": ["bookmark"],
 }
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "store")
-
-
+@pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
-def test_an_impression_is_worth_between_nothing_and_one(store: Store, impressions: str) -> None:
+@played(
+    lambda impressions: settings(events=WATCHED | {"impressions": impressions}, ranking=EXPOSURE),
+    on=BOTH,
+)
+async def test_an_impression_is_worth_between_nothing_and_one(
+    engine: Scene, impressions: str, together: bool
+) -> None:
     """Each of ten items has a history of its own; the last event of each counts as said."""
     histories: dict[str, list[tuple[str, float | None]]] = {
         "0.2": [("click", None)],
         "0.3": [("dwell", 12.0), ("dwell", 30.0)],  # the second one is no more than the first
         "0.8": [("click", None), ("dwell", 5.0), ("dwell", 12.0), ("dwell", 70.0), ("click", 1.0)],
-        "0.0": [("dwell", 9.99)],
+        "0.0": [("dwell", 9.99), ("bookmark", None)],
         "1.0": [("purchase", None), ("dwell", 70.0), ("click", None)],
         "-0.0": [("click", None), ("purchase", None), ("return", None)],
         "0": [("hide", None), ("click", None), ("dwell", 99.0)],
         "00": [("dwell", 12.0), ("hide", None), ("return", None), ("purchase", None)],
     }
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", [ItemIn(name, [1.0]) for name in histories])
-        answer = await engine.rank(RankRequest("q"))
-        events = [
-            EventIn(f"{name} {at}", answer.ranking_id, name, kind, value=value)
-            for at in range(5)
-            for name, history in histories.items()
-            for kind, value in history[at : at + 1]
-        ]
-        fed = await engine.feedback(events)
-        # The same behavior again is a duplicate: another dwell of 10 to 60, and a second click.
-        assert sorted(statuses(fed)) == ["accepted"] * (len(events) - 2) + ["duplicate"] * 2
-        for item in (await engine.query("q")).items:
-            worth = float(item.id)
-            seen = impressions == "served" or item.id != "0.0"
-            assert (item.shown, item.clicks) == (int(seen), int(worth > 0))
-            expected = (worth + item.alpha) / (item.exposure + item.alpha + item.beta)
-            assert item.relevance == pytest.approx(expected)
-
-    chosen = settings(events=WATCHED | {"impressions": impressions}, ranking=EXPOSURE)
-    play(scene, chosen, store=store)
-    assert run(replay(store)).equal
-    run(store.log.roll_up(1e12))
-    assert run(replay(store)).equal
+    await engine.put_items("q", [ItemIn(name, [1.0]) for name in histories])
+    answer = await engine.ranked()
+    events = [
+        EventIn(f"{name} {at}", answer.ranking_id, name, kind, value=value)
+        for at in range(5)
+        for name, history in histories.items()
+        for kind, value in history[at : at + 1]
+    ]
+    batches = [events] if together else [[event] for event in events]
+    fed = [await engine.feedback(batch) for batch in batches]
+    # The same behavior again is a duplicate: another dwell of 10 to 60, and a second click.
+    assert sum(answer.accepted for answer in fed) == len(events) - 2
+    assert sum(answer.duplicate for answer in fed) == 2
+    totals = (await engine.insights()).totals
+    assert (totals.events, totals.clicks) == (len(events) - 2, 4)
+    for item in (await engine.query("q")).items:
+        worth = float(item.id)
+        seen = impressions == "served" or item.id != "0.0"
+        assert (item.shown, item.clicks) == (int(seen), int(worth > 0))
+        expected = (worth + item.alpha) / (item.exposure + item.alpha + item.beta)
+        assert item.relevance == pytest.approx(expected)
+    assert await engine.sound()
 
 
-@played(settings(events=WATCHED))
-async def test_events_with_a_threshold_need_a_value(engine: Engine) -> None:
-    await engine.put_items("q", items(1))
-    ranking = (await engine.rank(RankRequest("q"))).ranking_id
+@played(settings(events=WATCHED), count=1)
+async def test_events_with_a_threshold_need_a_value(engine: Scene) -> None:
+    ranking = (await engine.ranked()).ranking_id
     bad = {
         "malformed: dwell needs a value": EventIn("1", ranking, "i0", "dwell"),
         "malformed: value is not a finite": EventIn(
@@ -112,78 +78,22 @@ async def test_events_with_a_threshold_need_a_value(engine: Engine) -> None:
         assert (result.reason or "").startswith(reason)
 
 
-def test_negative_behaviors_may_be_declared_later() -> None:
-    store = MemoryStore()
-
-    async def clicked(engine: Engine) -> None:
-        await engine.put_items("q", items(1))
-        answer = await engine.rank(RankRequest("q"))
-        await engine.feedback([click("1", answer.ranking_id, "i0")])
-        rankings.append(answer.ranking_id)
-
-    async def returned(engine: Engine) -> None:
-        await engine.feedback([click("2", rankings[0], "i0", "return")])
-        [item] = (await engine.query("q")).items
-        assert (item.shown, item.clicks) == (1, 0)
-
-    rankings: list[str] = []
-    play(clicked, store=store)
-    play(returned, settings(events={"negative": ["return"]}), store=store)
-
-
-@played()
-async def test_a_type_that_is_not_declared_is_rejected(engine: Engine) -> None:
-    await engine.put_items("q", items(1))
-    answer = await engine.rank(RankRequest("q"))
-    [result] = (await engine.feedback([click("1", answer.ranking_id, "i0", "buy")])).results
+@played(count=2)
+async def test_a_store_counts_the_behaviors_it_began_with_and_better_ones(engine: Scene) -> None:
+    """Negative ones may be declared later, too."""
+    first = await engine.ranked()
+    buys = click("0", first.ranking_id, "i0", "buy")
+    [result] = (await engine.feedback([buys])).results
     assert result.reason == "unknown_type: the type must be one of click, impression"
-
-
-def test_a_store_counts_the_behaviors_it_began_with_and_better_ones() -> None:
-    store = MemoryStore()
-
-    async def clicked(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        answer = await engine.rank(RankRequest("q"))
-        await engine.feedback([click("1", answer.ranking_id, "i0")])
-
-    async def bought(engine: Engine) -> None:
-        answer = await engine.rank(RankRequest("q"))
-        await engine.feedback([click("2", answer.ranking_id, "i0", "purchase")])
-        [item] = [item for item in (await engine.query("q")).items if item.id == "i0"]
-        assert (item.shown, item.clicks) == (2, 2)
-
-    play(clicked, store=store)
-    play(bought, settings(events={"behaviors": ["click=0.3", "purchase"]}), store=store)
+    await engine.clicked(first, "i0", "i1")
+    await engine.close()
+    more: dict[str, Any] = {"behaviors": ["click=0.3", "purchase"], "negative": ["return"]}
+    later = await engine.opened(settings(events=more))
+    await later.feedback([click("2", first.ranking_id, "i1", "return")])
+    second = await later.ranked()
+    await later.feedback([click("3", second.ranking_id, "i0", "purchase")])
+    assert await later.counts() == {"i0": (2, 2), "i1": (2, 0)}
+    await later.close()
     for behaviors in (["click"], ["like=0.1", "click=0.3", "purchase"], ["purchase=0.5", "click"]):
-        with pytest.raises(
-            SettingsError, match="the store counts click, purchase, in order of worth"
-        ):
-            play(bought, settings(events={"behaviors": behaviors}), store=store)
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        "ebrank",
-        "ebrank:estimator=exposure",
-        "ebrank:estimator=exact,epsilon=3",
-        "ebrank:bonus=none",
-        "thompson",
-    ],
-)
-def test_every_policy_is_served(policy: str) -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(6))
-        orders = set()
-        for number in range(8):
-            answer = await engine.rank(RankRequest("q", k=3, explain=True))
-            orders.add(tuple(ids(answer)))
-            scores = [item.score for item in answer.items]
-            assert scores == sorted(scores, reverse=True)
-            await engine.feedback([click(f"e{number}", answer.ranking_id, ids(answer)[0])])
-        await engine.query("q")
-        await engine.insights()
-        assert len(orders) > 1 or policy == "ebrank:bonus=none"
-
-    play(scene, settings(ranking={"policy": policy}))
+        with pytest.raises(SettingsError, match="the store counts click, purchase, in order of"):
+            await engine.opened(settings(events={"behaviors": behaviors}))

@@ -6,7 +6,6 @@ import asyncio
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -14,145 +13,114 @@ from click.testing import CliRunner, Result
 
 from ebrank.cli import root
 from ebrank.client import Client
-from ebrank.service.api import DeletionRequest, ItemIn, QueriesRequest, RankRequest
+from ebrank.service.api import DeletionRequest, ItemIn, QueriesRequest
 from ebrank.service.core.background import DOUBT_SECONDS
 from ebrank.service.core.deletions import STAND_IN
 from ebrank.service.core.problems import NotFound
-from ebrank.service.engine import DAY, Engine
 from ebrank.service.learning.fitting import TrainingJob, gather
 from ebrank.service.ops.check import check
 from ebrank.service.ops.replay import replay
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
-from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.service.store.sqlite.driver import SqliteDriver
-from tests.service.scenes import Clock, click, ids, items, play, played, settings, statuses
-from tests.service.store.blocking import run
+from tests.service.scenes import BOTH, DAY, Scene, click, ids, items, played, settings
 from tests.threaded import Threaded
 
 ITEM, QUERY, USER = "item-Zanzibar-7", "query quokka 9", "ada.lovelace@example.org"
 
 
-async def lived(engine: Engine, lists: int = 60) -> list[str]:
+async def lived(engine: Scene, lists: int = 60) -> list[str]:
     """Serve lists of two queries, one of them to be deleted, and click; return ranking ids."""
     for query in (QUERY, "tea"):
         await engine.put_items(query, [*items(6), ItemIn(ITEM, [0.5, 0.25])])
     served = []
     for turn in range(lists):
         query = (QUERY, "tea")[turn % 2]
-        answer = await engine.rank(RankRequest(query, k=7, user=USER if turn % 3 else "other"))
-        events = [click(f"{turn}-{item}", answer.ranking_id, item) for item in ids(answer)[:3]]
-        await engine.feedback(events)
+        answer = await engine.ranked(query, k=7, user=USER if turn % 3 else "other")
+        await engine.clicked(answer, *ids(answer)[:3])
         served.append(answer.ranking_id)
     return served
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_a_deleted_item_is_in_no_list_and_teaches_nothing(tmp_path: Path, kind: str) -> None:
-    store = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "store")
-
-    async def scene(engine: Engine) -> None:
-        served = await lived(engine)
-        proof = await engine.delete(DeletionRequest("item", ITEM))
-        assert (proof.kind, proof.queries) == ("item", 2)
-        assert ITEM not in ids(await engine.rank(RankRequest("tea", k=7, user=USER)))
-        view = await engine.query("tea")
-        names = [item.id for item in view.items] + [item.id for item in view.withdrawn]
-        assert ITEM not in names
-        assert sum(name.startswith(STAND_IN) for name in names) == 1
-        late = await engine.feedback([click("late", served[-1], ITEM)])
-        assert "unknown_item" in str(late.results[0].reason)
-        with pytest.raises(NotFound, match="unknown item"):
-            await engine.delete(DeletionRequest("item", ITEM))
-        table = await gather(store, TrainingJob(active=0))
-        assert table is not None
-        assert (~table.seen).sum() == 2, "stand-ins have no features to learn from"
-        await engine.put_items("tea", [ItemIn(ITEM, [0.5, 0.25])])
-        [fresh] = [item for item in (await engine.query("tea")).items if item.id == ITEM]
-        assert (fresh.shown, fresh.clicks) == (0, 0)
-        assert (await replay(store)).equal
-
-    play(scene, store=store)
-    assert run(check(store, 1e12)) == []
-    run(store.close())
+@played(on=BOTH)
+async def test_a_deleted_item_is_in_no_list_and_teaches_nothing(engine: Scene) -> None:
+    served = await lived(engine)
+    proof = await engine.delete(DeletionRequest("item", ITEM))
+    assert (proof.kind, proof.queries) == ("item", 2)
+    assert ITEM not in ids(await engine.ranked("tea", k=7, user=USER))
+    view = await engine.query("tea")
+    names = [item.id for item in view.items] + [item.id for item in view.withdrawn]
+    assert ITEM not in names
+    assert sum(name.startswith(STAND_IN) for name in names) == 1
+    assert await engine.rejected(click("late", served[-1], ITEM)) == ["unknown_item"]
+    with pytest.raises(NotFound, match="unknown item"):
+        await engine.delete(DeletionRequest("item", ITEM))
+    table = await gather(engine.store, TrainingJob(active=0))
+    assert table is not None
+    assert (~table.seen).sum() == 2, "stand-ins have no features to learn from"
+    await engine.put_items("tea", [ItemIn(ITEM, [0.5, 0.25])])
+    [fresh] = [item for item in (await engine.query("tea")).items if item.id == ITEM]
+    assert (fresh.shown, fresh.clicks) == (0, 0)
+    assert await engine.replays()
+    assert await check(engine.store, 1e12) == []
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_a_deleted_query_is_unknown_and_may_begin_anew(tmp_path: Path, kind: str) -> None:
-    store = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "store")
-
-    async def scene(engine: Engine) -> None:
-        served = await lived(engine)
-        proof = await engine.delete(DeletionRequest("query", QUERY.upper()))  # names are normalized
-        assert (proof.kind, proof.queries, proof.rankings, proof.events) == ("query", 1, 30, 6)
-        with pytest.raises(NotFound):
-            await engine.rank(RankRequest(QUERY))
-        late = await engine.feedback([click("late", served[0], "i1"), click("l2", served[1], "i1")])
-        assert statuses(late)[0] == "rejected"
-        assert "unknown_ranking" in str(late.results[0].reason)
-        assert (await replay(store)).equal
-        await engine.put_items(QUERY, items(2))
-        answer = await engine.rank(RankRequest(QUERY, user=USER))
-        assert sorted(ids(answer)) == ["i0", "i1"]
-        assert {item.shown for item in (await engine.query(QUERY)).items} == {1}
-        late = await engine.feedback([click("late", served[0], "i1")])
-        assert statuses(late) == ["rejected"]
-        assert (await replay(store)).equal
-
-    play(scene, store=store)
-    assert run(check(store, 1e12)) == []
-    run(store.close())
+@played(on=BOTH)
+async def test_a_deleted_query_is_unknown_and_may_begin_anew(engine: Scene) -> None:
+    served = await lived(engine)
+    proof = await engine.delete(DeletionRequest("query", QUERY.upper()))  # names are normalized
+    assert (proof.kind, proof.queries, proof.rankings, proof.events) == ("query", 1, 30, 6)
+    with pytest.raises(NotFound):
+        await engine.ranked(QUERY)
+    assert await engine.rejected(click("late", served[0], "i1")) == ["unknown_ranking"]
+    assert await engine.replays()
+    await engine.put_items(QUERY, items(2))
+    answer = await engine.ranked(QUERY, user=USER)
+    assert sorted(ids(answer)) == ["i0", "i1"]
+    assert {item.shown for item in (await engine.query(QUERY)).items} == {1}
+    assert await engine.rejected(click("late", served[0], "i1")) == ["unknown_ranking"]
+    assert await engine.replays()
+    assert await check(engine.store, 1e12) == []
 
 
-def test_lists_of_a_deleted_user_count_as_those_of_nobody() -> None:
-    store = MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await lived(engine)
-        before = await engine.query("tea")
-        proof = await engine.delete(DeletionRequest("user", USER))
-        assert (proof.kind, proof.rankings) == ("user", 40)
-        assert await engine.query("tea") == before
-        users = {getattr(entry, "user", None) async for entry in store.log.entries()}
-        assert len(users) == 2, "nobody, and the other user"
-        again = await engine.delete(DeletionRequest("user", USER))
-        assert (again.rankings, again.digest) == (0, proof.digest)
-        listed = await engine.deletions()
-        assert (listed.total, listed.deletions) == (2, [proof, again])
-
-    play(scene, store=store)
+@played()
+async def test_lists_of_a_deleted_user_count_as_those_of_nobody(engine: Scene) -> None:
+    await lived(engine)
+    before = await engine.query("tea")
+    proof = await engine.delete(DeletionRequest("user", USER))
+    assert (proof.kind, proof.rankings) == ("user", 40)
+    assert await engine.query("tea") == before
+    users = {getattr(entry, "user", None) async for entry in engine.store.log.entries()}
+    assert len(users) == 2, "nobody, and the other user"
+    again = await engine.delete(DeletionRequest("user", USER))
+    assert (again.rankings, again.digest) == (0, proof.digest)
+    listed = await engine.deletions()
+    assert (listed.total, listed.deletions) == (2, [proof, again])
 
 
-def test_a_deletion_while_others_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@played(on=SqliteStore)
+async def test_a_deletion_while_others_rank(engine: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists, clicks and roll-ups go on while a query's log is removed in portions."""
     monkeypatch.setattr(SqliteDriver, "portion", 10)
-    store = SqliteStore(tmp_path / "store")
+    await lived(engine, lists=40)
+    await engine.ranked(QUERY)  # it is in memory
+    done = asyncio.Event()
 
-    async def scene(engine: Engine) -> None:
-        await lived(engine, lists=40)
-        await engine.rank(RankRequest(QUERY))  # it is in memory
-        done = asyncio.Event()
+    async def use() -> None:
+        while not done.is_set():
+            assert await engine.clicked(await engine.ranked("tea"), "i1") == 1
+            with suppress(NotFound):
+                answer = await engine.ranked(QUERY)
+                assert answer.degraded is not True, "a deleted query is served from memory"
+            await engine.store.log.roll_up(1e12)
 
-        async def use() -> None:
-            while not done.is_set():
-                answer = await engine.rank(RankRequest("tea"))
-                name = answer.ranking_id
-                assert statuses(await engine.feedback([click(name, name, "i1")])) == ["accepted"]
-                with suppress(NotFound):
-                    answer = await engine.rank(RankRequest(QUERY))
-                    assert answer.degraded is not True, "a deleted query is served from memory"
-                await store.log.roll_up(1e12)
-
-        using = asyncio.create_task(use())
-        await engine.delete(DeletionRequest("query", QUERY))
-        done.set()
-        await using
-        assert (await replay(store)).equal
-
-    play(scene, store=store)
-    assert run(check(store, 1e12)) == []
-    run(store.close())
+    using = asyncio.create_task(use())
+    await engine.delete(DeletionRequest("query", QUERY))
+    done.set()
+    await using
+    assert await engine.replays()
+    assert await check(engine.store, 1e12) == []
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -170,7 +138,7 @@ def command(*arguments: str) -> Result:
 async def filled(folder: Path) -> str:
     """Make a store; return the user as its log names one."""
     async with open(str(folder)) as store:
-        engine = await Engine.open(store, Settings())
+        engine = await Scene.open(store, Settings())
         await lived(engine, lists=300)
         await engine.close()
         entries = [entry async for entry in store.log.entries()]
@@ -231,24 +199,19 @@ def test_the_command_line_wants_one_thing(tmp_path: Path) -> None:
 # --- listing -------------------------------------------------------------------------------------
 
 
-def test_queries_are_listed_and_found() -> None:
-    async def scene(engine: Engine) -> None:
-        for name in ("Green Tea", "tea", "teapot", "coffee"):
-            await engine.put_items(name, items(2))
-        found: list[Any] = []
-        cursor: str | None = ""
-        while cursor is not None:
-            page = await engine.queries(QueriesRequest(cursor=cursor, limit=3))
-            found += [(one.query, one.items) for one in page.queries]
-            cursor = page.next
-        assert found == [("coffee", 2), ("green tea", 2), ("tea", 2), ("teapot", 2)]
-        page = await engine.queries(QueriesRequest(prefix="TEA"))
-        assert [one.query for one in page.queries] == ["tea", "teapot"]
-        page = await engine.queries(QueriesRequest(contains="Tea", limit=1))
-        assert ([one.query for one in page.queries], page.next) == (["green tea"], "green tea")
-
-    play(scene)
-    assert settings().store.normalize_queries
+@played()
+async def test_queries_are_listed_and_found(engine: Scene) -> None:
+    for name in ("Green Tea", "tea", "teapot", "coffee"):
+        await engine.put_items(name, items(2))
+    for request, expected, following in (
+        (QueriesRequest(limit=3), ["coffee", "green tea", "tea"], "tea"),
+        (QueriesRequest(cursor="tea", limit=3), ["teapot"], None),
+        (QueriesRequest(prefix="TEA"), ["tea", "teapot"], None),
+        (QueriesRequest(contains="Tea", limit=1), ["green tea"], "green tea"),
+    ):
+        page = await engine.queries(request)
+        assert [(each.query, each.items) for each in page.queries] == [(n, 2) for n in expected]
+        assert page.next == following
 
 
 @pytest.mark.parametrize(
@@ -256,104 +219,90 @@ def test_queries_are_listed_and_found() -> None:
 )
 @played()
 async def test_a_deletion_makes_nobody_see_a_list_for_the_first_time_again(
-    engine: Engine, kind: str, name: str
+    engine: Scene, kind: str, name: str
 ) -> None:
     for query in ("tea", QUERY):
         await engine.put_items(query, [*items(3), ItemIn(ITEM, [0.5, 0.25])])
-    first = ids(await engine.rank(RankRequest("tea", user=USER)))
+    first = ids(await engine.ranked("tea", user=USER))
     await engine.delete(msgspec.convert({"kind": kind, "name": name}, DeletionRequest))
-    again = ids(await engine.rank(RankRequest("tea", user=USER)))
+    again = ids(await engine.ranked("tea", user=USER))
     assert again == [item for item in first if (kind, item) != ("item", ITEM)]
     assert {item.shown for item in (await engine.query("tea")).items} == {1}
 
 
 @played()
-async def test_what_a_user_has_seen_is_forgotten_with_the_user(engine: Engine) -> None:
+async def test_what_a_user_has_seen_is_forgotten_with_the_user(engine: Scene) -> None:
     for query in ("tea", "coffee"):
         await engine.put_items(query, items(3))
         for user in (USER, "other"):
-            await engine.rank(RankRequest(query, user=user))
+            await engine.ranked(query, user=user)
     windows = engine.resources.windows.cache
     assert len(windows) == 4
     await engine.delete(DeletionRequest("user", USER))
     assert len(windows) == 2
-    await engine.rank(RankRequest("tea", user=USER))
+    await engine.ranked("tea", user=USER)
     assert {item.shown for item in (await engine.query("tea")).items} == {3}
 
 
-def test_a_query_added_again_has_been_seen_by_nobody() -> None:
+@played()
+async def test_a_query_added_again_has_been_seen_by_nobody(engine: Scene) -> None:
     """Wherever it was deleted: what users saw names items that it no longer has."""
-    store = MemoryStore()
+    await engine.put_items("tea", items(4))
+    await engine.ranked("tea", user=USER)
+    await engine.store.deletions.query("tea", "digest", 0.0)  # by another server
+    engine._queries.forget("tea")
+    await engine.put_items("tea", items(4)[::-1])
+    await engine.ranked("tea", user=USER)
+    assert {item.shown for item in (await engine.query("tea")).items} == {1}
 
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("tea", items(4))
-        await engine.rank(RankRequest("tea", user=USER))
-        await store.deletions.query("tea", "digest", 0.0)  # by another server
-        engine._queries.forget("tea")
-        await engine.put_items("tea", items(4)[::-1])
-        await engine.rank(RankRequest("tea", user=USER))
-        assert {item.shown for item in (await engine.query("tea")).items} == {1}
 
-    play(scene, store=store)
+async def queries_left(engine: Scene) -> int:
+    return len((await engine.queries(QueriesRequest())).queries)
 
 
 @pytest.mark.parametrize("days", [None, 60.0])
-def test_queries_that_nobody_uses_expire_if_they_may(tmp_path: Path, days: float | None) -> None:
-    store, clock, day = SqliteStore(tmp_path / "store"), Clock(), 86400.0
-
-    async def left(engine: Engine) -> int:
-        return len((await engine.queries(QueriesRequest())).queries)
-
-    async def scene(engine: Engine) -> None:
-        for at in range(30):
-            await engine.rank(RankRequest(f"query {at}", items=[*items(2)]))
-        clock.now += 45 * day
-        listed = await engine.rank(RankRequest("query 7"))
+@played(lambda days: settings(store={"expire_idle_days": days} if days else {}), on=SqliteStore)
+async def test_queries_that_nobody_uses_expire_if_they_may(
+    engine: Scene, days: float | None
+) -> None:
+    for at in range(30):
+        await engine.ranked(f"query {at}", items=items(2))
+    engine.clock.now += 45 * DAY
+    listed = await engine.ranked("query 7")
+    await engine._roll_up()
+    assert await queries_left(engine) == 30
+    for _ in range(16):
+        engine.clock.now += DAY
         await engine._roll_up()
-        assert await left(engine) == 30
-        for _ in range(16):
-            clock.now += day
-            await engine._roll_up()
-        assert await left(engine) == (1 if days else 30)
-        assert await store.meta.get("expired") == ('{"queries": 29}' if days else None)
-        assert (await engine.feedback([click("e", listed.ranking_id, "i0")])).accepted == 1
-        if days:
-            with pytest.raises(NotFound):  # not in memory either
-                await engine.rank(RankRequest("query 8"))
-        again = await engine.rank(RankRequest("query 8", items=[*items(2)]))
-        assert (await engine.feedback([click("f", again.ranking_id, "i0")])).accepted == 1
-        assert (await replay(store)).equal
-        assert await check(store, clock.now) == []
-
-    chosen = settings(store={"expire_idle_days": days}) if days else None
-    play(scene, chosen, store=store, clock=clock)
-    run(store.close())
+    assert await queries_left(engine) == (1 if days else 30)
+    assert await engine.store.meta.get("expired") == ('{"queries": 29}' if days else None)
+    assert await engine.clicked(listed, "i0") == 1
+    if days:
+        with pytest.raises(NotFound):  # not in memory either
+            await engine.ranked("query 8")
+    assert await engine.clicked(await engine.ranked("query 8", items=items(2)), "i0") == 1
+    assert await engine.replays()
+    assert await check(engine.store, engine.clock.now) == []
 
 
 @pytest.mark.parametrize("suspended", [False, True])
-def test_time_in_which_no_server_ran_is_no_idle_time(suspended: bool) -> None:
-    store, clock, timer = MemoryStore(), Clock(), Clock(0.0)
-    chosen = settings(store={"expire_idle_days": 60.0})
-
-    async def served(engine: Engine, days: int) -> int:
+@played(settings(store={"expire_idle_days": 60.0}), own_timer=True)
+async def test_time_in_which_no_server_ran_is_no_idle_time(engine: Scene, suspended: bool) -> None:
+    async def served(engine: Scene, days: int) -> int:
         for _ in range(days):
-            clock.now, timer.now = clock.now + DAY, timer.now + DAY
-            await engine.rank(RankRequest("asked", items=[*items(2)]))
+            engine.clock.now, engine.timer.now = engine.clock.now + DAY, engine.timer.now + DAY
+            await engine.ranked("asked", items=items(2))
             await engine._roll_up()
-        return len((await engine.queries(QueriesRequest())).queries)
+        return await queries_left(engine)
 
-    async def before(engine: Engine) -> None:
-        await engine.rank(RankRequest("not asked", items=[*items(2)]))
-        assert await served(engine, 50) == 2
-        clock.now += 100 * DAY
-        if suspended:
-            await engine.rank(RankRequest("asked"))
-            timer.now += DOUBT_SECONDS  # the clock is believed
-            assert await served(engine, 1) == 2
-
-    async def after(engine: Engine) -> None:
-        assert await served(engine, 58) == 2
-        assert await served(engine, 5) == 1
-
-    for scene in (before, after):
-        play(scene, chosen, store=store, clock=clock, timer=timer)
+    await engine.ranked("not asked", items=items(2))
+    assert await served(engine, 50) == 2
+    engine.clock.now += 100 * DAY
+    if suspended:
+        await engine.ranked("asked")
+        engine.timer.now += DOUBT_SECONDS  # the clock is believed
+        assert await served(engine, 1) == 2
+    await engine.close()
+    later = await engine.opened()
+    assert await served(later, 58) == 2
+    assert await served(later, 5) == 1

@@ -1,136 +1,192 @@
-"""What the engine promises about its store: nothing lost, nothing counted twice, nothing half."""
+"""What the engine promises about its store: nothing lost, nothing counted twice, nothing half.
+
+While the store fails, lists are made from memory, marked, and not counted.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import numpy as np
 import pytest
 
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service import api
+from ebrank.service.api import ItemIn
 from ebrank.service.core.problems import Problem
-from ebrank.service.engine import Engine
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, RankingEntry
+from ebrank.service.store.records import NewItem, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Clock, click, ids, items, play, settings
-from tests.service.store.blocking import run
-
-
-def test_a_failed_write_changes_nothing() -> None:
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(3))
-        answer = await engine.rank(RankRequest("q"))
-        before = await engine.query("q")
-        store.full = True
-        assert (await engine.rank(RankRequest("q"))).degraded
-        with pytest.raises(StoreError, match="disk is full"):
-            await engine.feedback([click("e", answer.ranking_id, "i0")])
-        store.full = False
-        assert await engine.query("q") == before
-        assert (await engine.feedback([click("e", answer.ranking_id, "i0")])).accepted == 1
-
-    play(scene, store=store)
+from tests.service.scenes import Scene, click, ids, items, played, settings
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 1000, 12_000])  # one query; others packed; some as they are
-def test_memory_may_be_short_and_nothing_is_counted_twice(room: int) -> None:
+@played()
+async def test_memory_may_be_short_and_nothing_is_counted_twice(engine: Scene, room: int) -> None:
     """Queries come and go from memory; the counters are the store's all the same."""
-    store, rng = MemoryStore(), np.random.default_rng(0)
-
-    async def scene(engine: Engine) -> None:
-        engine._queries.room = room
-        for query in range(5):
-            await engine.put_items(f"q{query}", items(4))
-        lists = []
-        for session in range(200):
-            lists.append(await engine.rank(RankRequest(f"q{rng.integers(5)}", k=3)))
-            events = [
-                click(f"{session}-{at}", one.ranking_id, one.items[int(rng.integers(3))].id)
-                for at, one in enumerate(lists[-7::3])
-            ]
-            await engine.feedback(events)
-        for query in range(5):
-            live = await engine._queries.get(f"q{query}", 0.0)
-            state = await store.items.load(f"q{query}")
-            assert live is not None
-            assert state is not None
-            np.testing.assert_array_equal(live.counts, state.counts)
-            np.testing.assert_array_equal(live.state.first_shown, state.first_shown)
-
-    play(scene, store=store)
+    rng = np.random.default_rng(0)
+    engine._queries.room = room
+    for query in range(5):
+        await engine.put_items(f"q{query}", items(4))
+    lists = []
+    for session in range(200):
+        lists.append(await engine.ranked(f"q{rng.integers(5)}", k=3))
+        events = [
+            click(f"{session}-{at}", one.ranking_id, one.items[int(rng.integers(3))].id)
+            for at, one in enumerate(lists[-7::3])
+        ]
+        await engine.feedback(events)
+    for query in range(5):
+        live = await engine._queries.get(f"q{query}", 0.0)
+        state = await engine.store.items.load(f"q{query}")
+        assert live is not None
+        assert state is not None
+        np.testing.assert_array_equal(live.counts, state.counts)
+        np.testing.assert_array_equal(live.state.first_shown, state.first_shown)
 
 
-def test_what_was_served_survives_a_restart(tmp_path: Path) -> None:
-    clock = Clock()
-
-    async def before(engine: Engine) -> tuple[str, list[str], object]:
-        await engine.put_items("q", items(5))
-        answer = await engine.rank(RankRequest("q", k=3))
-        await engine.feedback([click("e1", answer.ranking_id, answer.items[0].id)])
-        return answer.ranking_id, ids(answer), await engine.query("q")
-
-    async def after(engine: Engine) -> None:
-        assert await engine.query("q") == view
-        again = click("e1", ranking, listed[0])
-        fed = await engine.feedback([again, click("e2", ranking, listed[1])])
-        assert (fed.accepted, fed.duplicate) == (1, 1)
-        answer = await engine.rank(RankRequest("q"))
-        assert answer.ranking_id != ranking
-        with pytest.raises(Problem, match="not 2"):
-            await engine.put_items("q", [ItemIn("x", [1.0])])
-
-    first = SqliteStore(tmp_path / "store")
-    ranking, listed, view = play(before, store=first, clock=clock)
-    run(first.close())
-    clock.now -= 1000.0  # the machine's clock went back meanwhile
-    second = SqliteStore(tmp_path / "store")
-    play(after, store=second, clock=clock)
+@played(on=SqliteStore, count=5)
+async def test_what_was_served_survives_a_restart(engine: Scene) -> None:
+    answer = await engine.ranked(k=3)
+    first, second, _ = ids(answer)
+    await engine.clicked(answer, first)
+    view = await engine.query("q")
+    await engine.close()
+    engine.clock.now -= 1000.0  # the machine's clock went back meanwhile
+    later = await engine.opened()
+    assert await later.query("q") == view
+    assert await later.clicked(answer, first, second) == 1, "the first is a duplicate"
+    assert (await later.ranked()).ranking_id != answer.ranking_id
+    with pytest.raises(Problem, match="not 2"):
+        await later.put_items("q", [ItemIn("x", [1.0])])
     times = [
         entry.time if isinstance(entry, RankingEntry) else entry.received
-        for entry in run(second.log.entries())
+        async for entry in engine.store.log.entries()
     ]
     assert times == sorted(times)
-    run(second.close())
 
 
-def test_a_caller_that_goes_away_takes_nobody_along(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store")
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        answer = await engine.rank(RankRequest("q"))
-        for number in range(20):
-            task = asyncio.create_task(
-                engine.feedback([click(f"e{number}", answer.ranking_id, "i0")])
-            )
-            await asyncio.sleep(0)
-            task.cancel()
-        fed = await asyncio.wait_for(
-            engine.feedback([click("last", answer.ranking_id, "i1")]), timeout=10
-        )
-        assert fed.accepted == 1
-
-    play(scene, store=store)
-    events = [entry for entry in run(store.log.entries()) if isinstance(entry, EventEntry)]
+@played(on=SqliteStore, count=2)
+async def test_a_caller_that_goes_away_takes_nobody_along(engine: Scene) -> None:
+    answer = await engine.ranked()
+    for number in range(20):
+        task = asyncio.create_task(engine.feedback([click(f"e{number}", answer.ranking_id, "i0")]))
+        await asyncio.sleep(0)
+        task.cancel()
+    fed = await asyncio.wait_for(
+        engine.feedback([click("last", answer.ranking_id, "i1")]), timeout=10
+    )
+    assert fed.accepted == 1
+    events = await engine.events()
     assert {entry.item: entry.event_id for entry in events} == {"i0": "e0", "i1": "last"}
-    run(store.close())
+
+
+class LosingStore(MemoryStore):
+    """Loses what was written if it is flushed while it `fails`, as a crashed database does."""
+
+    fails = False
+    losses = 0
+
+    @property
+    def epoch(self) -> int:
+        return super().epoch + self.losses
+
+    async def flush(self) -> None:
+        self.losses += self.fails
+
+
+async def one_line() -> AsyncIterator[bytes]:
+    yield b'{"id": "a", "features": {"x": 2.0}}'
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda engine: engine.put_items("q", [ItemIn("a")]),
+        lambda engine: engine.put_catalog([ItemIn("a", {"x": 2.0})]),
+        lambda engine: engine.load_catalog(one_line()),
+        lambda engine: engine.withdraw_from_all("a"),
+    ],
+)
+@played(on=LosingStore)
+async def test_a_write_that_was_lost_before_the_flush_is_not_acknowledged(
+    engine: Scene, write: Callable[[Scene], Awaitable[object]]
+) -> None:
+    await engine.put_catalog([ItemIn("a", {"x": 1.0})])
+    engine.store.fails = True
+    with pytest.raises(StoreError):
+        await write(engine)
+    engine.store.fails = False
 
 
 @pytest.mark.parametrize(("durability", "flushes"), [("process", 0), ("disk", 1)])
-def test_durability_disk_waits_for_the_flush(durability: str, flushes: int) -> None:
-    store = FaultyStore()
+@played(lambda durability: settings(store={"durability": durability}), on=FaultyStore, count=2)
+async def test_durability_disk_waits_for_the_flush(
+    engine: Scene, durability: str, flushes: int
+) -> None:
+    engine.store.flushes = 0
+    await engine.ranked()
+    assert engine.store.flushes == flushes
 
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        store.flushes = 0
-        await engine.rank(RankRequest("q"))
-        assert store.flushes == flushes
 
-    play(scene, settings(store={"durability": durability}), store=store)
+@played(on=FaultyStore)
+async def test_lists_go_on_and_are_not_counted(engine: Scene) -> None:
+    said: list[str] = []
+    engine.on_failure = lambda problem: said.append(str(problem))
+    await engine.put_items("tea", items(5))
+    good = await engine.ranked("tea", k=3, user="ann")
+    before = await engine.query("tea")
+    engine.store.full = True
+    list_ = await engine.ranked("tea", k=3, user="ann")
+    assert (list_.degraded, list_.ranking_id) == (True, api.UNCOUNTED)
+    assert ids(list_) == ids(good)  # within the window, as ever
+    some = await engine.ranked("tea", items=["i1", ItemIn("new", [1.0, 1.0])])
+    assert ids(some) == ["i1"]  # what cannot be stored cannot be listed
+    assert await engine.query("tea") == before
+    assert len(said) == 2
+    engine.store.full = False
+    told = await engine.feedback([click("e1", list_.ranking_id, "i1")])
+    assert (told.results[0].status, told.rejected) == ("rejected", 1)
+    assert (told.results[0].reason or "").startswith("uncounted: ")
+    again = await engine.ranked("tea", k=3)
+    assert not again.degraded
+    counted = sum(item.shown for item in (await engine.query("tea")).items)
+    assert counted == 6  # two lists of three
+
+
+@played(on=FaultyStore)
+async def test_items_not_in_memory_are_not_made_up(engine: Scene) -> None:
+    await engine.store.items.put("tea", [NewItem("a", (1.0,))], 1.0)
+    engine.store.damaged = engine.store.full = True
+    with pytest.raises(StoreError):
+        await engine.ranked("tea")
+    engine.store.damaged = engine.store.full = False
+    await engine.ranked("tea")
+    engine.store.full = True
+    assert (await engine.ranked("tea")).degraded
+    with pytest.raises(StoreError):
+        await engine.ranked("tea", items=[ItemIn("new", [1.0])])
+    engine.store.full = False
+
+
+@played(settings(ranking={"degraded": False}), on=FaultyStore, count=3)
+async def test_it_can_be_switched_off(engine: Scene) -> None:
+    engine.store.full = True
+    with pytest.raises(StoreError):
+        await engine.ranked()
+    engine.store.full = False
+
+
+@played(settings(ranking={"mode": "shadow"}), on=FaultyStore, count=3)
+async def test_shadow_orders_stay_whole(engine: Scene) -> None:
+    await engine.ranked(items=["i2", "i1"])
+    engine.store.full = True
+    answer = await engine.ranked(items=["i2", "i1"])
+    assert (ids(answer), answer.degraded) == (["i2", "i1"], True)
+    assert isinstance(answer.would_rank, list)
+    with pytest.raises(StoreError):
+        await engine.ranked(items=["i2", ItemIn("new", [1.0, 1.0])])
+    engine.store.full = False

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import logging
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from ebrank import BehaviorStats, EBRanker, Examination
-from ebrank.policy import policies as policy
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank import BehaviorStats, EBRanker
+from ebrank.service.api import ItemIn
 from ebrank.service.core.background import LogClock
 from ebrank.service.core.problems import NotFound, Problem
-from ebrank.service.engine import Engine
-from ebrank.service.settings import Settings
-from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import START, Clock, click, ids, items, play, played, settings
-from tests.service.store.blocking import run
+from tests.service.scenes import DAY, START, Clock, Scene, click, ids, items, played, settings
 
 PAPERS = settings(ranking={"policy": "ebrank"})
 
 
 @played(PAPERS)
-async def test_the_shapes_that_are_pinned(engine: Engine) -> None:
+async def test_the_shapes_that_are_pinned(engine: Scene) -> None:
     put = await engine.put_items("q", items(3))
     assert (put.added, put.changed, put.candidates) == (3, 0, 3)
-    answer = await engine.rank(RankRequest("q", k=2))
+    answer = await engine.ranked(k=2)
     assert answer.model == 0
     assert [item.rank for item in answer.items] == [1, 2]
     # α = 1, β = 5 and nothing seen: R̂ = 1/6, and a bonus of ε·R̂/6²
@@ -36,95 +27,61 @@ async def test_the_shapes_that_are_pinned(engine: Engine) -> None:
     fed = await engine.feedback([click("e", answer.ranking_id, answer.items[1].id)])
     assert (fed.accepted, fed.duplicate, fed.rejected) == (1, 0, 0)
     view = await engine.query("q")
-    clicked = next(one for one in view.items if one.id == answer.items[1].id)
+    second = next(item for item in view.items if item.id == answer.items[1].id)
     p = 1 / np.log2(3)
-    assert (clicked.shown, clicked.clicks) == (1, 1)
-    assert clicked.exposure == pytest.approx(p)
-    assert clicked.weighted_clicks == pytest.approx(1 / p)
-    assert clicked.relevance == pytest.approx((1 / p + 1) / (1 + 1 + 5))
+    assert (second.shown, second.clicks) == (1, 1)
+    assert second.exposure == pytest.approx(p)
+    assert second.weighted_clicks == pytest.approx(1 / p)
+    assert second.relevance == pytest.approx((1 / p + 1) / (1 + 1 + 5))
 
 
-def test_a_log_replayed_through_the_library_gives_the_same_scores(tmp_path: Path) -> None:
+@played(PAPERS, on=SqliteStore)
+async def test_a_log_replayed_through_the_library_gives_the_same_scores(engine: Scene) -> None:
     """The service ranks as `EBRanker` would after `BehaviorStats.record` of every session."""
-    store = SqliteStore(tmp_path / "store")
     features = np.array([item.features for item in items(12, width=3)], np.float32)
     stats, ranker = BehaviorStats.zeros(12, slots=5), EBRanker(epsilon=20.0)
     rng = np.random.default_rng(3)
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(12, width=3))
-        keys = (await engine._items.query("q", 0.0)).tie_keys
-        for session in range(60):
-            answer = await engine.rank(RankRequest("q", k=5))
-            expected = ranker.rank(features, stats, k=5, tie_keys=keys)
-            rows = [int(name[1:]) for name in ids(answer)]
-            assert rows == expected.order.tolist()
-            assert [item.score for item in answer.items] == expected.scores.tolist()
-            clicked = rng.random(5) < 0.3
-            events = [
-                click(f"{session}-{rank}", answer.ranking_id, answer.items[rank].id)
-                for rank in np.flatnonzero(clicked)
-            ]
-            await engine.feedback(events)
-            stats.record(expected.order, clicked)
-
-    play(scene, PAPERS, store=store)
-    state = run(store.items.load("q"))
+    await engine.put_items("q", items(12, width=3))
+    keys = (await engine._items.query("q", 0.0)).tie_keys
+    for _ in range(60):
+        answer = await engine.ranked(k=5)
+        expected = ranker.rank(features, stats, k=5, tie_keys=keys)
+        rows = [int(name[1:]) for name in ids(answer)]
+        assert rows == expected.order.tolist()
+        assert [item.score for item in answer.items] == expected.scores.tolist()
+        liked = rng.random(5) < 0.3
+        if liked.any():
+            await engine.clicked(answer, *np.array(ids(answer))[liked].tolist())
+        stats.record(expected.order, liked)
+    state = await engine.stored()
     np.testing.assert_array_equal(state.counts, stats.counts)
-    run(store.close())
 
 
-@played(PAPERS)
-async def test_explanations_are_the_librarys(engine: Engine) -> None:
-    await engine.put_items("q", items(4))
-    first = await engine.rank(RankRequest("q", k=3))
-    await engine.feedback([click("e", first.ranking_id, first.items[0].id)])
-    stats = BehaviorStats.zeros(4)
-    rows = [int(name[1:]) for name in ids(first)]
-    stats.record(rows, [True, False, False])
-    answer = await engine.rank(RankRequest("q", k=4, explain=True))
-    ranking = EBRanker(epsilon=20.0).rank(np.zeros((4, 2), np.float32), stats)
-    interval = {row: ranking.interval[at] for at, row in enumerate(ranking.order.tolist())}
-    for item in answer.items:
-        row = int(item.id[1:])
-        why = ranking.explain(row)
-        assert (item.relevance, item.bonus, item.prior) == (
-            why.relevance,
-            why.bonus,
-            why.prior,
-        )
-        assert (item.shown, item.clicks) == (stats.shown[row], stats.clicks[row])
-        assert item.exposure == stats.sums(Examination()).exposure[row]
-        np.testing.assert_array_equal(item.interval, interval[row])
-
-
-@played()
-async def test_some_candidates_only_and_features_on_the_fly(engine: Engine) -> None:
-    await engine.put_items("q", items(5))
-    answer = await engine.rank(RankRequest("q", items=["i1", "i3", "i1"]))
+@played(count=5)
+async def test_some_candidates_only_and_features_on_the_fly(engine: Scene) -> None:
+    answer = await engine.ranked(items=["i1", "i3", "i1"])
     assert sorted(ids(answer)) == ["i1", "i3"]
-    answer = await engine.rank(RankRequest("q", items=["i4", ItemIn("new", [0.0, 1.0])]))
+    answer = await engine.ranked(items=["i4", ItemIn("new", [0.0, 1.0])])
     assert sorted(ids(answer)) == ["i4", "new"]
     assert (await engine.query("q")).items[-1].id == "new"
     with pytest.raises(Problem, match="'gone', 'lost'"):
-        await engine.rank(RankRequest("q", items=["gone", "i1", "lost"]))
+        await engine.ranked(items=["gone", "i1", "lost"])
     with pytest.raises(Problem, match="'gone'"):
-        await engine.rank(RankRequest("q", items=["gone", ItemIn("late", [0.0, 1.0])]))
+        await engine.ranked(items=["gone", ItemIn("late", [0.0, 1.0])])
     assert "late" not in ids(await engine.query("q"))
     with pytest.raises(Problem, match="'gone'"):
-        await engine.rank(RankRequest("unheard of", items=["gone"]))
-    assert ids(await engine.rank(RankRequest("other", items=[ItemIn("x", [1.0, 1.0])]))) == ["x"]
+        await engine.ranked("unheard of", items=["gone"])
+    assert ids(await engine.ranked("other", items=[ItemIn("x", [1.0, 1.0])])) == ["x"]
 
 
-@played()
-async def test_withdrawn_items_leave_the_list_and_keep_their_history(engine: Engine) -> None:
-    await engine.put_items("q", items(3))
-    answer = await engine.rank(RankRequest("q"))
+@played(count=3)
+async def test_withdrawn_items_leave_the_list_and_keep_their_history(engine: Scene) -> None:
+    answer = await engine.ranked()
     assert (await engine.withdraw("q", "i1")).withdrawn
     assert not (await engine.withdraw("q", "i1")).withdrawn
-    assert "i1" not in ids(await engine.rank(RankRequest("q")))
+    assert "i1" not in ids(await engine.ranked())
     with pytest.raises(Problem, match="'i1'"):
-        await engine.rank(RankRequest("q", items=["i1"]))
+        await engine.ranked(items=["i1"])
     # a click on a list from before still counts
     assert (await engine.feedback([click("e", answer.ranking_id, "i1")])).accepted == 1
     view = await engine.query("q")
@@ -136,12 +93,8 @@ async def test_withdrawn_items_leave_the_list_and_keep_their_history(engine: Eng
 
 
 @played()
-async def test_unknown_names_are_reported(engine: Engine) -> None:
-    for call in (
-        engine.rank(RankRequest("no")),
-        engine.query("no"),
-        engine.withdraw("no", "x"),
-    ):
+async def test_unknown_names_are_reported(engine: Scene) -> None:
+    for call in (engine.ranked("no"), engine.query("no"), engine.withdraw("no", "x")):
         with pytest.raises(NotFound, match="'no'"):
             await call
     await engine.put_items("q", items(1))
@@ -152,35 +105,23 @@ async def test_unknown_names_are_reported(engine: Engine) -> None:
     assert (await engine.put_items("empty", [])).candidates == 0
 
 
-@played()
-async def test_a_query_without_candidates_has_an_empty_list(engine: Engine) -> None:
-    await engine.put_items("q", items(1))
+@played(count=1)
+async def test_a_query_without_candidates_has_an_empty_list(engine: Scene) -> None:
     await engine.withdraw("q", "i0")
-    answer = await engine.rank(RankRequest("q", explain=True))
+    answer = await engine.ranked(explain=True)
     assert answer.items == []
     assert (await engine.query("q")).items == []
     await engine.insights()
 
 
-def test_users_are_hashed_in_the_log() -> None:
-    store = MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q", user="alice@example.org"))
-        await engine.rank(RankRequest("q", user="alice@example.org"))
-
-    play(scene, store=store)
-    users = [entry.user for entry in run(store.log.entries()) if isinstance(entry, RankingEntry)]
+@played(count=2)
+async def test_users_are_hashed_in_the_log(engine: Scene) -> None:
+    await engine.ranked(user="alice@example.org")
+    await engine.ranked(user="alice@example.org")
+    users = [entry.user for entry in await engine.lists()]
     assert users[0] == users[1]
     assert users[0] is not None
     assert "alice" not in users[0]
-
-
-def test_default_settings_have_nothing_to_tune() -> None:
-    chosen = Settings()
-    assert policy.parse(chosen.ranking.policy) == policy.make("auto")
-    assert chosen.examination.examination() == Examination()
 
 
 def test_a_clock_behind_the_log_is_told_once_each_time(caplog: pytest.LogCaptureFixture) -> None:
@@ -199,84 +140,74 @@ def test_a_clock_behind_the_log_is_told_once_each_time(caplog: pytest.LogCapture
     assert [message.startswith(told) for message in caplog.messages] == [True, True]
 
 
-def test_a_store_ahead_of_the_clock_is_told_at_the_start(caplog: pytest.LogCaptureFixture) -> None:
-    store = MemoryStore()
-
-    async def before(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-
-    async def after(engine: Engine) -> None:
-        with caplog.at_level(logging.WARNING):
-            await engine.start()
-        assert engine.clock_lag == 86400.0
-
-    play(before, store=store)
-    play(after, store=store, clock=Clock(START - 86400.0))
+@played(count=2)
+async def test_a_store_ahead_of_the_clock_is_told_at_the_start(
+    engine: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    await engine.close()
+    engine.clock.now -= DAY
+    later = await engine.opened()
+    await later.start()
+    assert later.clock_lag == DAY
     assert "86400 s behind the log" in caplog.text
 
 
 @pytest.mark.parametrize("stays", [False, True])
-def test_a_clock_that_jumps_ahead_makes_no_list_old(stays: bool) -> None:
-    clock, timer, store = Clock(), Clock(0.0), MemoryStore()
-    day = 86400.0
+@played(own_timer=True)
+async def test_a_clock_that_jumps_ahead_makes_no_list_old(engine: Scene, stays: bool) -> None:
 
     def wait(seconds: float) -> None:
-        clock.now += seconds
-        timer.now += seconds
+        engine.clock.now += seconds
+        engine.timer.now += seconds
 
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        before = await engine.rank(RankRequest("q"))
-        wait(day)
-        clock.now += 40 * day
-        for _ in range(3):  # whether the clock is believed in the end or not
-            during = await engine.rank(RankRequest("q"))
-            wait(60.0 if stays else 0.0)
-        if not stays:
-            clock.now -= 40 * day
-        await engine.rank(RankRequest("q"))
-        assert (await store.log.last_time() > START + 40 * day) == stays
-        await engine._roll_up()
-        assert await store.log.length() == 5, "a retention of 30 days"
-        events = [click("e1", before.ranking_id, "i0"), click("e2", during.ranking_id, "i0")]
-        assert (await engine.feedback(events)).accepted == 2
-        wait(29.5 * day)
-        await engine._roll_up()
-        assert await store.log.length() == 6, "the first list has been there for 30.5 days"
-        wait(day)
-        await engine._roll_up()
-        assert await store.log.length() == 0
-
-    play(scene, store=store, clock=clock, timer=timer)
+    await engine.put_items("q", items(2))
+    before = await engine.ranked()
+    wait(DAY)
+    engine.clock.now += 40 * DAY
+    for _ in range(3):  # whether the clock is believed in the end or not
+        during = await engine.ranked()
+        wait(60.0 if stays else 0.0)
+    if not stays:
+        engine.clock.now -= 40 * DAY
+    await engine.ranked()
+    assert (await engine.store.log.last_time() > START + 40 * DAY) == stays
+    await engine._roll_up()
+    assert await engine.store.log.length() == 5, "a retention of 30 days"
+    events = [click("e1", before.ranking_id, "i0"), click("e2", during.ranking_id, "i0")]
+    assert (await engine.feedback(events)).accepted == 2
+    wait(29.5 * DAY)
+    await engine._roll_up()
+    assert await engine.store.log.length() == 6, "the first list has been there for 30.5 days"
+    wait(DAY)
+    await engine._roll_up()
+    assert await engine.store.log.length() == 0
 
 
-def test_windows_surveys_and_training_go_on_when_the_clock_is_set_back() -> None:
-    clock, timer, store = Clock(), Clock(0.0), MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(6))
-        first = await engine.rank(RankRequest("q", k=2, user="u"))
-        await engine.feedback([click("e", first.ranking_id, first.items[0].id)])
-        seen = await engine.insights()
-        clock.now -= 86400.0
-        timer.now += 9.0
-        again = await engine.rank(RankRequest("q", k=2, user="u"))
-        assert [item.id for item in again.items] == [item.id for item in first.items]
-        await engine.rank(RankRequest("q", k=6))
-        kept = await engine.insights()
-        assert kept.calibration == seen.calibration  # not yet looked at again
-        assert kept.training.next_time == START + 1.0
-        timer.now += 2.0
-        later = await engine.rank(RankRequest("q", k=2, user="u"))
-        assert [item.id for item in later.items] != [item.id for item in first.items]
-        assert engine._training.due()
-        assert len((await engine.insights()).calibration) > len(seen.calibration)
-
-    chosen = settings(
+@played(
+    settings(
         ranking={"window": 10.0},
         training={"every_seconds": 10, "after_events": 0},
         insights={"refresh_seconds": 10.0},
-    )
-    play(scene, chosen, store=store, clock=clock, timer=timer)
-    times = {entry.time for entry in run(store.log.entries()) if isinstance(entry, RankingEntry)}
+    ),
+    count=6,
+    own_timer=True,
+)
+async def test_windows_surveys_and_training_go_on_when_the_clock_is_set_back(engine: Scene) -> None:
+    first = await engine.ranked(k=2, user="u")
+    await engine.feedback([click("e", first.ranking_id, first.items[0].id)])
+    seen = await engine.insights()
+    engine.clock.now -= 86400.0
+    engine.timer.now += 9.0
+    again = await engine.ranked(k=2, user="u")
+    assert [item.id for item in again.items] == [item.id for item in first.items]
+    await engine.ranked(k=6)
+    kept = await engine.insights()
+    assert kept.calibration == seen.calibration  # not yet looked at again
+    assert kept.training.next_time == START + 1.0
+    engine.timer.now += 2.0
+    later = await engine.ranked(k=2, user="u")
+    assert [item.id for item in later.items] != [item.id for item in first.items]
+    assert engine._training.due()
+    assert len((await engine.insights()).calibration) > len(seen.calibration)
+    times = {entry.time for entry in await engine.lists()}
     assert times == {START}

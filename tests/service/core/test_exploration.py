@@ -1,17 +1,21 @@
+"""How far lists explore, how long a user sees the same order, and that good new items are found."""
+
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank import Examination
+from ebrank.service.api import EventIn, ItemIn
 from ebrank.service.core.lists import explored, guarded, resumed
 from ebrank.service.core.windows import ListKey, Windows
-from ebrank.service.engine import Engine
-from tests.service.scenes import Clock, click, ids, items, play, played, settings
+from ebrank.service.settings import Settings
+from tests.service.scenes import Scene, ids, items, play, played, settings
 
 LIMITS = st.none() | st.integers(0, 6)
 
@@ -22,31 +26,6 @@ def orders(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     by_score = draw(st.permutations(range(count)))
     by_relevance = draw(st.permutations(range(count)))
     return np.array(by_score, int), np.array(by_relevance, int), draw(st.integers(1, 8))
-
-
-@given(orders(), LIMITS, LIMITS)
-def test_guardrails_hold_and_change_no_more_than_they_must(
-    drawn: tuple[np.ndarray, np.ndarray, int], most: int | None, ranks: int | None
-) -> None:
-    by_score, by_relevance, k = drawn
-    listed = guarded(by_score, by_relevance, k, max_explored=most, max_promotion=ranks).tolist()
-    assert len(listed) == len(set(listed)) == min(k, len(by_score))
-    assert set(listed) <= set(by_score.tolist())
-    place = {item: at for at, item in enumerate(by_relevance.tolist(), start=1)}
-    if most is not None:
-        assert sum(place[item] > k for item in listed) <= most
-    if ranks is not None:
-        assert all(place[item] - at <= ranks for at, item in enumerate(listed, start=1))
-    plain = by_score[:k].tolist()
-    if most is None and ranks is None:
-        assert listed == plain
-    if most == 0 or ranks == 0:
-        assert listed == by_relevance[:k].tolist()
-    good = sum(place[item] > k for item in plain) <= (k if most is None else most) and all(
-        ranks is None or place[item] - at <= ranks for at, item in enumerate(plain, start=1)
-    )
-    if good and most != 0:
-        assert listed == plain
 
 
 def slowly_guarded(
@@ -136,22 +115,6 @@ def test_a_resumed_list_keeps_its_order(
     assert again[len(still) :] == rest[: k - len(still)]
 
 
-def test_windows_end() -> None:
-    windows, page = Windows(seconds=10.0), ListKey("q", "u")
-    windows.keep(page, np.array([1, 2]), 0, 2, "one", now=0.0)
-    windows.keep(page, np.array([2, 3]), 0, 5, "two", now=9.0)  # still of the same window
-    kept = windows.get(page, 9.9)
-    assert kept is not None
-    assert (kept.rows, kept.ranks) == ([1, 2, 3], [1, 2, 2])
-    assert (kept.k, kept.depth, kept.view) == (2, 2, "one")
-    assert windows.get(page, 10.0) is None
-    assert windows.get(ListKey("q", "other"), 1.0) is None
-    windows.keep(page, np.array([4]), 0, 1, "three", now=10.0)
-    again = windows.get(page, 10.0)
-    assert again is not None
-    assert (again.rows, again.view) == ([4], "three")
-
-
 def test_windows_know_which_ranks_were_served() -> None:
     windows, page = Windows(seconds=10.0), ListKey("q", "u")
     windows.keep(page, np.array([5, 6, 7, 8]), 2, 2, None, now=0.0)  # one that does not count
@@ -162,153 +125,175 @@ def test_windows_know_which_ranks_were_served() -> None:
     assert kept.ranks_of(np.array([8, 5, 7, 9])) == (4, 0, 3, 0)
 
 
-def test_windows_are_forgotten_when_they_take_too_many_bytes() -> None:
-    def forgotten(slots: int) -> list[str]:
-        windows = Windows(seconds=10.0, room=480)
-        for user in ("a", "b", "c"):
-            windows.keep(ListKey("q", user), np.arange(slots), 0, slots, user, now=0.0)
-        return [user for user in ("a", "b", "c") if windows.get(ListKey("q", user), 1.0) is None]
-
-    assert forgotten(5) == ["a"]
-    assert forgotten(60) == ["a", "b"]
-
-
-async def places_after_clicks(engine: Engine, count: int) -> dict[str, int]:
+async def places_after_clicks(engine: Scene, count: int) -> dict[str, int]:
     """Put items of which five earn clicks; return where all stand by relevance alone."""
     await engine.put_items("q", items(count))
-    for number in range(40):
-        request = RankRequest("q", k=5, items=[f"i{at}" for at in range(5)], explore=False)
-        answer = await engine.rank(request)
-        await engine.feedback(
-            [click(f"{number}-{item}", answer.ranking_id, item) for item in ids(answer)]
-        )
-    best = ids(await engine.rank(RankRequest("q", k=count, explore=False)))
+    for _ in range(40):
+        some = [f"i{at}" for at in range(5)]
+        await engine.clicked(await engine.ranked(k=5, items=some, explore=False))
+    best = ids(await engine.ranked(k=count, explore=False))
     return {item: at for at, item in enumerate(best, start=1)}
 
 
 @pytest.mark.parametrize("limits", [{"max_explored": 1}, {"max_promotion": 3}])
-def test_guardrails_hold_when_a_kept_list_is_cut(limits: dict[str, int]) -> None:
+@played(lambda limits: settings(ranking={"policy": "ebrank:epsilon=1000", **limits}), count=4)
+async def test_guardrails_hold_when_a_kept_list_is_cut(
+    engine: Scene, limits: dict[str, int]
+) -> None:
     """Of ten items five earn clicks; others stand high in a list of ten, but not in one of 3."""
-
-    async def scene(engine: Engine) -> None:
-        place = await places_after_clicks(engine, 10)
-        whole = ids(await engine.rank(RankRequest("q", k=10, user="u")))
-        cut = ids(await engine.rank(RankRequest("q", k=3, user="u")))
-        if "max_explored" in limits:
-            assert sum(place[item] > 3 for item in whole[:3]) > 1, "cut as it is it would break it"
-        assert sum(place[item] > 3 for item in cut) <= limits.get("max_explored", 3)
-        promotions = [place[item] - at for at, item in enumerate(cut, start=1)]
-        assert max(promotions) <= limits.get("max_promotion", 10)
-        assert ids(await engine.rank(RankRequest("q", k=10, user="u"))) == whole
-
-    play(scene, settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))
+    place = await places_after_clicks(engine, 10)
+    whole = ids(await engine.ranked(k=10, user="u"))
+    cut = ids(await engine.ranked(k=3, user="u"))
+    if "max_explored" in limits:
+        assert sum(place[item] > 3 for item in whole[:3]) > 1, "cut as it is it would break it"
+    assert sum(place[item] > 3 for item in cut) <= limits.get("max_explored", 3)
+    promotions = [place[item] - at for at, item in enumerate(cut, start=1)]
+    assert max(promotions) <= limits.get("max_promotion", 10)
+    assert ids(await engine.ranked(k=10, user="u")) == whole
 
 
 @pytest.mark.parametrize("explore", [True, False])
 @pytest.mark.parametrize("limits", [{"max_explored": 1}, {"max_promotion": 3}, {"max_explored": 0}])
 @pytest.mark.parametrize("offsets", [(0, 3, 6, 9), (6, 0, 3, 9)])
-def test_guardrails_hold_on_the_pages_of_a_user(
-    limits: dict[str, int], explore: bool, offsets: tuple[int, ...]
+@played(
+    lambda limits: settings(
+        ranking={"policy": "ebrank:epsilon=1000", **limits},
+        events={"impressions": "confirmed"},  # or pages would change the order by relevance
+    )
+)
+async def test_guardrails_hold_on_the_pages_of_a_user(
+    engine: Scene, limits: dict[str, int], explore: bool, offsets: tuple[int, ...]
 ) -> None:
     """Five of twelve items earn clicks; the others have a bonus that would put them above."""
-
-    async def scene(engine: Engine) -> None:
-        place = await places_after_clicks(engine, 12)
-        order: dict[int, str] = {}
-        for offset in offsets:
-            request = RankRequest("q", k=3, user="u", offset=offset, explore=explore)
-            page = ids(await engine.rank(request))
-            most = limits.get("max_explored", 3)
-            assert sum(place[item] > offset + 3 for item in page) <= most
-            order.update(enumerate(page, start=offset + 1))
-        assert sorted(order.values()) == sorted(place), "each item on one page"
-        promotions = [place[item] - at for at, item in order.items()]
-        assert max(promotions) <= limits.get("max_promotion", 12)
-        free = explore and limits != {"max_explored": 0}
-        assert (max(promotions) > 0) == free
-
-    events = {"impressions": "confirmed"}  # or pages would change the order by relevance
-    chosen = settings(ranking={"policy": "ebrank:epsilon=1000", **limits}, events=events)
-    play(scene, chosen)
+    place = await places_after_clicks(engine, 12)
+    order: dict[int, str] = {}
+    for offset in offsets:
+        page = ids(await engine.ranked(k=3, user="u", offset=offset, explore=explore))
+        explored_slots = sum(place[item] > offset + 3 for item in page)
+        assert explored_slots <= limits.get("max_explored", 3)
+        order.update(enumerate(page, start=offset + 1))
+    assert sorted(order.values()) == sorted(place), "each item on one page"
+    promotions = [place[item] - at for at, item in order.items()]
+    assert max(promotions) <= limits.get("max_promotion", 12)
+    assert (max(promotions) > 0) == (explore and limits != {"max_explored": 0})
 
 
 @played()
-async def test_a_list_of_some_candidates_is_another_page(engine: Engine) -> None:
+async def test_a_list_of_some_candidates_is_another_page(engine: Scene) -> None:
     await engine.put_items("q", items(12))
-    some = await engine.rank(RankRequest("q", k=2, user="u", items=["i7", "i3"]))
-    everything = ids(await engine.rank(RankRequest("q", k=4, user="u")))
+    some = await engine.ranked(k=2, user="u", items=["i7", "i3"])
+    everything = ids(await engine.ranked(k=4, user="u"))
     assert not {"i7", "i3"} & set(everything)  # others have more to teach
     for number in range(20):
-        await engine.rank(RankRequest("q", k=2, items=["i3", f"i{8 + number % 4}"]))
+        await engine.ranked(k=2, items=["i3", f"i{8 + number % 4}"])
     # neither their order in the request nor other pages change what was seen
-    again = await engine.rank(RankRequest("q", k=2, user="u", items=["i3", "i7"]))
+    again = await engine.ranked(k=2, user="u", items=["i3", "i7"])
     assert ids(again) == ids(some)
-    assert ids(await engine.rank(RankRequest("q", k=4, user="u"))) == everything
+    assert ids(await engine.ranked(k=4, user="u")) == everything
 
 
-def test_a_user_sees_the_same_order_for_a_while() -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(6))
-        first = await engine.rank(RankRequest("q", k=4, user="u"))
-        for number in range(30):  # others change what is known
-            await engine.rank(RankRequest("q", k=2, user=f"v{number}"))
-        again = await engine.rank(RankRequest("q", k=4, user="u"))
-        assert ids(again) == ids(first)
-        assert again.ranking_id != first.ranking_id
-        assert ids(await engine.rank(RankRequest("q", k=4))) != ids(first)
-        await engine.withdraw("q", first.items[1].id)
-        await engine.put_items("q", [ItemIn("new", [0.1, 0.2])])
-        third = ids(await engine.rank(RankRequest("q", k=4, user="u")))
-        assert third[:3] == [ids(first)[0], *ids(first)[2:]]
-        assert ids(await engine.rank(RankRequest("q", k=9, user="u")))[:4] == third
-        clock.now += 61.0
-        assert "new" in ids(await engine.rank(RankRequest("q", k=4, user="u")))
-
-    play(scene, settings(ranking={"window": 60.0}), clock=clock)
+@played(settings(ranking={"window": 60.0}))
+async def test_a_user_sees_the_same_order_for_a_while(engine: Scene) -> None:
+    await engine.put_items("q", items(6))
+    first = await engine.ranked(k=4, user="u")
+    for number in range(30):  # others change what is known
+        await engine.ranked(k=2, user=f"v{number}")
+    again = await engine.ranked(k=4, user="u")
+    assert ids(again) == ids(first)
+    assert again.ranking_id != first.ranking_id
+    assert ids(await engine.ranked(k=4)) != ids(first)
+    await engine.withdraw("q", first.items[1].id)
+    await engine.put_items("q", [ItemIn("new", [0.1, 0.2])])
+    third = ids(await engine.ranked(k=4, user="u"))
+    assert third[:3] == [ids(first)[0], *ids(first)[2:]]
+    assert ids(await engine.ranked(k=9, user="u"))[:4] == third
+    engine.clock.now += 61.0
+    assert "new" in ids(await engine.ranked(k=4, user="u"))
 
 
 @pytest.mark.parametrize(
     ("limits", "explored_slots"),
     [({}, 2), ({"max_explored": 1}, 1), ({"max_explored": 0}, 0), ({"max_promotion": 0}, 0)],
 )
-def test_lists_are_explored_as_far_as_the_settings_allow(
-    limits: dict[str, int], explored_slots: int
+@played(lambda limits: settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))
+async def test_lists_are_explored_as_far_as_the_settings_allow(
+    engine: Scene, limits: dict[str, int], explored_slots: int
 ) -> None:
     """Four items earn clicks, two newcomers have only their bonus."""
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(4))
-        for number in range(100):
-            answer = await engine.rank(RankRequest("q", k=4, explore=False))
-            await engine.feedback(
-                [
-                    click(f"{number}-{at}", answer.ranking_id, item)
-                    for at, item in enumerate(ids(answer))
-                ]
-            )
-        await engine.put_items("q", [ItemIn("n0", [0.0, 0.0]), ItemIn("n1", [0.0, 0.0])])
-        answer = await engine.rank(RankRequest("q", k=4, explain=True))
-        assert sum(bool(item.explored) for item in answer.items) == explored_slots
-        plain = await engine.rank(RankRequest("q", k=4, explain=True, explore=False))
-        assert not any(item.explored for item in plain.items)
-        relevance = [item.relevance for item in plain.items]
-        assert relevance == sorted(relevance, reverse=True)  # type: ignore[type-var]
-
-    play(scene, settings(ranking={"policy": "ebrank:epsilon=1000", **limits}))
+    await engine.put_items("q", items(4))
+    for _ in range(100):
+        await engine.clicked(await engine.ranked(k=4, explore=False))
+    await engine.put_items("q", [ItemIn("n0", [0.0, 0.0]), ItemIn("n1", [0.0, 0.0])])
+    answer = await engine.ranked(k=4, explain=True)
+    assert sum(bool(item.explored) for item in answer.items) == explored_slots
+    plain = await engine.ranked(k=4, explain=True, explore=False)
+    assert not any(item.explored for item in plain.items)
+    relevance = [item.relevance for item in plain.items]
+    assert relevance == sorted(relevance, reverse=True)  # type: ignore[type-var]
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_explored": 1}, {"max_promotion": 3}])
-def test_the_state_of_a_query_has_the_order_that_is_served(limits: dict[str, int]) -> None:
-    async def scene(engine: Engine) -> None:
-        await places_after_clicks(engine, 12)
-        for offset in (9, 6, 3, 0):
-            state, insights = await engine.query("q"), await engine.insights()
-            listed = ids(await engine.rank(RankRequest("q", k=3, offset=offset)))
-            by_rank = {item.rank: item.id for item in state.items}
-            assert listed == [by_rank[rank] for rank in range(offset + 1, offset + 4)]
-        buried = {item.item for item in insights.buried}
-        assert not (buried | set(state.most_buried)) & set(listed)
+@played(lambda limits: settings(ranking={"k": 3, "policy": "ebrank:epsilon=500", **limits}))
+async def test_the_state_of_a_query_has_the_order_that_is_served(
+    engine: Scene, limits: dict[str, int]
+) -> None:
+    await places_after_clicks(engine, 12)
+    for offset in (9, 6, 3, 0):
+        state, insights = await engine.query("q"), await engine.insights()
+        listed = ids(await engine.ranked(k=3, offset=offset))
+        by_rank = {item.rank: item.id for item in state.items}
+        assert listed == [by_rank[rank] for rank in range(offset + 1, offset + 4)]
+    buried = {item.item for item in insights.buried}
+    assert not (buried | set(state.most_buried)) & set(listed)
 
-    play(scene, settings(ranking={"k": 3, "policy": "ebrank:epsilon=500", **limits}))
+
+INCUMBENTS = 15
+RELEVANCE = 0.3  # theirs
+GOOD = 0.8  # the newcomer's
+BEFORE = 300  # lists before it enters: the others are well known
+LISTS = 100  # after it
+
+
+class Users:
+    """Users who click what they examine and find relevant."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._examination = Examination()(range(1, 11)).tolist()
+        self._count = 0
+
+    async def search(self, engine: Scene) -> list[str]:
+        """Let one user search and click; return what was shown."""
+        self._count += 1
+        answer = await engine.ranked()
+        events = [
+            EventIn(f"{self._count} {item}", answer.ranking_id, item, "click")
+            for item, p in zip(ids(answer), self._examination, strict=True)
+            if self._rng.random() < p * (GOOD if item == "new" else RELEVANCE)
+        ]
+        await engine.feedback(events)
+        return ids(answer)
+
+
+def lists_until_shown(chosen: Settings, seed: int) -> float:
+    """Return after how many lists a good item that enters late is shown, infinity if never."""
+
+    async def scene(engine: Scene) -> float:
+        users = Users(seed)
+        await engine.put_items("q", items(INCUMBENTS))
+        for _ in range(BEFORE):
+            await users.search(engine)
+        await engine.put_items("q", [ItemIn("new", [0.0, 0.0])])
+        for number in range(1, LISTS + 1):
+            if "new" in await users.search(engine):
+                return number
+        return math.inf
+
+    return play(scene, chosen)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_good_new_item_is_found_under_default_settings(seed: int) -> None:
+    assert lists_until_shown(Settings(), seed) <= 5
+    assert lists_until_shown(settings(ranking={"policy": "ebrank:epsilon=1"}), seed) == math.inf

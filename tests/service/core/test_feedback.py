@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from ebrank import BehaviorStats, Examination
 from ebrank.service import api
-from ebrank.service.api import EventIn, RankRequest
-from ebrank.service.engine import Engine
+from ebrank.service.api import EventIn
+from ebrank.service.core.feedback import RankingIds, number_of, time_of
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import START, Clock, click, ids, items, play, played, settings, statuses
-from tests.service.store.blocking import run
+from tests.service.scenes import START, Clock, Scene, click, ids, items, played, settings, statuses
 
 
-@played()
-async def test_each_bad_event_is_rejected_alone_with_its_reason(engine: Engine) -> None:
-    await engine.put_items("q", items(3))
-    ranking = (await engine.rank(RankRequest("q"))).ranking_id
+@played(count=3)
+async def test_each_bad_event_is_rejected_alone_with_its_reason(engine: Scene) -> None:
+    ranking = (await engine.ranked()).ranking_id
     long = "x" * 300
     bad: dict[str, EventIn | api.Malformed] = {
         "unknown_ranking": EventIn("a", "nonsense", "i0", "click"),
@@ -44,84 +48,50 @@ async def test_each_bad_event_is_rejected_alone_with_its_reason(engine: Engine) 
     assert answer.results[-1].reason is None
 
 
-@played()
-async def test_a_ranking_of_a_wrong_tag_is_unknown(engine: Engine) -> None:
+@played(count=1)
+async def test_a_ranking_of_a_wrong_tag_is_unknown(engine: Scene) -> None:
     """Whoever knows the number of a list cannot guess its tag."""
-    await engine.put_items("q", items(1))
-    ranking = (await engine.rank(RankRequest("q"))).ranking_id
+    ranking = (await engine.ranked()).ranking_id
     number, tag = ranking.split("-")
     guessed = f"{number}-{'0' * len(tag)}"
-    answer = await engine.feedback([click("e", guessed, "i0")])
-    assert (answer.results[0].reason or "").startswith("unknown_ranking")
+    assert await engine.rejected(click("e", guessed, "i0")) == ["unknown_ranking"]
 
 
-@played()
-async def test_duplicates_count_once(engine: Engine) -> None:
-    await engine.put_items("q", items(3))
-    one = (await engine.rank(RankRequest("q"))).ranking_id
-    two = (await engine.rank(RankRequest("q"))).ranking_id
-    answer = await engine.feedback(
-        [
-            click("e1", one, "i0"),
-            click("e1", one, "i0"),  # the same event
-            click("e1", two, "i1"),  # the same id
-            click("e2", one, "i0"),  # the same click under another id
-            click("e3", two, "i0"),  # another list: another click
-        ]
-    )
-    expected = ["accepted", "duplicate", "duplicate", "duplicate", "accepted"]
-    assert statuses(answer) == expected
-    item = next(item for item in (await engine.query("q")).items if item.id == "i0")
-    assert (item.shown, item.clicks) == (2, 2)
+@played(settings(store={"retention_seconds": 100.0}), count=2)
+async def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up(
+    engine: Scene,
+) -> None:
+    ranking = (await engine.ranked()).ranking_id
+    engine.clock.now += 99.0
+    assert (await engine.feedback([click("e1", ranking, "i0")])).accepted == 1
+    engine.clock.now += 2.0
+    await engine._roll_up()  # the list stays: another server's clock may be behind
+    assert await engine.store.log.ranking(ranking) is not None
+    for rolled_up in (False, True):
+        if rolled_up:
+            engine.clock.now += 100.0
+            await engine._roll_up()
+            assert await engine.store.log.ranking(ranking) is None
+            engine.resources.recent.pop(ranking)
+        late = click(f"late{rolled_up}", ranking, "i1")
+        assert await engine.rejected(late) == ["expired"]
+    view = (await engine.query("q")).items
+    assert [(item.shown, item.clicks) for item in view] == [(1, 1), (1, 0)]
 
 
-def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up() -> None:
-    clock, store = Clock(), MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        ranking = (await engine.rank(RankRequest("q"))).ranking_id
-        clock.now += 99.0
-        assert (await engine.feedback([click("e1", ranking, "i0")])).accepted == 1
-        clock.now += 2.0
-        await engine._roll_up()  # the list stays: another server's clock may be behind
-        assert await store.log.ranking(ranking) is not None
-        for rolled_up in (False, True):
-            if rolled_up:
-                clock.now += 100.0
-                await engine._roll_up()
-                assert await store.log.ranking(ranking) is None
-                engine.resources.recent.pop(ranking)
-            answer = await engine.feedback([click(f"late{rolled_up}", ranking, "i1")])
-            assert (answer.results[0].reason or "").startswith("expired")
-        view = (await engine.query("q")).items
-        assert [(item.shown, item.clicks) for item in view] == [(1, 1), (1, 0)]
-
-    play(scene, settings(store={"retention_seconds": 100.0}), store=store, clock=clock)
-
-
-def test_a_query_that_feedback_reads_is_known_from_then_on() -> None:
+@played(count=1)
+async def test_a_query_that_feedback_reads_is_known_from_then_on(engine: Scene) -> None:
     """Not from when the list was served: what is not stored is not known of that time."""
-    clock, store = Clock(), MemoryStore()
-
-    async def serve(engine: Engine) -> str:
-        await engine.put_items("q", items(1))
-        return (await engine.rank(RankRequest("q"))).ranking_id
-
-    ranking = play(serve, store=store, clock=clock)
-    clock.now += 500.0
-
-    async def later(engine: Engine) -> None:
-        assert (await engine.feedback([click("e", ranking, "i0")])).accepted == 1
-        assert (await engine._items.query("q", clock.now + 9.0)).since == START + 500.0
-
-    play(later, store=store, clock=clock)
+    answer = await engine.ranked()
+    engine.clock.now += 500.0
+    later = await engine.opened()
+    assert await later.clicked(answer, "i0") == 1
+    assert (await later._items.query("q", engine.clock.now + 9.0)).since == START + 500.0
 
 
-@played(settings(examination={"curve": (1.0, 0.0, 0.5)}))
-async def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing(engine: Engine) -> None:
-    await engine.put_items("q", items(4))
-    answer = await engine.rank(RankRequest("q"))
+@played(settings(examination={"curve": (1.0, 0.0, 0.5)}), count=4)
+async def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing(engine: Scene) -> None:
+    answer = await engine.ranked()
     fed = await engine.feedback(
         [click(f"e{at}", answer.ranking_id, name) for at, name in enumerate(ids(answer))]
     )
@@ -133,70 +103,49 @@ async def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing(engin
     assert moved == [True, False, True, False]
 
 
-def test_the_curve_may_change_later() -> None:
+@played(settings(examination={"curve": (1.0, 0.25)}), count=2)
+async def test_the_curve_may_change_later(engine: Scene) -> None:
     """Counts are by rank: what they are worth is up to the curve of today."""
-    store = MemoryStore()
-
-    async def serve(engine: Engine) -> tuple[str, str]:
-        await engine.put_items("q", items(2))
-        answer = await engine.rank(RankRequest("q"))
-        return answer.ranking_id, ids(answer)[1]
-
-    ranking, second = play(serve, settings(examination={"curve": (1.0, 0.25)}), store=store)
-
-    async def later(engine: Engine) -> None:
-        await engine.feedback([click("e", ranking, second)])
-        item = next(item for item in (await engine.query("q")).items if item.id == second)
-        assert (item.exposure, item.weighted_clicks) == (0.5, 2.0)
-
-    play(later, settings(examination={"curve": (1.0, 0.5)}), store=store)
+    answer = await engine.ranked()
+    later = await engine.opened(settings(examination={"curve": (1.0, 0.5)}))
+    second = ids(answer)[1]
+    await later.clicked(answer, second)
+    item = next(item for item in (await later.query("q")).items if item.id == second)
+    assert (item.exposure, item.weighted_clicks) == (0.5, 2.0)
 
 
-def test_other_types_are_logged_and_count_nothing() -> None:
-    store = MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        ranking = (await engine.rank(RankRequest("q"))).ranking_id
-        before = await engine.query("q")
-        fed = await engine.feedback(
-            [click("a", ranking, "i0", "buy"), click("b", ranking, "i0", "impression")]
-        )
-        assert fed.accepted == 2
-        assert await engine.query("q") == before
-
-    play(scene, settings(events={"other": ["buy"]}), store=store)
-    assert [entry.type for entry in run(store.log.entries()) if isinstance(entry, EventEntry)] == [
-        "buy",
-        "impression",
-    ]
-
-
-def test_times_are_numbers_or_dates() -> None:
-    store = MemoryStore()
-    noon = datetime(2023, 11, 14, 12, tzinfo=UTC)
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(3))
-        ranking = (await engine.rank(RankRequest("q"))).ranking_id
-        times: list[float | datetime | None] = [noon, 12.5, None]
-        await engine.feedback(
-            [EventIn(f"e{at}", ranking, f"i{at}", "click", time) for at, time in enumerate(times)]
-        )
-
-    play(scene, store=store)
-    logged = [entry.time for entry in run(store.log.entries()) if isinstance(entry, EventEntry)]
-    assert logged == [noon.timestamp(), 12.5, START]
+@played(settings(events={"other": ["buy"]}), count=2)
+async def test_other_types_are_logged_and_count_nothing(engine: Scene) -> None:
+    ranking = (await engine.ranked()).ranking_id
+    before = await engine.query("q")
+    fed = await engine.feedback(
+        [click("a", ranking, "i0", "buy"), click("b", ranking, "i0", "impression")]
+    )
+    assert fed.accepted == 2
+    assert await engine.query("q") == before
+    assert [entry.type for entry in await engine.events()] == ["buy", "impression"]
 
 
 @played()
-async def test_recent_lists_are_bounded_by_their_bytes(engine: Engine) -> None:
+async def test_times_are_numbers_or_dates(engine: Scene) -> None:
+    noon = datetime(2023, 11, 14, 12, tzinfo=UTC)
+    await engine.put_items("q", items(3))
+    ranking = (await engine.ranked()).ranking_id
+    times: list[float | datetime | None] = [noon, 12.5, None]
+    await engine.feedback(
+        [EventIn(f"e{at}", ranking, f"i{at}", "click", time) for at, time in enumerate(times)]
+    )
+    logged = [entry.time for entry in await engine.events()]
+    assert logged == [noon.timestamp(), 12.5, START]
+
+
+@played(count=5)
+async def test_recent_lists_are_bounded_by_their_bytes(engine: Scene) -> None:
     """Those forgotten are read from the log again."""
-    await engine.put_items("q", items(5))
     cache = engine.resources.recent
-    await engine.rank(RankRequest("q", k=5))
+    await engine.ranked(k=5)
     cache.room = 2 * cache.size
-    lists = [(await engine.rank(RankRequest("q", k=5))).ranking_id for _ in range(4)]
+    lists = [(await engine.ranked(k=5)).ranking_id for _ in range(4)]
     assert len(cache) == 2
     answer = await engine.feedback([click(f"e{at}", name, "i0") for at, name in enumerate(lists)])
     assert answer.accepted == 4
@@ -204,37 +153,33 @@ async def test_recent_lists_are_bounded_by_their_bytes(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
-def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(impressions: str) -> None:
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(5))
-        answer = await engine.rank(RankRequest("q"))
-        batch = [
-            click(f"{kind} {item}", answer.ranking_id, item, kind)
-            for item in ids(answer)
-            for kind in ("impression", "click")
-        ]
-        before, store.writes = await engine.query("q"), 0
-        store.full = True
-        with pytest.raises(StoreError):
-            await engine.feedback(batch)
-        assert await engine.query("q") == before
-        store.full = False
-        assert (await engine.feedback(batch)).accepted == 10
-        assert store.writes == 2
-        view = (await engine.query("q")).items
-        assert {(item.shown, item.clicks) for item in view} == {(1, 1)}
-
-    play(scene, settings(events={"impressions": impressions}), store=store)
+@played(lambda impressions: settings(events={"impressions": impressions}), on=FaultyStore, count=5)
+async def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(
+    engine: Scene, impressions: str
+) -> None:
+    answer = await engine.ranked()
+    batch = [
+        click(f"{kind} {item}", answer.ranking_id, item, kind)
+        for item in ids(answer)
+        for kind in ("impression", "click")
+    ]
+    before, engine.store.writes = await engine.query("q"), 0
+    engine.store.full = True
+    with pytest.raises(StoreError):
+        await engine.feedback(batch)
+    assert await engine.query("q") == before
+    engine.store.full = False
+    assert (await engine.feedback(batch)).accepted == 10
+    assert engine.store.writes == 2
+    view = (await engine.query("q")).items
+    assert {(item.shown, item.clicks) for item in view} == {(1, 1)}
 
 
 @pytest.mark.parametrize("batched", [True, False])
-@played(settings(events={"impressions": "confirmed"}))
-async def test_impressions_that_must_be_confirmed(engine: Engine, batched: bool) -> None:
+@played(settings(events={"impressions": "confirmed"}), count=4)
+async def test_impressions_that_must_be_confirmed(engine: Scene, batched: bool) -> None:
     """A click confirms an impression too; nothing is shown twice, whatever the order."""
-    await engine.put_items("q", items(4))
-    answer = await engine.rank(RankRequest("q"))
+    answer = await engine.ranked()
     assert not any(item.shown for item in (await engine.query("q")).items)
     a, b, c, _ = ids(answer)
     events = [
@@ -253,3 +198,132 @@ async def test_impressions_that_must_be_confirmed(engine: Engine, batched: bool)
     for rank, (name, counts) in enumerate(expected):
         assert (view[name].shown, view[name].clicks) == counts
         assert view[name].exposure == pytest.approx(p[rank] * counts[0])
+
+
+def test_numbers_grow_whatever_the_clock_does() -> None:
+    ids = RankingIds(after=1000.0)
+    numbers = [number_of(ids.new(time)) or 0 for time in (1001.0, 1001.0, 500.0, 1002.0)]
+    assert numbers == sorted(set(numbers))
+    assert numbers[0] > 1000 * 1_000_000
+    again = RankingIds(after=1002.0)
+    assert (number_of(again.new(0.0)) or 0) > numbers[-1]
+
+
+def test_tags_cannot_be_guessed() -> None:
+    tags = {RankingIds().new(1.0).split("-")[1] for _ in range(100)}
+    assert len(tags) == 100
+    assert all(len(tag) == 16 for tag in tags)
+
+
+def test_names_tell_when_they_were_made() -> None:
+    assert time_of(RankingIds().new(1234.5)) == pytest.approx(1234.5)
+
+
+@pytest.mark.parametrize("name", ["", "7", "x-0123456789abcdef", "7-0123", "7-0123456789ABCDEF"])
+def test_other_texts_are_no_names(name: str) -> None:
+    assert number_of(name) is None
+    assert time_of(name) is None
+
+
+CURVE = (1.0, 0.0, 0.5)  # the second rank is never examined
+QUERIES = ("q", "r")
+EVENTS = st.tuples(
+    st.integers(0, 12),  # an event's id: drawn again and again
+    st.integers(-3, -1),  # one of the last lists
+    st.sampled_from(["i0", "i1", "i2", "i3", "i9"]),
+    st.sampled_from(["click", "click", "impression", "buy", "hover"]),
+)
+
+
+class Feedback(RuleBasedStateMachine):
+    """The engine beside a model that keeps everything in sets."""
+
+    @initialize(confirmed=st.booleans(), packs=st.booleans())
+    def begin(self, confirmed: bool, packs: bool) -> None:
+        self.runner = asyncio.Runner()
+        self.store = MemoryStore()
+        self.confirmed = confirmed
+        self.room = 1000 if packs else 0  # one query at a time, the other packed or not there
+        self.chosen = settings(
+            examination={"curve": CURVE},
+            events={"other": ["buy"], "impressions": "confirmed" if confirmed else "served"},
+        )
+        self.seen: set[tuple[str, str]] = set()
+        self.counted: set[tuple[str, str, str]] = set()
+        self.impressions: set[tuple[str, str]] = set()
+        self.lists: list[tuple[str, str, list[str]]] = []
+        self.shown: Counter[tuple[str, str]] = Counter()
+        self.clicks: Counter[tuple[str, str]] = Counter()
+        self.start()
+        for query in QUERIES:
+            self.run(self.engine.put_items(query, items(4)))
+            self.rank(query)
+
+    def run(self, call: Any) -> Any:  # noqa: ANN401 (whatever the call returns)
+        return self.runner.run(call)
+
+    def start(self) -> None:
+        self.engine = self.run(Scene.open(self.store, self.chosen, clock=Clock()))
+        self.engine._queries.room = self.room
+
+    @rule()
+    def restart(self) -> None:
+        self.run(self.engine.close())
+        self.start()
+
+    @rule(query=st.sampled_from(QUERIES))
+    def rank(self, query: str) -> None:
+        answer = self.run(self.engine.ranked(query, k=3))
+        self.lists.append((answer.ranking_id, query, ids(answer)))
+        for p, item in zip(CURVE, ids(answer), strict=True):
+            self.shown[query, item] += int(p > 0 and not self.confirmed)
+
+    @rule(batch=st.lists(EVENTS, max_size=8))
+    def feed(self, batch: list[tuple[int, int, str, str]]) -> None:
+        events, expected = [], []
+        for number, at, item, kind in batch:
+            ranking, query, listed = self.lists[max(at, -len(self.lists))]
+            events.append(click(f"e{number}", ranking, item, kind))
+            expected.append(self.judged(f"e{number}", ranking, query, listed, item, kind))
+        assert statuses(self.run(self.engine.feedback(events))) == expected
+
+    def judged(
+        self, event: str, ranking: str, query: str, listed: list[str], item: str, kind: str
+    ) -> str:
+        p = CURVE[listed.index(item)] if item in listed else 0.0
+        if item not in listed or kind == "hover":
+            return "rejected"
+        if (query, event) in self.seen or (ranking, item, kind) in self.counted:
+            return "duplicate"
+        self.seen.add((query, event))
+        self.counted.add((ranking, item, kind))
+        self.clicks[query, item] += kind == "click" and p > 0
+        if self.confirmed and kind != "buy" and p and (ranking, item) not in self.impressions:
+            self.impressions.add((ranking, item))
+            self.shown[query, item] += 1
+        return "accepted"
+
+    @invariant()
+    def counters_are_those_of_the_model(self) -> None:
+        if not hasattr(self, "engine"):
+            return
+        for query in QUERIES:
+            view = self.run(self.engine.query(query))
+            for item in view.items:
+                assert item.shown == self.shown[query, item.id]
+                assert item.clicks == self.clicks[query, item.id] <= item.shown
+            state = self.run(self.store.items.load(query))
+            sums = BehaviorStats(state.counts).sums(Examination(curve=CURVE))
+            np.testing.assert_array_equal(
+                [item.weighted_clicks for item in view.items], sums.weighted_clicks
+            )
+            np.testing.assert_array_equal([item.exposure for item in view.items], sums.exposure)
+
+    def teardown(self) -> None:
+        if hasattr(self, "engine"):
+            self.run(self.engine.close())
+            self.runner.close()
+
+
+TestFeedback = pytest.mark.slow(Feedback.TestCase)
+TestFeedback.settings = hypothesis_settings(max_examples=25, stateful_step_count=12)

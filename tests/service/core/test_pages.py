@@ -2,75 +2,43 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from ebrank.service.api import RankRequest
 from ebrank.service.core.problems import Problem
-from ebrank.service.engine import Engine
-from ebrank.service.ops.replay import replay
-from ebrank.service.store.base import Store
-from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, RankingEntry
-from ebrank.service.store.sqlite import SqliteStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Clock, click, ids, items, play, played, settings, statuses
-from tests.service.store.blocking import run
+from tests.service.scenes import BOTH, Scene, click, ids, items, play, played, settings
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return MemoryStore() if request.param == "memory" else SqliteStore(tmp_path / "store")
-
-
-async def shown(engine: Engine) -> dict[str, tuple[int, int]]:
-    """Return impressions and clicks of each item."""
-    return {item.id: (item.shown, item.clicks) for item in (await engine.query("q")).items}
-
-
-def equal(store: Store) -> bool:
-    """Return whether a replay finds the counters that are stored; roll up all, and do so again."""
-    whole: bool = run(replay(store)).equal
-    run(store.log.roll_up(1e12))
-    rolled_up: bool = run(replay(store)).equal
-    return whole and rolled_up
-
-
-async def learn(engine: Engine) -> None:
+async def learn(engine: Scene) -> None:
     """Let other users change what is best."""
     for number in range(20):
-        answer = await engine.rank(RankRequest("q", k=5, user=f"other {number}"))
-        last = ids(answer)[-1]
-        await engine.feedback([click(f"other {number}", answer.ranking_id, last)])
+        answer = await engine.ranked(k=5, user=f"other {number}")
+        await engine.clicked(answer, ids(answer)[-1])
 
 
-@played(settings(ranking={"policy": "ebrank:epsilon=1000"}))
-async def test_a_second_page_goes_on_where_the_first_one_ended(engine: Engine) -> None:
-    await engine.put_items("q", items(30))
-    first = await engine.rank(RankRequest("q", k=10, user="u"))
-    second = await engine.rank(RankRequest("q", k=10, user="u", offset=10))
-    third = await engine.rank(RankRequest("q", k=10, user="u", offset=20))
+@played(settings(ranking={"policy": "ebrank:epsilon=1000"}), count=30)
+async def test_a_second_page_goes_on_where_the_first_one_ended(engine: Scene) -> None:
+    first = await engine.ranked(k=10, user="u")
+    second = await engine.ranked(k=10, user="u", offset=10)
+    third = await engine.ranked(k=10, user="u", offset=20)
     assert len({*ids(first), *ids(second), *ids(third)}) == 30
     assert [item.rank for item in second.items] == list(range(11, 21))
     await learn(engine)
-    again = [
-        ids(await engine.rank(RankRequest("q", k=10, user="u", offset=offset)))
-        for offset in (20, 0, 10)
-    ]
+    again = [ids(await engine.ranked(k=10, user="u", offset=offset)) for offset in (20, 0, 10)]
     assert again == [ids(third), ids(first), ids(second)]
     below, *above = again
-    everything = ids(await engine.rank(RankRequest("q", k=30, user="u")))
+    everything = ids(await engine.ranked(k=30, user="u"))
     assert everything == [*above[0], *above[1], *below]
-    assert not (await engine.rank(RankRequest("q", k=10, user="u", offset=30))).items
+    assert not (await engine.ranked(k=10, user="u", offset=30)).items
 
 
 def test_pages_make_the_order_that_one_long_list_has() -> None:
     orders = []
     for sizes in ([20], [10, 10], [5, 5, 10]):
 
-        async def scene(engine: Engine, sizes: list[int] = sizes) -> None:
+        async def scene(engine: Scene, sizes: list[int] = sizes) -> None:
             await engine.put_items("q", items(40))
             await learn(engine)
             order: list[str] = []
@@ -85,177 +53,141 @@ def test_pages_make_the_order_that_one_long_list_has() -> None:
 
 @pytest.mark.parametrize("explore", [True, False])
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
-def test_impressions_and_clicks_of_pages_count_at_their_ranks(
-    store: Store, impressions: str, explore: bool
+@played(lambda impressions: settings(events={"impressions": impressions}), on=BOTH, count=30)
+async def test_impressions_and_clicks_of_pages_count_at_their_ranks(
+    engine: Scene, impressions: str, explore: bool
 ) -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(30))
-        pages = [
-            await engine.rank(RankRequest("q", k=10, user="u", offset=offset, explore=explore))
-            for offset in (10, 0)  # in whatever order
-        ]
-        for page in pages:
-            if impressions == "confirmed":
-                seen = [click(f"i{n}", page.ranking_id, n, "impression") for n in ids(page)]
-                assert set(statuses(await engine.feedback(seen))) == {"accepted"}
-            fed = await engine.feedback([click(ids(page)[1], page.ranking_id, ids(page)[1])])
-            assert statuses(fed) == ["accepted"]
-        state = await store.items.load("q")
-        assert state is not None
-        places = {name: at for at, name in enumerate(state.ids)}
-        below, top = ([places[name] for name in ids(page)] for page in pages)
-        assert state.counts[top, 0, :10].tolist() == np.eye(10, dtype=int).tolist()
-        assert not state.counts[top, 0, 10:].any()
-        assert not state.counts[below, 0, :10].any()
-        assert state.counts[below, 0, 10:].sum(axis=0).tolist() == [5, 5]  # ranks 11-15 and 16-20
-        assert (state.counts[top[1], 1, 1], state.counts[below[1], 1, 10]) == (1, 1)
-        assert state.counts[:, 1].sum() == 2
-        assert state.counts.sum() == 22
-
-    play(scene, settings(events={"impressions": impressions}), store=store)
-    assert equal(store)
+    pages = [
+        await engine.ranked(k=10, user="u", offset=offset, explore=explore)
+        for offset in (10, 0)  # in whatever order
+    ]
+    for page in pages:
+        if impressions == "confirmed":
+            seen = [click(f"i{n}", page.ranking_id, n, "impression") for n in ids(page)]
+            assert set(await engine.statuses(seen)) == {"accepted"}
+        assert await engine.clicked(page, ids(page)[1]) == 1
+    state = await engine.stored()
+    places = {name: at for at, name in enumerate(state.ids)}
+    below, top = ([places[name] for name in ids(page)] for page in pages)
+    assert state.counts[top, 0, :10].tolist() == np.eye(10, dtype=int).tolist()
+    assert not state.counts[top, 0, 10:].any()
+    assert not state.counts[below, 0, :10].any()
+    assert state.counts[below, 0, 10:].sum(axis=0).tolist() == [5, 5]  # ranks 11-15 and 16-20
+    assert (state.counts[top[1], 1, 1], state.counts[below[1], 1, 10]) == (1, 1)
+    assert state.counts[:, 1].sum() == 2
+    assert state.counts.sum() == 22
+    assert await engine.sound()
 
 
 @pytest.mark.parametrize("impressions", ["served", "confirmed"])
-def test_a_refresh_is_one_impression_and_clicks_count_once(store: Store, impressions: str) -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(6))
-        first = await engine.rank(RankRequest("q", k=4, user="u"))
-        again = await engine.rank(RankRequest("q", k=4, user="u"))
-        assert ids(again) == ids(first)
-        if impressions == "confirmed":
-            for number, page in enumerate((first, again)):
-                await engine.feedback(
-                    [click(f"{number}{n}", page.ranking_id, n, "impression") for n in ids(page)]
-                )
-        a, b = ids(first)[:2]
-        events = [
-            click("1", first.ranking_id, a),
-            click("2", again.ranking_id, a),  # the same click
-            click("3", again.ranking_id, b),
-            click("4", first.ranking_id, b),
-        ]
-        expected = ["accepted", "duplicate", "accepted", "duplicate"]
-        assert statuses(await engine.feedback(events)) == expected
-        engine.resources.recent.pop(again.ranking_id)  # what the log says is the same
-        assert statuses(await engine.feedback([click("5", again.ranking_id, a)])) == ["duplicate"]
-        counted = await shown(engine)
-        assert [counted[name] for name in ids(first)] == [(1, 1), (1, 1), (1, 0), (1, 0)]
-        clock.now += 61.0
-        later = await engine.rank(RankRequest("q", k=4, user="u"))
-        assert statuses(await engine.feedback([click("6", later.ranking_id, a)])) == [
-            "accepted" if a in ids(later) else "rejected"
-        ]
-
-    play(scene, settings(events={"impressions": impressions}), store=store, clock=clock)
-    assert equal(store)
+@played(lambda impressions: settings(events={"impressions": impressions}), on=BOTH, count=6)
+async def test_a_refresh_is_one_impression_and_clicks_count_once(
+    engine: Scene, impressions: str
+) -> None:
+    first = await engine.ranked(k=4, user="u")
+    again = await engine.ranked(k=4, user="u")
+    assert ids(again) == ids(first)
+    if impressions == "confirmed":
+        for number, page in enumerate((first, again)):
+            await engine.feedback(
+                [click(f"{number}{n}", page.ranking_id, n, "impression") for n in ids(page)]
+            )
+    a, b = ids(first)[:2]
+    events = [
+        click("1", first.ranking_id, a),
+        click("2", again.ranking_id, a),  # the same click
+        click("3", again.ranking_id, b),
+        click("4", first.ranking_id, b),
+    ]
+    expected = ["accepted", "duplicate", "accepted", "duplicate"]
+    assert await engine.statuses(events) == expected
+    engine.resources.recent.pop(again.ranking_id)  # what the log says is the same
+    assert await engine.statuses([click("5", again.ranking_id, a)]) == ["duplicate"]
+    counted = await engine.counts()
+    assert [counted[name] for name in ids(first)] == [(1, 1), (1, 1), (1, 0), (1, 0)]
+    engine.clock.now += 61.0
+    later = await engine.ranked(k=4, user="u")
+    assert await engine.statuses([click("6", later.ranking_id, a)]) == [
+        "accepted" if a in ids(later) else "rejected"
+    ]
+    assert await engine.sound()
 
 
-def test_a_longer_list_shows_only_what_is_new_in_it(store: Store) -> None:
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(8))
-        first = await engine.rank(RankRequest("q", k=3, user="u"))
-        gone = ids(first)[0]
-        await engine.withdraw("q", gone)
-        longer = await engine.rank(RankRequest("q", k=5, user="u"))
-        assert ids(longer)[:2] == ids(first)[1:]
-        counted = await shown(engine)
-        assert {counted[name] for name in ids(longer)} == {(1, 0)}
-        # What moved up was seen where it stood first, and that is where its click counts.
-        moved, new = ids(longer)[0], ids(longer)[2]
-        await engine.feedback(
-            [click("1", longer.ranking_id, moved), click("2", longer.ranking_id, new)]
-        )
-        state = await store.items.load("q")
-        assert state is not None
-        rows = [list(state.ids).index(name) for name in (moved, new)]
-        assert [state.counts[row, 1].tolist().index(1) for row in rows] == [1, 2]
-
-    play(scene, store=store)
-    lists = [entry for entry in run(store.log.entries()) if isinstance(entry, RankingEntry)]
-    events = [entry for entry in run(store.log.entries()) if isinstance(entry, EventEntry)]
+@played(on=BOTH, count=8)
+async def test_a_longer_list_shows_only_what_is_new_in_it(engine: Scene) -> None:
+    first = await engine.ranked(k=3, user="u")
+    gone = ids(first)[0]
+    await engine.withdraw("q", gone)
+    longer = await engine.ranked(k=5, user="u")
+    assert ids(longer)[:2] == ids(first)[1:]
+    counted = await engine.counts()
+    assert {counted[name] for name in ids(longer)} == {(1, 0)}
+    # What moved up was seen where it stood first, and that is where its click counts.
+    moved, new = ids(longer)[0], ids(longer)[2]
+    await engine.clicked(longer, moved, new)
+    state = await engine.stored()
+    rows = [list(state.ids).index(name) for name in (moved, new)]
+    assert [state.counts[row, 1].tolist().index(1) for row in rows] == [1, 2]
+    lists, events = await engine.lists(), await engine.events()
     assert [entry.seen for entry in lists] == [(), (2, 3, 0, 0, 0)]
     assert lists[1].continues == lists[0].id
-    assert [(entry.ranking_id, entry.rank) for entry in events] == [
-        (lists[0].id, 2),
-        (lists[0].id, 3),
-    ]
-    assert equal(store)
+    assert {entry.ranking_id for entry in events} == {lists[0].id}
+    assert [entry.rank for entry in events] == [2, 3]
+    assert await engine.sound()
 
 
-@played()
-async def test_without_a_user_every_list_counts(engine: Engine) -> None:
-    await engine.put_items("q", items(3))
+@played(count=3)
+async def test_without_a_user_every_list_counts(engine: Scene) -> None:
     for _ in range(2):
-        await engine.rank(RankRequest("q"))
-    page = await engine.rank(RankRequest("q", k=2, offset=1))
+        await engine.ranked()
+    page = await engine.ranked(k=2, offset=1)
     assert [item.rank for item in page.items] == [2, 3]
-    assert sum(times for times, _ in (await shown(engine)).values()) == 8
+    assert sum(times for times, _ in (await engine.counts()).values()) == 8
+    with pytest.raises(Problem, match="must not exceed 1000 together"):
+        await engine.ranked(k=10, offset=991)
 
 
-@played(settings(ranking={"mode": "shadow"}))
-async def test_a_refresh_in_shadow_mode_is_one_impression(engine: Engine) -> None:
-    await engine.put_items("q", items(6))
+@played(settings(ranking={"mode": "shadow"}), count=6)
+async def test_a_refresh_in_shadow_mode_is_one_impression(engine: Scene) -> None:
     own = [f"i{at}" for at in (3, 1, 5, 0)]
-    page = await engine.rank(RankRequest("q", k=2, offset=2, items=[*own], user="u"))
+    page = await engine.ranked(k=2, offset=2, items=[*own], user="u")
     assert (ids(page), [item.rank for item in page.items]) == (["i5", "i0"], [3, 4])
     assert isinstance(page.would_rank, list)
     assert len(page.would_rank) == 2
-    await engine.rank(RankRequest("q", k=4, items=[*own], user="u"))
-    await engine.rank(RankRequest("q", k=4, items=[*own], user="u"))
-    assert {(await shown(engine))[name] for name in own} == {(1, 0)}
+    await engine.ranked(k=4, items=[*own], user="u")
+    await engine.ranked(k=4, items=[*own], user="u")
+    assert {(await engine.counts())[name] for name in own} == {(1, 0)}
 
 
-def test_events_of_a_refresh_expire_with_the_first_list() -> None:
+@played(settings(store={"retention_seconds": 100.0}), count=2)
+async def test_events_of_a_refresh_expire_with_the_first_list(engine: Scene) -> None:
     """Otherwise the event that counted might be rolled up before its duplicate is refused."""
-    clock, store = Clock(), MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        first = await engine.rank(RankRequest("q", user="u"))
-        await engine.feedback([click("1", first.ranking_id, "i0")])
-        clock.now += 50.0
-        again = await engine.rank(RankRequest("q", user="u"))
-        clock.now += 60.0
-        await engine._roll_up()
-        for forgotten in (False, True):
-            if forgotten:
-                engine.resources.recent.pop(again.ranking_id)
-            [result] = (await engine.feedback([click("2", again.ranking_id, "i0")])).results
-            assert (result.reason or "").startswith("expired")
-        assert (await shown(engine))["i0"] == (1, 1)
-
-    play(scene, settings(store={"retention_seconds": 100.0}), store=store, clock=clock)
+    first = await engine.ranked(user="u")
+    await engine.clicked(first, "i0")
+    engine.clock.now += 50.0
+    again = await engine.ranked(user="u")
+    engine.clock.now += 60.0
+    await engine._roll_up()
+    for forgotten in (False, True):
+        if forgotten:
+            engine.resources.recent.pop(again.ranking_id)
+        assert await engine.rejected(click("2", again.ranking_id, "i0")) == ["expired"]
+    assert (await engine.counts())["i0"] == (1, 1)
 
 
-def test_a_list_that_was_not_logged_was_not_seen() -> None:
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(3))
-        store.full = True
-        assert (await engine.rank(RankRequest("q", user="u"))).degraded
-        store.full = False
-        await engine.rank(RankRequest("q", user="u"))
-        assert set((await shown(engine)).values()) == {(1, 0)}
-
-    play(scene, store=store)
+@played(on=FaultyStore, count=3)
+async def test_a_list_that_was_not_logged_was_not_seen(engine: Scene) -> None:
+    engine.store.full = True
+    assert (await engine.ranked(user="u")).degraded
+    engine.store.full = False
+    await engine.ranked(user="u")
+    assert set((await engine.counts()).values()) == {(1, 0)}
 
 
-@played()
-async def test_lists_end_at_the_deepest_rank(engine: Engine) -> None:
-    await engine.put_items("q", items(1))
-    with pytest.raises(Problem, match="must not exceed 1000 together"):
-        await engine.rank(RankRequest("q", k=10, offset=991))
-
-
-@played()
-async def test_the_dashboard_counts_a_refresh_as_no_exposure(engine: Engine) -> None:
-    await engine.put_items("q", items(3))
+@played(count=3)
+async def test_the_dashboard_counts_a_refresh_as_no_exposure(engine: Scene) -> None:
     for _ in range(3):
-        await engine.rank(RankRequest("q", user="u"))
+        await engine.ranked(user="u")
     insights = await engine.insights()
     [minute] = insights.buckets
     assert insights.totals.rankings == 3

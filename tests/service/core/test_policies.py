@@ -91,6 +91,8 @@ async def served(text: str, lists: list[list[bool]], prior: EBRanker | None) -> 
     state, live = await store.items.load("tea"), await engine._queries.get("tea", 0.0)
     engine._serving._draws = np.random.PCG64(DRAWS)
     last = await engine.rank(api.RankRequest("tea", explain=True))
+    await engine.query("tea")  # whatever else is told about the policy's items
+    await engine.insights()
     await engine.close()
     assert state is not None
     assert live is not None
@@ -111,23 +113,27 @@ def check(text: str, lists: list[list[bool]], prior: EBRanker | None) -> None:
     order, known = expected.order.tolist(), expected.candidates
     assert [item.id for item in items] == [f"i{row}" for row in order]
     assert [item.score for item in items] == known.scores[order].tolist()
-    assert [item.relevance for item in items] == known.relevance[order].tolist()
+    for name, column in (
+        ("relevance", known.relevance),
+        ("bonus", known.bonus),
+        ("prior", known.prior_mean),
+        ("shown", known.sums.shown),
+        ("clicks", known.sums.clicks),
+        ("exposure", known.sums.exposure),
+    ):
+        assert [getattr(item, name) for item in items] == column[order].tolist(), name
+    assert [item.interval for item in items] == [tuple(ends) for ends in expected.interval.tolist()]
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("text", POLICIES)
 @settings(max_examples=5)
 @given(LISTS)
-def test_the_service_ranks_as_the_library_does(text: str, lists: list[list[bool]]) -> None:
-    check(text, lists, None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", POLICIES)
-@settings(max_examples=5)
-@given(LISTS)
-def test_with_a_prior_that_was_learned_too(text: str, lists: list[list[bool]]) -> None:
-    check(text, lists, fitted(text))
+def test_the_service_ranks_as_the_library_does(
+    text: str, learned: bool, lists: list[list[bool]]
+) -> None:
+    check(text, lists, fitted(text) if learned else None)
 
 
 @pytest.mark.parametrize("text", POLICIES)

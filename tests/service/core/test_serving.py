@@ -11,10 +11,9 @@ import pytest
 from ebrank.service.api import DeletionRequest, ItemIn, RankRequest
 from ebrank.service.core.items import LISTED_AT_ONCE
 from ebrank.service.core.problems import Problem
-from ebrank.service.engine import Engine
 from ebrank.service.store.memory import MemoryStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import ids, items, play, settings
+from tests.service.scenes import Scene, ids, items, play, played, settings
 
 
 class Gate:
@@ -39,36 +38,32 @@ class Gate:
 
 @pytest.mark.parametrize("waits_for", ["items", "catalog"])
 @pytest.mark.parametrize("gone", ["withdrawn", "deleted"])
-def test_an_item_that_goes_while_a_list_waits_is_rejected_as_if_it_had_gone_before(
-    waits_for: str, gone: str
+@played(settings(features={"missing": "zero"}))
+async def test_an_item_that_goes_while_a_list_waits_is_rejected_as_if_it_had_gone_before(
+    engine: Scene, waits_for: str, gone: str
 ) -> None:
-    store = MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_catalog([ItemIn("a", {"stock": 1.0})])
-        await engine.put_items("q", [ItemIn("x", {"match": 2.0}), ItemIn("y", {"match": 1.0})])
-        await engine.rank(RankRequest("q"))
-        if waits_for == "items":
-            gate = Gate(store.items, "put")
-            request = RankRequest("q", items=[ItemIn("new", {"match": 1.5}), "x"])
-        else:
-            await engine.put_catalog([ItemIn("a", {"stock": 2.0})])  # which queries must look up
-            gate = Gate(engine._catalog, "changes")
-            request = RankRequest("q", items=["y", "x"])
-        ranking = asyncio.create_task(engine.rank(request))
-        await asyncio.wait_for(gate.reached.wait(), 5.0)
-        if gone == "withdrawn":
-            await engine.withdraw("q", "x")
-        else:
-            await engine.delete(DeletionRequest("item", "x"))
-        gate.open()
-        reason = "withdrawn from this query" if gone == "withdrawn" else "not candidates"
-        for answer in (ranking, engine.rank(RankRequest("q", items=["x"]))):
-            with pytest.raises(Problem, match=f"{reason}.*'x'"):
-                await answer
-        assert ids(await engine.rank(RankRequest("q")))
-
-    play(scene, settings(features={"missing": "zero"}), store=store)
+    await engine.put_catalog([ItemIn("a", {"stock": 1.0})])
+    await engine.put_items("q", [ItemIn("x", {"match": 2.0}), ItemIn("y", {"match": 1.0})])
+    await engine.ranked()
+    if waits_for == "items":
+        gate = Gate(engine.store.items, "put")
+        request = RankRequest("q", items=[ItemIn("new", {"match": 1.5}), "x"])
+    else:
+        await engine.put_catalog([ItemIn("a", {"stock": 2.0})])  # which queries must look up
+        gate = Gate(engine._catalog, "changes")
+        request = RankRequest("q", items=["y", "x"])
+    ranking = asyncio.create_task(engine.rank(request))
+    await asyncio.wait_for(gate.reached.wait(), 5.0)
+    if gone == "withdrawn":
+        await engine.withdraw("q", "x")
+    else:
+        await engine.delete(DeletionRequest("item", "x"))
+    gate.open()
+    reason = "withdrawn from this query" if gone == "withdrawn" else "not candidates"
+    for answer in (ranking, engine.ranked(items=["x"])):
+        with pytest.raises(Problem, match=f"{reason}.*'x'"):
+            await answer
+    assert ids(await engine.ranked())
 
 
 @pytest.mark.parametrize("known", [0, 100])
@@ -83,93 +78,80 @@ def test_many_new_items_of_a_list_are_added_a_portion_at_a_time(
         portions.append(len(new))
         return await put(query, new, *given, **named)
 
-    async def scene(engine: Engine) -> None:
+    async def scene(engine: Scene) -> None:
         many = items(600)
         if known:
             await engine.put_items("q", many[:known])
         portions.clear()
         monkeypatch.setattr(store.items, "put", noted)
-        answer = await engine.rank(RankRequest("q", k=600, items=[*many]))
+        answer = await engine.ranked(k=600, items=[*many])
         assert len(answer.items) == 600
         assert max(portions) <= LISTED_AT_ONCE
         assert sum(portions) == 600 - known
         portions.clear()
-        await engine.rank(RankRequest("q", items=[*many]))
+        await engine.ranked(items=[*many])
         wrong = [ItemIn(f"n{at}", [1.0, 2.0]) for at in range(400)]
         with pytest.raises(Problem, match="3 features, not 2"):
-            await engine.rank(RankRequest("q", items=[*wrong, ItemIn("wrong", [1.0, 2.0, 3.0])]))
+            await engine.ranked(items=[*wrong, ItemIn("wrong", [1.0, 2.0, 3.0])])
         assert not portions
 
     play(scene, store=store)
 
 
-def test_a_list_does_not_bring_back_what_is_withdrawn_while_it_adds_others() -> None:
-    store = MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        many = items(300)
-        await engine.put_items("q", many[-1:])
-        gate = Gate(store.items, "put")
-        changed = ItemIn(many[-1].id, [0.0, 0.0])
-        ranking = asyncio.create_task(engine.rank(RankRequest("q", items=[*many[:-1], changed])))
-        await asyncio.wait_for(gate.reached.wait(), 5.0)
-        await engine.withdraw("q", changed.id)
-        gate.open()
-        with pytest.raises(Problem, match=f"withdrawn from this query.*{changed.id}"):
-            await ranking
-        assert [item.id for item in (await engine.query("q")).withdrawn] == [changed.id]
-
-    play(scene, store=store)
+@played()
+async def test_a_list_does_not_bring_back_what_is_withdrawn_while_it_adds_others(
+    engine: Scene,
+) -> None:
+    many = items(300)
+    await engine.put_items("q", many[-1:])
+    gate = Gate(engine.store.items, "put")
+    changed = ItemIn(many[-1].id, [0.0, 0.0])
+    ranking = asyncio.create_task(engine.ranked(items=[*many[:-1], changed]))
+    await asyncio.wait_for(gate.reached.wait(), 5.0)
+    await engine.withdraw("q", changed.id)
+    gate.open()
+    with pytest.raises(Problem, match=f"withdrawn from this query.*{changed.id}"):
+        await ranking
+    assert [item.id for item in (await engine.query("q")).withdrawn] == [changed.id]
 
 
-async def shown(engine: Engine) -> list[int]:
+async def shown(engine: Scene) -> list[int]:
     return [item.shown for item in (await engine.query("q")).items]
 
 
-def test_requests_of_a_user_at_the_same_time_are_one_impression() -> None:
-    store = MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(6))
-        gate = Gate(store.log, "write")
-        offsets = (0, 0, 3, 0, 3)  # refreshes of both pages
-        asked = [
-            asyncio.create_task(engine.rank(RankRequest("q", k=3, user="u", offset=offset)))
-            for offset in offsets
-        ]
-        await asyncio.wait_for(gate.reached.wait(), 5.0)
-        other = await engine.rank(RankRequest("q", k=3, user="v"))  # who need not wait
-        gate.open()
-        first, again, second, *_ = lists = [ids(await one) for one in asked]
-        assert (again, lists[3], lists[4]) == (first, first, second)
-        assert len({*first, *second}) == 6
-        times = {item.id: item.shown for item in (await engine.query("q")).items}
-        assert times == {item: 1 + (item in ids(other)) for item in times}
-        assert not engine._serving._making
-
-    play(scene, store=store)
+@played(count=6)
+async def test_requests_of_a_user_at_the_same_time_are_one_impression(engine: Scene) -> None:
+    gate = Gate(engine.store.log, "write")
+    offsets = (0, 0, 3, 0, 3)  # refreshes of both pages
+    asked = [asyncio.create_task(engine.ranked(k=3, user="u", offset=offset)) for offset in offsets]
+    await asyncio.wait_for(gate.reached.wait(), 5.0)
+    other = await engine.ranked(k=3, user="v")  # who need not wait
+    gate.open()
+    first, again, second, *_ = lists = [ids(await one) for one in asked]
+    assert (again, lists[3], lists[4]) == (first, first, second)
+    assert len({*first, *second}) == 6
+    times = {item.id: item.shown for item in (await engine.query("q")).items}
+    assert times == {item: 1 + (item in ids(other)) for item in times}
+    assert not engine._serving._making
 
 
 @pytest.mark.parametrize("ends", ["fails", "is cancelled"])
-def test_a_list_that_is_not_logged_does_not_hold_up_the_next_one_of_its_user(ends: str) -> None:
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        gate = Gate(store.log, "write")
-        first = asyncio.create_task(engine.rank(RankRequest("q", user="u")))
-        await asyncio.wait_for(gate.reached.wait(), 5.0)
-        later = [asyncio.create_task(engine.rank(RankRequest("q", user="u"))) for _ in range(2)]
-        await asyncio.sleep(0)
-        later.pop().cancel()  # one that waits leaves
-        if ends == "fails":
-            store.full = True
-            gate.open()
-            assert (await first).degraded
-            store.full = False
-        else:
-            first.cancel()
-        assert not (await asyncio.wait_for(later[0], 5.0)).degraded
-        assert await shown(engine) == [1, 1]
-
-    play(scene, store=store)
+@played(on=FaultyStore, count=2)
+async def test_a_list_that_is_not_logged_does_not_hold_up_the_next_one_of_its_user(
+    engine: Scene, ends: str
+) -> None:
+    gate = Gate(engine.store.log, "write")
+    first = asyncio.create_task(engine.ranked(user="u"))
+    await asyncio.wait_for(gate.reached.wait(), 5.0)
+    later = [asyncio.create_task(engine.ranked(user="u")) for _ in range(2)]
+    await asyncio.sleep(0)
+    later.pop().cancel()  # one that waits leaves
+    if ends == "fails":
+        engine.store.full = True
+        gate.open()
+        assert (await first).degraded
+        engine.store.full = False
+    else:
+        first.cancel()
+    assert not (await asyncio.wait_for(later[0], 5.0)).degraded
+    assert await shown(engine) == [1, 1]

@@ -16,39 +16,19 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from ebrank.service.api import (
-    ChangeFeaturesRequest,
-    DeletionRequest,
-    ItemIn,
-    NewFeature,
-    QueryResponse,
-    RankRequest,
-    Totals,
-)
+from ebrank.environment.config import SettingsError
+from ebrank.service.api import ChangeFeaturesRequest, DeletionRequest, ItemIn, NewFeature, Totals
 from ebrank.service.core.problems import NotFound
-from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
 from ebrank.service.store import Store, open
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem
 from tests.postgres import Postgres
-from tests.service.scenes import Clock, better, click, ids, items
+from tests.service.scenes import Scene, better, click, ids, items, played, settings, stored
 from tests.service.store.blocking import run
 
 
-async def pair(store: Store) -> tuple[Engine, Engine]:
-    clock = Clock()
-    return (
-        await Engine.open(store, Settings(), clock=clock, timer=clock),
-        await Engine.open(store, Settings(), clock=clock, timer=clock),
-    )
-
-
-async def counted(engine: Engine) -> dict[str, tuple[int, int]]:
-    return {item.id: (item.shown, item.clicks) for item in (await engine.query("q")).items}
-
-
-async def in_memory(engine: Engine, store: Store) -> bool:
+async def in_memory(engine: Scene, store: Store) -> bool:
     """Return whether what an engine has in memory is what the store holds."""
     live, state = await engine._queries.get("q", 0.0), await store.items.load("q")
     assert live is not None
@@ -60,28 +40,20 @@ async def in_memory(engine: Engine, store: Store) -> bool:
     )
 
 
-def test_a_list_by_another_server_is_noticed_by_the_next_write() -> None:
-    async def scene() -> None:
-        store = MemoryStore()
-        one, two = await pair(store)
-        await one.put_items("q", items(3))
-        await two.rank(RankRequest("q"))
-        await one.rank(RankRequest("q"))  # made without the other's, which its own write tells
-        assert await in_memory(one, store)
-        assert set((await counted(one)).values()) == {(2, 0)}
-        await one.rank(RankRequest("q"))
-        answer = await two.rank(RankRequest("q"))
-        assert set((await counted(two)).values()) == {(4, 0)}
-        fed = await one.feedback([click("e1", answer.ranking_id, "i0")])  # a list of the other
-        assert fed.accepted == 1
-        fed = await two.feedback([click("e1", answer.ranking_id, "i0")])
-        assert fed.duplicate == 1
-        for engine in (one, two):
-            assert (await counted(engine))["i0"] == (4, 1)
-            await engine.close()
-        assert await in_memory(two, store)  # the last to write
-
-    run(scene())
+@played(count=3, pair=True)
+async def test_a_list_by_another_server_is_noticed_by_the_next_write(engine: Scene) -> None:
+    await engine.other.ranked()
+    await engine.ranked()  # made without the other's, which its own write tells
+    assert await in_memory(engine, engine.store)
+    assert set((await engine.counts()).values()) == {(2, 0)}
+    await engine.ranked()
+    answer = await engine.other.ranked()
+    assert set((await engine.other.counts()).values()) == {(4, 0)}
+    assert await engine.clicked(answer, "i0") == 1  # a list of the other
+    assert await engine.other.clicked(answer, "i0") == 0  # a duplicate
+    for each in (engine, engine.other):
+        assert (await each.counts())["i0"] == (4, 1)
+    assert await in_memory(engine.other, engine.store)  # the last to write
 
 
 def test_a_write_brings_what_other_servers_counted_and_nothing_is_read_again(
@@ -89,106 +61,78 @@ def test_a_write_brings_what_other_servers_counted_and_nothing_is_read_again(
 ) -> None:
     async def scene() -> None:
         async with open(database.url("news")) as store:
-            await told(store)
-
-    async def told(store: Store) -> None:
-        one, two = await pair(store)
-        await one.put_items("q", items(3))
-        await one.rank(RankRequest("q"))
-        served = await two.rank(RankRequest("q"))
-        await two.feedback([click("e1", served.ranking_id, "i1")])
-        before = replace(one.lookups)
-        await one.rank(RankRequest("q"))
-        assert one.lookups.stale == before.stale + 1
-        assert await in_memory(one, store)
-        assert (await counted(one))["i1"] == (3, 1)
-        assert one.lookups.store == before.store
-        await two.put_items("q", [ItemIn("new", [0.1, 0.2])])
-        await one.rank(RankRequest("q"))  # whose write says just that it is behind
-        assert "new" in ids(await one.rank(RankRequest("q")))
-        assert one.lookups.store == before.store + 1
+            one, two = [await Scene.open(store, Settings()) for _ in range(2)]
+            await one.put_items("q", items(3))
+            await one.ranked()
+            await two.clicked(await two.ranked(), "i1")
+            before = replace(one.lookups)
+            await one.ranked()
+            assert one.lookups.stale == before.stale + 1
+            assert await in_memory(one, store)
+            assert (await one.counts())["i1"] == (3, 1)
+            assert one.lookups.store == before.store
+            await two.put_items("q", [ItemIn("new", [0.1, 0.2])])
+            await one.ranked()  # whose write says just that it is behind
+            assert "new" in ids(await one.ranked())
+            assert one.lookups.store == before.store + 1
 
     run(scene())
 
 
-def test_a_query_that_another_server_deleted_and_gave_again_is_another() -> None:
-    async def scene() -> None:
-        store = MemoryStore()
-        one, two = await pair(store)
-        await one.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
-        old = await two.rank(RankRequest("q"))
-        await one.delete(DeletionRequest("query", "q"))
-        await one.put_items("q", [ItemIn("b", [1.0]), ItemIn("a", [0.0])])
-        await one.rank(RankRequest("q"))  # as many writes as before
-        fed = await two.feedback([click("e1", old.ranking_id, "a")])
-        assert fed.results[0].reason is not None
-        assert fed.results[0].reason.startswith("unknown_ranking")
-        assert await counted(two) == {"b": (1, 0), "a": (1, 0)}
-        again = await two.rank(RankRequest("q"))
-        assert sorted(ids(again)) == ["a", "b"]
-        assert await in_memory(two, store)
-        await one.delete(DeletionRequest("query", "q"))
-        await one.put_items("q", [ItemIn("c", [1.0])])
-        assert ids(await two.rank(RankRequest("q"))) == ["c"]
-        assert await in_memory(two, store)
-        await one.delete(DeletionRequest("query", "q"))
-        with pytest.raises(NotFound):
-            await two.rank(RankRequest("q"))
+@played(pair=True)
+async def test_a_query_that_another_server_deleted_and_gave_again_is_another(engine: Scene) -> None:
+    async def again(*names: str) -> None:
+        await engine.delete(DeletionRequest("query", "q"))
+        await engine.put_items("q", [ItemIn(name, [1.0]) for name in names])
 
-    run(scene())
+    await engine.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
+    old = await engine.other.ranked()
+    await again("b", "a")
+    await engine.ranked()  # as many writes as before
+    assert await engine.other.rejected(click("e1", old.ranking_id, "a")) == ["unknown_ranking"]
+    assert await engine.other.counts() == {"b": (1, 0), "a": (1, 0)}
+    assert sorted(ids(await engine.other.ranked())) == ["a", "b"]
+    assert await in_memory(engine.other, engine.store)
+    await again("c")
+    assert ids(await engine.other.ranked()) == ["c"]
+    assert await in_memory(engine.other, engine.store)
+    await engine.delete(DeletionRequest("query", "q"))
+    with pytest.raises(NotFound):
+        await engine.other.ranked()
 
 
-def test_items_that_another_server_put_are_found() -> None:
-    async def scene() -> None:
-        store = MemoryStore()
-        one, two = await pair(store)
-        await one.put_items("q", items(2))
-        assert len(ids(await two.rank(RankRequest("q")))) == 2
-        put = await one.put_items("q", [ItemIn("new", [0.1, 0.2])])
-        assert (put.added, put.candidates) == (1, 3)
-        put = await two.put_items("q", [ItemIn("newer", [0.1, 0.2]), ItemIn("i0", [0.5, 0.5])])
-        assert (put.added, put.changed, put.candidates) == (1, 1, 4)
-        assert (await two.withdraw("q", "new")).withdrawn
-        answer = await one.rank(RankRequest("q"))  # still with the item that was withdrawn
-        assert "new" in ids(answer)
-        assert "new" not in ids(await one.rank(RankRequest("q")))
-        assert sorted(ids(await one.rank(RankRequest("q")))) == ["i0", "i1", "newer"]
-        assert await in_memory(one, store)
-        assert not (await one.withdraw("q", "new")).withdrawn
-
-    run(scene())
-
-
-def test_a_model_that_another_server_activated_ranks_from_the_next_list_but_one() -> None:
-    async def scene() -> None:
-        store = MemoryStore()
-        one, two = await pair(store)
-        await one.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
-        await one._adopt(better(), against=0)
-        assert (one.version, two.version) == (1, 0)
-        assert (await two.rank(RankRequest("q"))).model == 0
-        assert (await two.rank(RankRequest("q"))).model == two.version == 1
-        await one.activate(0)  # which pins it
-        await two.rank(RankRequest("q"))
-        assert (await two.rank(RankRequest("q"))).model == 0
-        assert (await two.models()).pinned
-
-    run(scene())
+@played(count=2, pair=True)
+async def test_items_that_another_server_put_are_found(engine: Scene) -> None:
+    assert len(ids(await engine.other.ranked())) == 2
+    put = await engine.put_items("q", [ItemIn("new", [0.1, 0.2])])
+    assert (put.added, put.candidates) == (1, 3)
+    put = await engine.other.put_items("q", [ItemIn("newer", [0.1, 0.2]), ItemIn("i0", [0.5, 0.5])])
+    assert (put.added, put.changed, put.candidates) == (1, 1, 4)
+    assert (await engine.other.withdraw("q", "new")).withdrawn
+    assert "new" in ids(await engine.ranked())  # still with the item that was withdrawn
+    assert "new" not in ids(await engine.ranked())
+    assert sorted(ids(await engine.ranked())) == ["i0", "i1", "newer"]
+    assert await in_memory(engine, engine.store)
+    assert not (await engine.withdraw("q", "new")).withdrawn
+    await engine.store.items.put("q", [NewItem("smuggled", (0.0, 0.0))], 5.0)  # by nobody it knows
+    assert not await in_memory(engine, engine.store)
+    await engine.ranked()
+    assert "smuggled" in ids(await engine.ranked())
+    assert await in_memory(engine, engine.store)
 
 
-def test_a_store_written_to_behind_the_back_of_a_server() -> None:
-    async def scene() -> None:
-        store = MemoryStore()
-        engine, _ = await pair(store)
-        await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
-        await store.items.put("q", [NewItem("smuggled", (0.0, 0.0))], 5.0)
-        assert not await in_memory(engine, store)
-        await engine.rank(RankRequest("q"))
-        assert "smuggled" in ids(await engine.rank(RankRequest("q")))
-        assert await in_memory(engine, store)
-
-    run(scene())
+@played(pair=True)
+async def test_a_model_that_another_server_activated_ranks_from_the_next_list_but_one(
+    engine: Scene,
+) -> None:
+    await engine.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
+    await engine._adopt(better(), against=0)
+    assert (engine.version, engine.other.version) == (1, 0)
+    assert [(await engine.other.ranked()).model for _ in range(2)] == [0, 1]
+    assert engine.other.version == 1
+    await engine.activate(0)  # which pins it
+    assert [(await engine.other.ranked()).model for _ in range(2)] == [1, 0]
+    assert (await engine.other.models()).pinned
 
 
 class Distant(MemoryStore):
@@ -224,14 +168,14 @@ def test_requests_at_the_same_time_count_once_whatever_the_store_takes(
 ) -> None:
     async def scene() -> None:
         store = Distant(list(waits))
-        engines = await pair(store)
+        engines = [await Scene.open(store, Settings()) for _ in range(2)]
         await engines[0].put_items("q", items(3))
-        served = [await engine.rank(RankRequest("q")) for engine in engines]
+        served = [await engine.ranked() for engine in engines]
 
         async def act(number: int, kind: str) -> None:
             engine = engines[number % 2]
             if kind == "r":
-                await engine.rank(RankRequest("q"))
+                await engine.ranked()
             elif kind == "p":
                 await engine.put_items("q", [ItemIn(f"more{number}", [0.5, 0.5])])
             else:
@@ -239,18 +183,13 @@ def test_requests_at_the_same_time_count_once_whatever_the_store_takes(
                 await engine.feedback([click(f"e{number % 4}", name, f"i{number % 3}")])
 
         await asyncio.gather(*(act(number, kind) for number, kind in enumerate(acts)))
-        expected = [entry async for entry in store.log.entries()]
+        assert len([entry async for entry in store.log.entries()]) >= 2
         for engine in engines:
-            await engine.rank(RankRequest("q"))  # whose write tells what is out of date
-            view: QueryResponse = await engine.query("q")
-            state = await store.items.load("q")
-            assert state is not None
-            assert [item.id for item in view.items] == list(state.ids)
-            if engine is engines[1]:  # the last to write
-                shown, clicks = state.counts.sum(axis=2).T.tolist()
-                assert [item.shown for item in view.items] == shown
-                assert [item.clicks for item in view.items] == clicks
-        assert len(expected) >= 2
+            await engine.ranked()  # whose write tells what is out of date
+            state = await stored(store)
+            assert list(await engine.counts()) == list(state.ids)
+        shown = [tuple(row) for row in state.counts.sum(axis=2).tolist()]
+        assert list((await engine.counts()).values()) == shown  # of the last to write
         for engine in engines:
             await engine.close()
 
@@ -258,75 +197,84 @@ def test_requests_at_the_same_time_count_once_whatever_the_store_takes(
 
 
 @pytest.mark.parametrize("count", [2, 20])
-def test_a_query_is_read_once_for_all_who_wait_for_it(count: int) -> None:
-    async def scene() -> None:
-        store = Distant([3] * 50)
-        engine, other = await pair(store)
-        await other.put_items("q", items(2))
-        loads = 0
-        load = store.items.load
+@played(on=lambda: Distant([3] * 50), pair=True)
+async def test_a_query_is_read_once_for_all_who_wait_for_it(engine: Scene, count: int) -> None:
+    await engine.other.put_items("q", items(2))
+    load, loads = engine.store.items.load, list[str]()
 
-        async def counting(query: str) -> Any:  # noqa: ANN401
-            nonlocal loads
-            loads += 1
-            return await load(query)
+    async def counting(query: str) -> Any:  # noqa: ANN401
+        loads.append(query)
+        return await load(query)
 
-        store.items.load = counting  # type: ignore[method-assign]
-        tasks = [asyncio.create_task(engine.query("q")) for _ in range(count)]
-        await asyncio.sleep(0)
-        tasks[0].cancel()  # the first to ask
-        await asyncio.gather(*tasks[1:])
-        assert loads == 1
-
-    run(scene())
+    engine.store.items.load = counting
+    tasks = [asyncio.create_task(engine.query("q")) for _ in range(count)]
+    await asyncio.sleep(0)
+    tasks[0].cancel()  # the first to ask
+    await asyncio.gather(*tasks[1:])
+    assert loads == ["q"]
 
 
-def test_servers_are_told_and_their_totals_add_up() -> None:
-    async def scene() -> None:
-        store = MemoryStore()
-        one, two = await pair(store)
-        for engine in (one, two):
-            await engine.start()
-        await store.announce("of another version", '{"name": "old", "version": "0.0.9"}')
-        await one.put_items("q", items(3))
-        for engine, lists in ((one, 1), (two, 3), (one, 1)):
-            for _ in range(lists):
-                served = await engine.rank(RankRequest("q"))
-            await engine.feedback([click(served.ranking_id, served.ranking_id, "i0")])
-        for engine in (one, two):
-            await engine._beat()
-            await engine._activity.save()  # both as chores do
-        told = [await engine.insights() for engine in (one, two)]
-        assert [known.totals for known in told] == [Totals(5, 3, 3, 3, 1, found=0)] * 2
-        first, second = told[1].servers
-        assert (first.lists, first.events, first.answers) == (2, 2, False)
-        assert (second.lists, second.events, second.answers) == (3, 1, True)
-        assert (first.stale, second.stale) == (1, 0)
-        assert second.from_memory >= 2
-        assert second.seen_seconds < 60.0
-        assert one.fleet.size == two.fleet.size == 3
-        await one.close()
-        assert [server.lists for server in (await two.insights()).servers] == [3]
-        await two.close()
-        assert [server.server for server in await store.servers()] == ["of another version"]
-
-    run(scene())
+@played(pair=True)
+async def test_servers_are_told_and_their_totals_add_up(engine: Scene) -> None:
+    both = engine, engine.other
+    for each in both:
+        await each.start()
+    await engine.store.announce("of another version", '{"name": "old", "version": "0.0.9"}')
+    await engine.put_items("q", items(3))
+    for each, lists in ((engine, 1), (engine.other, 3), (engine, 1)):
+        for _ in range(lists):
+            served = await each.ranked()
+        await each.clicked(served, "i0")
+    for each in both:
+        await each._beat()
+        await each._activity.save()  # both as chores do
+    views = [await each.insights() for each in both]
+    assert [view.totals for view in views] == [Totals(5, 3, 3, 3, 1, found=0)] * 2
+    first, second = views[1].servers
+    assert (first.lists, first.events, first.stale, first.answers) == (2, 2, 1, False)
+    assert (second.lists, second.events, second.stale, second.answers) == (3, 1, 0, True)
+    assert second.from_memory >= 2
+    assert second.seen_seconds < 60.0
+    assert engine.fleet.size == engine.other.fleet.size == 3
+    await engine.close()
+    assert [server.lists for server in (await engine.other.insights()).servers] == [3]
+    await engine.other.close()
+    assert [server.server for server in await engine.store.servers()] == ["of another version"]
 
 
-def test_an_item_keeps_what_another_server_gave_it() -> None:
-    async def scene() -> None:
-        store = MemoryStore()
-        one, two = await pair(store)
-        await one.put_items("q", [ItemIn("a", {"price": 1.0})])
-        await one.change_features(ChangeFeaturesRequest(add=[NewFeature("stock")]))
-        for engine in (one, two, one, two):
-            await engine._beat()
-            await engine.rank(RankRequest("q"))
-        await one.put_items("q", [ItemIn("a", {"price": 1.0, "stock": 7.0})])
-        await two.put_items("q", [ItemIn("a", {"price": 2.0})])  # an older program
-        state = await store.items.load("q")
-        assert state is not None
-        assert state.features.tolist() == [[2.0, 7.0]]
-        assert await in_memory(two, store)
+@played(pair=True)
+async def test_an_item_keeps_what_another_server_gave_it(engine: Scene) -> None:
+    await engine.put_items("q", [ItemIn("a", {"price": 1.0})])
+    await engine.change_features(ChangeFeaturesRequest(add=[NewFeature("stock")]))
+    for each in (engine, engine.other, engine, engine.other):
+        await each._beat()
+        await each.ranked()
+    await engine.put_items("q", [ItemIn("a", {"price": 1.0, "stock": 7.0})])
+    await engine.other.put_items("q", [ItemIn("a", {"price": 2.0})])  # an older program
+    state = await engine.stored()
+    assert state.features.tolist() == [[2.0, 7.0]]
+    assert await in_memory(engine.other, engine.store)
 
-    run(scene())
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        {"ranking": {"seed": 7}},
+        {"events": {"impressions": "confirmed"}},
+        {"events": {"half_life_days": 7.0}},
+        {"store": {"retention_seconds": 7 * 86400.0}},
+        {"examination": {"cutoff": 3}},
+    ],
+)
+@played()
+async def test_a_server_with_other_rules_does_not_start_beside_others(
+    engine: Scene, different: dict[str, Any]
+) -> None:
+    [(section, values)] = different.items()
+    [name] = values
+    await engine._beat()
+    await engine.opened()  # with the same
+    with pytest.raises(SettingsError, match=rf"{section}\.{name} is .* stop the others first"):
+        await engine.opened(settings(**different))
+    await engine.close()
+    await engine.opened(settings(**different))

@@ -1,3 +1,5 @@
+"""What the dashboard shows: sums of minutes, quantiles, and a survey of items."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -7,308 +9,300 @@ import pytest
 
 import ebrank
 from ebrank.service import api
-from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.engine import Engine
-from ebrank.service.store import open as open_store
+from ebrank.service.api import ItemIn
+from ebrank.service.insight.activity import MinuteBook, quantile
+from ebrank.service.insight.survey import Survey, calibration, waiting
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import RankingEntry
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import START, Clock, click, ids, items, play, settings
-from tests.service.store.blocking import run
+from tests.service.scenes import BOTH, START, Scene, click, ids, items, played, settings
 
 P = 1.0 / np.log2(np.arange(2, 12))
 
 
-def test_minutes_tell_new_items_from_old_ones() -> None:
-    clock = Clock(START - START % 60)
-
-    async def scene(engine: Engine) -> tuple[api.Insights, list[str]]:
-        await engine.put_items("q", items(2))
-        clock.now += 100.0
-        await engine.put_items("q", [ItemIn("new", [0.0, 0.0])])
-        answer = await engine.rank(RankRequest("q"))
-        await engine.feedback(
-            [click("a", answer.ranking_id, "new"), click("b", answer.ranking_id, "i0")]
-        )
-        clock.now += 60.0
-        await engine.rank(RankRequest("q", k=1))
-        return await engine.insights(), ids(answer)
-
-    told, listed = play(scene, settings(insights={"new_seconds": 50.0}), clock=clock)
-    first, second = told.buckets
+@played(settings(insights={"new_seconds": 50.0}), start=START - START % 60, count=2)
+async def test_minutes_tell_new_items_from_old_ones(engine: Scene) -> None:
+    engine.clock.now += 100.0
+    await engine.put_items("q", [ItemIn("new", [0.0, 0.0])])
+    answer = await engine.ranked()
+    await engine.clicked(answer, "new", "i0")
+    engine.clock.now += 60.0
+    await engine.ranked(k=1)
+    view = await engine.insights()
+    first, second = view.buckets
     assert second.start - first.start == 60.0
     assert (first.rankings, first.clicks, first.clicks_new, first.clicks_old) == (1, 2, 1, 1)
-    place = listed.index("new")
+    place = ids(answer).index("new")
     assert first.exposure_new == pytest.approx(P[place])
     assert first.exposure_old == pytest.approx(P[:3].sum() - P[place])
     assert (second.exposure_new, second.exposure_old) == (0.0, 1.0)
-    assert first.latency_p50_ms is not None
-    assert first.latency_p99_ms is not None
-    assert 0 < first.latency_p50_ms <= first.latency_p99_ms
-    assert told.totals == api.Totals(rankings=2, events=2, clicks=2, items=3, queries=1, found=0)
-    assert told.shadow is None
+    assert 0 < (first.latency_p50_ms or 0) <= (first.latency_p99_ms or 0)
+    assert view.totals == api.Totals(rankings=2, events=2, clicks=2, items=3, queries=1, found=0)
+    assert view.shadow is None
 
 
-def test_the_time_of_the_first_item_is_kept() -> None:
-    store, clock = MemoryStore(), Clock()
-
-    async def first(engine: Engine) -> float | None:
-        before = (await engine.insights()).first_item
-        for name in ("a", "b"):
-            await engine.put_items(name, items(2))
-            clock.now += 100.0
-        return before
-
-    async def second(engine: Engine) -> float | None:
-        return (await engine.insights()).first_item
-
-    assert play(first, store=store, clock=clock) is None
-    assert play(second, store=store, clock=clock) == START
-
-
-def test_totals_and_minutes_survive_a_restart() -> None:
-    store, clock = MemoryStore(), Clock()
-
-    async def first(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
-
-    async def second(engine: Engine) -> api.Insights:
-        await engine.rank(RankRequest("q"))
-        return await engine.insights()
-
-    play(first, store=store, clock=clock)
-    told = play(second, store=store, clock=clock)
-    assert (told.totals.rankings, told.totals.items, told.totals.queries) == (2, 2, 1)
-    assert [minute.rankings for minute in told.buckets] == [2]
+@played(start=START - START % 3600)
+async def test_totals_minutes_and_times_survive_a_restart(engine: Scene) -> None:
+    """The last feedback before it is known to the minute."""
+    began = engine.clock.now
+    assert (await engine.insights()).first_item is None
+    await engine.put_items("q", items(2))
+    engine.clock.now += 100.0
+    await engine.put_items("r", items(2))
+    answer = await engine.ranked()
+    engine.clock.now += 1710.0
+    await engine.clicked(answer, "i0")
+    await engine.close()
+    engine.clock.now += 100.0
+    later = await engine.opened()
+    await later.ranked()
+    view = await later.insights()
+    assert view.first_item == began
+    assert (view.totals.rankings, view.totals.items, view.totals.queries) == (2, 4, 2)
+    assert sum(minute.rankings for minute in view.buckets) == 2
+    for hours in (1, 24, 168):
+        assert (await later.insights(hours)).feedback.last == began + 1800.0
 
 
-def test_exploration_has_a_cost_and_finds_something() -> None:
+@played(
+    settings(ranking={"k": 1, "policy": "ebrank:epsilon=100"}, insights={"refresh_seconds": 0.0})
+)
+async def test_exploration_has_a_cost_and_finds_something_that_stays_found(engine: Scene) -> None:
     """An old item is known to be fair; a newcomer gets its chance, and users love it."""
-    store, clock = MemoryStore(), Clock()
-
-    async def scene(engine: Engine) -> tuple[api.Insights, api.Insights]:
-        await engine.put_items("q", [ItemIn("old", [0.0])])
-        for number in range(40):
-            answer = await engine.rank(RankRequest("q"))
-            if number % 3 == 0:
-                await engine.feedback([click(f"o{number}", answer.ranking_id, "old")])
-        clock.now += 10.0
-        await engine.put_items("q", [ItemIn("new", [0.0])])
-        clock.now += 5.0
-        answer = await engine.rank(RankRequest("q"))
-        assert ids(answer) == ["new"]
-        before = await engine.insights()
-        for number in range(30):
-            if "new" in ids(answer):
-                await engine.feedback([click(f"n{number}", answer.ranking_id, "new")])
-            clock.now += 1.0
-            answer = await engine.rank(RankRequest("q"))
-        return before, await engine.insights()
-
-    chosen = settings(
-        ranking={"k": 1, "policy": "ebrank:epsilon=100"}, insights={"refresh_seconds": 0.0}
-    )
-    before, after = play(scene, chosen, store=store, clock=clock)
-    assert (before.exploration.explored, before.exploration.found) == (1, 0)
-    old = (14 + 1) / (40 + 1 + 5)
-    assert before.exploration.cost == pytest.approx(old - 1 / 6)
+    await engine.put_items("q", [ItemIn("old", [0.0])])
+    for number in range(40):
+        answer = await engine.ranked()
+        if number % 3 == 0:
+            await engine.clicked(answer, "old")
+    engine.clock.now += 10.0
+    await engine.put_items("q", [ItemIn("new", [0.0])])
+    engine.clock.now += 5.0
+    answer = await engine.ranked()
+    assert ids(answer) == ["new"]
+    before = (await engine.insights()).exploration
+    assert (before.explored, before.found) == (1, 0)
+    assert before.cost == pytest.approx((14 + 1) / (40 + 1 + 5) - 1 / 6)
+    for _ in range(30):
+        if "new" in ids(answer):
+            await engine.clicked(answer, "new")
+        engine.clock.now += 1.0
+        answer = await engine.ranked()
+    after = await engine.insights()
     assert after.exploration.found == 1
     assert after.exploration.explored >= 1
-    costs = [entry.cost for entry in run(store.log.entries()) if isinstance(entry, RankingEntry)]
+    costs = [entry.cost for entry in await engine.lists()]
     assert after.exploration.cost == pytest.approx(sum(costs))
     shown, earned = after.waiting.first_shown, after.waiting.top_k
     assert (shown.items, shown.happened, shown.seconds) == (2, 2, [0.0, 5.0])
-    assert (earned.items, earned.happened) == (2, 2)
-    assert earned.seconds[0] == 0.0
+    assert (earned.items, earned.happened, earned.seconds[0]) == (2, 2, 0.0)
     assert earned.seconds[1] > 5.0
     assert earned.still_waiting == [0.5, 0.0]
-
-
-def test_sums_the_store_does_not_take_are_kept() -> None:
-    store = FaultyStore()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
-        store.full = True
-        with pytest.raises(StoreError):
-            await engine._activity.save()
-        store.full = False
-        assert (await engine.insights()).buckets[0].rankings == 1
-
-    play(scene, store=store)
-
-
-def test_what_was_found_stays_found() -> None:
-    """An item that exploration showed first is liked, stands in its list, and is withdrawn."""
-    clock = Clock()
-
-    async def scene(engine: Engine) -> tuple[api.Insights, api.Insights]:
-        await engine.put_items("q", [ItemIn("old", [0.0])])
-        for number in range(40):
-            answer = await engine.rank(RankRequest("q"))
-            if number % 3 == 0:
-                await engine.feedback([click(f"o{number}", answer.ranking_id, "old")])
-        await engine.put_items("q", [ItemIn("new", [0.0])])
-        for number in range(30):
-            clock.now += 1.0
-            answer = await engine.rank(RankRequest("q"))
-            if "new" in ids(answer):
-                await engine.feedback([click(f"n{number}", answer.ranking_id, "new")])
-        before = await engine.insights()
-        await engine.withdraw("q", "new")
-        clock.now += 1.0
-        return before, await engine.insights()
-
-    chosen = settings(
-        ranking={"k": 1, "policy": "ebrank:epsilon=100"}, insights={"refresh_seconds": 0.0}
-    )
-    before, after = play(scene, chosen, clock=clock)
-    [found] = before.found
+    [found] = after.found
     assert (found.query, found.item, found.rank_by_relevance) == ("q", "new", 1)
     assert 0 < found.clicks <= found.shown
-    assert after.found == []
-    assert before.totals.found == after.totals.found == 1
-    assert sum(bucket.found for bucket in after.buckets) == after.exploration.found == 1
+    await engine.withdraw("q", "new")
+    engine.clock.now += 1.0
+    withdrawn = await engine.insights()
+    assert withdrawn.found == []
+    assert after.totals.found == withdrawn.totals.found == 1
+    assert sum(bucket.found for bucket in withdrawn.buckets) == withdrawn.exploration.found == 1
 
 
-def test_feedback_that_does_not_count_is_counted_with_its_reason() -> None:
-    clock = Clock()
+@played(on=FaultyStore, count=2)
+async def test_sums_the_store_does_not_take_are_kept(engine: Scene) -> None:
+    await engine.ranked()
+    engine.store.full = True
+    with pytest.raises(StoreError):
+        await engine._activity.save()
+    engine.store.full = False
+    assert (await engine.insights()).buckets[0].rankings == 1
 
-    async def scene(engine: Engine) -> api.Insights:
-        await engine.put_items("q", items(2))
-        assert (await engine.insights()).feedback == api.FeedbackOut(0, 0, {}, None)
-        listed = (await engine.rank(RankRequest("q"))).ranking_id
-        known, unknown = click("a", listed, "i0"), click("b", listed, "i9")
-        await engine.feedback([known, known, unknown, unknown, click("c", "nowhere", "i0")])
-        clock.now += 7.0
-        return await engine.insights()
 
-    told = play(scene, clock=clock)
-    rejected = {"unknown_item": 2, "unknown_ranking": 1}
-    assert told.feedback == api.FeedbackOut(1, 1, rejected, START)
-    [bucket] = told.buckets
+@played(count=2)
+async def test_feedback_that_does_not_count_is_counted_with_its_reason(engine: Scene) -> None:
+    assert (await engine.insights()).feedback == api.FeedbackOut(0, 0, {}, None)
+    listed = (await engine.ranked()).ranking_id
+    good, bad = click("a", listed, "i0"), click("b", listed, "i9")
+    await engine.feedback([good, good, bad, bad, click("c", "nowhere", "i0")])
+    engine.clock.now += 7.0
+    view = await engine.insights()
+    reasons = {"unknown_item": 2, "unknown_ranking": 1}
+    assert view.feedback == api.FeedbackOut(1, 1, reasons, START)
+    [bucket] = view.buckets
     assert (bucket.events, bucket.duplicate, bucket.rejected, bucket.shown) == (1, 1, 3, 2)
 
 
-def test_the_last_feedback_before_a_restart_is_known_to_the_minute() -> None:
-    store, clock = MemoryStore(), Clock(START - START % 3600)
-
-    async def first(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        listed = (await engine.rank(RankRequest("q"))).ranking_id
-        clock.now += 1810.0
-        await engine.feedback([click("a", listed, "i0")])
-
-    async def second(engine: Engine) -> list[float | None]:
-        return [(await engine.insights(hours)).feedback.last for hours in (1, 24, 168)]
-
-    play(first, store=store, clock=clock)
-    began = clock.now - 1810.0
-    clock.now += 100.0
-    assert play(second, store=store, clock=clock) == [began + 1800.0] * 3
-
-
-def test_answers_are_counted_by_route_and_what_the_page_asks_itself_is_not() -> None:
-    async def scene(engine: Engine) -> api.Insights:
-        for route, status in (
-            ("/v1/rank", 200),
-            ("/v1/rank", 404),
-            ("/v1/feedback", 500),
-            ("/v1/insights", 200),
-            ("/v1/insights", 503),
-            ("/readyz", 503),  # while it starts
-            ("/readyz", 200),
-            ("", 404),
-        ):
-            engine.answered(route, status)
-        return await engine.insights()
-
-    told = play(scene)
-    assert told.routes == [
+@played()
+async def test_answers_are_counted_by_route_and_what_the_page_asks_itself_is_not(
+    engine: Scene,
+) -> None:
+    for route, status in (
+        ("/v1/rank", 200),
+        ("/v1/rank", 404),
+        ("/v1/feedback", 500),
+        ("/v1/insights", 200),
+        ("/v1/insights", 503),
+        ("/readyz", 503),  # while it starts
+        ("/readyz", 200),
+        ("", 404),
+    ):
+        engine.answered(route, status)
+    view = await engine.insights()
+    assert view.routes == [
         api.RouteOut("/v1/feedback", 1, 0, 1),
         api.RouteOut("/v1/insights", 1, 0, 1),
         api.RouteOut("/v1/rank", 2, 1, 0),
         api.RouteOut("", 1, 1, 0),
     ]
-    [bucket] = told.buckets
+    [bucket] = view.buckets
     assert (bucket.refused, bucket.failed) == (2, 2)
 
 
-def test_sums_of_a_day_come_in_wider_buckets_and_are_kept_for_a_while() -> None:
-    clock = Clock(START - START % 86400)
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(2))
-        for _ in range(3):
-            await engine.rank(RankRequest("q"))
-            clock.now += 7200.0
-        hour, day, week = [await engine.insights(hours) for hours in (1, 24, 168)]
-        assert (hour.bucket_seconds, day.bucket_seconds, week.bucket_seconds) == (60, 600, 3600)
-        assert sum(bucket.rankings for bucket in hour.buckets) == 0
-        assert [bucket.rankings for bucket in day.buckets] == [1, 1, 1]
-        assert all(bucket.start % 600 == 0 for bucket in day.buckets)
-        await engine.rank(RankRequest("q"))
-        assert (await engine.insights(24)).buckets == day.buckets
-        clock.now += 60.0
-        assert len((await engine.insights(24)).buckets) == 4
-
-    play(scene, clock=clock)
+@played(start=START - START % 86400, count=2)
+async def test_sums_of_a_day_come_in_wider_buckets_and_are_kept_for_a_while(engine: Scene) -> None:
+    for _ in range(3):
+        await engine.ranked()
+        engine.clock.now += 7200.0
+    hour, day, week = [await engine.insights(hours) for hours in (1, 24, 168)]
+    assert (hour.bucket_seconds, day.bucket_seconds, week.bucket_seconds) == (60, 600, 3600)
+    assert sum(bucket.rankings for bucket in hour.buckets) == 0
+    assert [bucket.rankings for bucket in day.buckets] == [1, 1, 1]
+    assert all(bucket.start % 600 == 0 for bucket in day.buckets)
+    await engine.ranked()
+    assert (await engine.insights(24)).buckets == day.buckets
+    engine.clock.now += 60.0
+    assert len((await engine.insights(24)).buckets) == 4
 
 
-def test_short_buckets_grow_with_the_time_they_show() -> None:
-    clock = Clock(START - START % 3600)
-
-    async def scene(engine: Engine) -> list[float]:
-        await engine.put_items("q", items(2))
-        widths = []
-        for seconds in (10.0, 600.0, 1800.0):
-            clock.now += seconds
-            widths.append((await engine.insights()).bucket_seconds)
-        return widths
-
-    assert play(scene, settings(insights={"bucket_seconds": 2.0}), clock=clock) == [2.0, 5.0, 15.0]
+@played(settings(insights={"bucket_seconds": 2.0}), start=START - START % 3600, count=2)
+async def test_short_buckets_grow_with_the_time_they_show(engine: Scene) -> None:
+    for seconds, width in ((10.0, 2.0), (600.0, 5.0), (1800.0, 15.0)):
+        engine.clock.now += seconds
+        assert (await engine.insights()).bucket_seconds == width
 
 
-def test_the_overview_describes_the_server(tmp_path: Path) -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> api.SystemOut:
-        await engine.put_items("q", items(2))
-        await engine.rank(RankRequest("q"))
-        return (await engine.insights()).system
-
-    chosen = settings(ranking={"policy": "ebrank:epsilon=7"})
-    memory = play(scene, chosen, clock=clock)
-    assert memory.version == ebrank.__version__
-    assert memory.policy.startswith("ebrank:")
-    assert "epsilon=7" in memory.policy
-    assert memory.started == START
-    assert (memory.store_bytes, memory.free_bytes, memory.log_entries) == (None, None, None)
-
-    async def on_disk() -> api.SystemOut:
-        async with open_store(str(tmp_path / "store")) as store:
-            engine = await Engine.open(store, chosen, clock=clock, timer=clock)
-            try:
-                return await scene(engine)
-            finally:
-                await engine.close()
-
-    disk = run(on_disk())
-    files = sum(file.stat().st_size for file in (tmp_path / "store").iterdir())
-    assert disk.store_bytes is not None
-    assert 0 < disk.store_bytes <= files + 2**20
-    assert (disk.free_bytes or 0) > 0
-    assert disk.log_entries == 1
+@played(settings(ranking={"policy": "ebrank:epsilon=7"}), on=BOTH, count=2)
+async def test_the_overview_describes_the_server(engine: Scene, tmp_path: Path) -> None:
+    await engine.start()
+    await engine.ranked()
+    view = await engine.insights()
+    assert [bucket.starts for bucket in view.buckets] == [1]
+    system = view.system
+    assert (system.version, system.started) == (ebrank.__version__, START)
+    assert system.policy.startswith("ebrank:")
+    assert "epsilon=7" in system.policy
+    if isinstance(engine.store, MemoryStore):
+        assert (system.store_bytes, system.free_bytes, system.log_entries) == (None, None, None)
+    else:
+        files = sum(file.stat().st_size for file in (tmp_path / "store").iterdir())
+        assert 0 < (system.store_bytes or 0) <= files + 2**20
+        assert (system.free_bytes or 0) > 0
+        assert system.log_entries == 1
 
 
-def test_a_start_is_marked() -> None:
-    clock = Clock(START - START % 60)
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
+def test_quantiles_are_right_within_a_class(share: float) -> None:
+    book, rng = MinuteBook(60.0), np.random.default_rng(0)
+    seconds = rng.lognormal(-6, 0.5, size=2000)
+    for one in seconds:
+        book.latency(0.0, float(one))
+    [minute] = book.taken()
+    told = quantile(minute.values, share)
+    assert told == pytest.approx(np.quantile(seconds, share) * 1000, rel=0.15)
 
-    async def scene(engine: Engine) -> api.Insights:
-        await engine.start()
-        return await engine.insights()
 
-    assert [bucket.starts for bucket in play(scene, clock=clock).buckets] == [1]
+def test_extremes_are_kept_in_the_outer_classes() -> None:
+    book = MinuteBook(60.0)
+    book.latency(0.0, 0.0)
+    book.latency(0.0, 1e9)
+    [minute] = book.taken()
+    assert quantile(minute.values, 0.5) == pytest.approx(0.05)
+    assert (quantile(minute.values, 1.0) or 0.0) > 60_000
+    assert quantile({}, 0.5) is None
+
+
+def test_sums_go_to_their_minute_and_come_back_if_refused() -> None:
+    book = MinuteBook(60.0)
+    book.add(59.9, clicks=1)
+    book.add(60.0, clicks=2)
+    taken = book.taken()
+    assert [(one.start, one.values) for one in taken] == [
+        (0.0, {"clicks": 1}),
+        (60.0, {"clicks": 2}),
+    ]
+    assert book.taken() == []
+    book.put_back(taken)
+    book.add(61.0, clicks=5)
+    assert [one.values["clicks"] for one in book.taken()] == [1, 7]
+
+
+@played(settings(ranking={"k": 2, "policy": "ebrank:bonus=none"}), count=5)
+async def test_the_buried_are_those_that_promise_much_and_are_little_shown(engine: Scene) -> None:
+    for _ in range(3):  # two are liked at first sight, the others never seen
+        await engine.clicked(await engine.ranked(k=2, explore=False))
+    view, insights = await engine.query("q"), await engine.insights()
+    unseen = {item.id for item in view.items if item.shown == 0}
+    assert len(unseen) == 3
+    assert set(view.most_buried) == unseen
+    assert [(each.query, each.item) for each in insights.buried] == [
+        ("q", name) for name in view.most_buried
+    ]
+    assert all(each.prior == pytest.approx(1 / 6) for each in insights.buried)
+    assert len(view.most_promising) == 5
+    highest = max(view.items, key=lambda item: item.interval[1])
+    assert view.most_promising[0] == highest.id
+
+
+@played(settings(insights={"refresh_seconds": 5.0}), count=2)
+async def test_costly_figures_are_kept_for_a_while(engine: Scene) -> None:
+    await engine.ranked()
+    first = await engine.insights()
+    engine.clock.now += 4.0
+    await engine.put_items("r", items(2))
+    assert (await engine.insights()).waiting == first.waiting
+    engine.clock.now += 2.0
+    assert (await engine.insights()).waiting != first.waiting
+
+
+def test_calibration_compares_bins_of_predictions_with_click_rates() -> None:
+    found = Survey(
+        predicted=[np.array([0.3, 0.1]), np.array([0.2] * 18)],
+        clicks=[np.array([3.0, 1.0]), np.zeros(18)],
+        exposure=[np.array([4.0, 2.0]), np.ones(18)],
+    )
+    bins = calibration(found)
+    assert [one.rows for one in bins] == [2] * 10
+    assert bins[0].predicted == pytest.approx(0.15)
+    assert bins[0].observed == pytest.approx(1 / 3)
+    assert bins[-1].observed == pytest.approx(3 / 5)
+    assert calibration(Survey()) == []
+
+
+def test_items_still_waiting_count_as_waiting() -> None:
+    told = waiting([np.array([[1.0, np.nan, 3.0], [5.0, 2.0, 5.0]])])
+    assert (told.items, told.happened, told.median) == (3, 2, 3.0)
+    assert told.seconds == [1.0, 3.0]
+    assert told.still_waiting == pytest.approx([2 / 3, 0.0])
+    nobody = waiting([])
+    assert (nobody.items, nobody.median, nobody.seconds) == (0, None, [])
+    many = waiting([np.stack([np.arange(1000.0), np.full(1000, 2000.0)])])
+    assert len(many.seconds) <= 200
+    assert (many.seconds[0], many.seconds[-1]) == (0.0, 999.0)
+
+
+@played(settings(insights={"new_seconds": 50.0}), count=5)
+async def test_coverage_and_the_queries_asked_most(engine: Scene) -> None:
+    await engine.put_items("r", items(2))
+    engine.clock.now += 60.0
+    await engine.put_items("r", [ItemIn("new", [0.0, 0.0])])
+    for query in ("r", "q", "r"):
+        answer = await engine.ranked(query, k=2, explore=False)
+    await engine.clicked(answer, ids(answer)[0])
+    view = await engine.insights()
+    shown = view.coverage.shown
+    assert view.coverage == api.Coverage(queries=2, candidates=8, shown=shown, clicked=1, new=1)
+    assert 4 <= shown <= 5
+    assert view.top_queries == [
+        api.TopQuery("r", candidates=3, lists=2, shown=4, clicks=1),
+        api.TopQuery("q", candidates=5, lists=1, shown=2, clicks=0),
+    ]

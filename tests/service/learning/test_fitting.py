@@ -33,33 +33,42 @@ BELIEVED = ExaminationSettings(curve=(1.0, 0.8, 0.6, 0.4))
 CURVE = BELIEVED.examination()
 
 
-def lived_in(queries: int, seed: int = 0, without: Collection[int] = ()) -> Blocking:
-    """Return a store whose users click what the first of two features likes."""
-    store, rng = Blocking(MemoryStore()), np.random.default_rng(seed)
+def lived_in(
+    queries: int, without: Collection[int] = (), *, kinds: int = 1, sessions: int = 20
+) -> Blocking:
+    """Return a store whose users click what the first of two features likes.
+
+    If there are two kinds of users, the others, in another context, click what the second likes.
+    """
+    store, rng = Blocking(MemoryStore()), np.random.default_rng(0)
     for query in range(queries):
         if query in without:
             continue
-        features = rng.random((6, 2))
-        name = f"q{query}"
+        features, name = rng.random((6, 2)), f"q{query}"
         store.items.put(name, [NewItem(f"i{n}", tuple(row)) for n, row in enumerate(features)], 1.0)
-        for session in range(20):
-            order = rng.permutation(6)[:4]
-            entry = RankingEntry(
-                f"{name}-{session}",
-                name,
-                2.0,
-                0,
-                items=tuple(f"i{n}" for n in order),
-            )
-            entries: list[Operation] = [entry]
-            for rank, (item, p) in enumerate(zip(entry.items, CURVE.curve, strict=True), 1):  # type: ignore[arg-type]
-                if rng.random() < p * features[int(item[1:]), 0]:
-                    event = f"{entry.id}-{item}"
+        for session in range(sessions):
+            order, kind = rng.permutation(6)[:4], session % kinds
+            names = tuple(f"i{n}" for n in order)
+            contexts = (100 + kind,) if kinds > 1 else ()
+            listed = RankingEntry(f"{name}-{session}", name, 2.0, 0, names, contexts=contexts)
+            entries: list[Operation] = [listed]
+            for rank, (n, p) in enumerate(zip(order, CURVE.curve or (), strict=True), 1):
+                if rng.random() < p * features[n, kind]:
+                    event = f"{listed.id}-i{n}"
                     entries.append(
-                        EventEntry(event, entry.id, name, item, "click", rank, 1, False, 2.0, 2.0)
+                        EventEntry(
+                            event, listed.id, name, f"i{n}", "click", rank, 1, False, 2.0, 2.0
+                        )
                     )
             store.log.write(entries)
     return store
+
+
+def add_model(store: Blocking, ranker: EBRanker | str, features: tuple[str, ...] = ()) -> None:
+    """Make a ranker, or its file, version 1 of a store."""
+    record = ModelRecord(1, 0.0, 1, None, None, activated=True, features=features)
+    file = ranker.encode() if isinstance(ranker, str) else model_file.to_bytes(ranker)
+    store.models.add(record, file)
 
 
 def table_of(store: Blocking, job: TrainingJob) -> TrainingTable:
@@ -80,8 +89,7 @@ def test_losses_are_those_of_queries_that_neither_version_has_seen() -> None:
     store = lived_in(30)
     active = EBRanker(scaling=Scaling("none"))
     active.state_ = linear_state(0.3, 0.2, intercept=-0.1)
-    record = ModelRecord(1, 0.0, 1, None, None, activated=True)
-    store.models.add(record, model_file.to_bytes(active))
+    add_model(store, active)
     job = TrainingJob(active=1, policy="ebrank", examination=BELIEVED)
     fitted = fitted_on(store, job)
     assert fitted.document is not None
@@ -123,8 +131,7 @@ def test_a_run_continues_from_the_version_in_use(policy: str) -> None:
     ranker = model_file.from_bytes(first.document.encode(), "first")
     assert ranker.state_ is not None
     ranker.state_ = {**ranker.state_, "ridge": np.array([1e-5])}  # as if it had been chosen
-    record = ModelRecord(1, 0.0, 1, None, None, activated=True, features=first.features)
-    store.models.add(record, model_file.to_bytes(ranker))
+    add_model(store, ranker, first.features)
     table = table_of(store, job := TrainingJob(active=1, policy=policy))
     again = fit(table, job)
     assert again.document is not None
@@ -142,8 +149,7 @@ def test_other_features_begin_anew() -> None:
     store = lived_in(20)
     active = EBRanker()
     active.state_ = linear_state(9.0)
-    record = ModelRecord(1, 0.0, 1, None, None, activated=True, features=("0",))
-    store.models.add(record, model_file.to_bytes(active))
+    add_model(store, active, ("0",))
     fresh = fitted_on(lived_in(20), TrainingJob(active=0, policy="ebrank"))
     anew = fitted_on(store, TrainingJob(active=1, policy="ebrank"))
     assert anew.document == fresh.document
@@ -179,20 +185,8 @@ def test_a_prior_for_other_users_is_replaced_and_does_not_come_back() -> None:
     assert good.document is not None
     upside_down = EBRanker(scaling=Scaling("query"))
     upside_down.state_ = linear_state(-2.0, 0.0, intercept=1.0)
-    record = ModelRecord(1, 0.0, 1, None, None, activated=True, features=good.features)
-    store.models.add(record, model_file.to_bytes(upside_down))
+    add_model(store, upside_down, good.features)
     assert fitted_on(store, TrainingJob(active=1, policy="ebrank")).better
-
-
-def test_without_clicks_there_is_no_new_version() -> None:
-    store = Blocking(MemoryStore())
-    items = [NewItem(f"i{n}", (n / 30,)) for n in range(30)]
-    store.items.put("q", items, 1.0)
-    shown = tuple(item.id for item in items)
-    store.log.write([RankingEntry("q-1", "q", 2.0, 0, items=shown)])
-    fitted = fitted_on(store, TrainingJob(active=0))
-    assert (fitted.better, fitted.document) == (False, None)
-    assert "nothing that counts" in fitted.reason
 
 
 def test_the_same_evidence_makes_no_second_version() -> None:
@@ -260,48 +254,16 @@ def test_a_tolerance_lets_a_model_be_a_little_worse() -> None:
     store = lived_in(20)
     good = fitted_on(store, TrainingJob(active=0, policy="ebrank"))
     assert good.document is not None
-    store.models.add(ModelRecord(1, 0.0, 1, None, None, activated=True), good.document.encode())
+    add_model(store, good.document)
     strict = fitted_on(store, TrainingJob(active=1, policy="ebrank:ridge=10"))
     assert not strict.better
     lenient = fitted_on(store, TrainingJob(active=1, policy="ebrank:ridge=10", tolerance=100.0))
     assert lenient.better
 
 
-def test_an_empty_store_teaches_nothing() -> None:
-    fitted = fitted_on(Blocking(MemoryStore()), TrainingJob(active=0))
-    assert (fitted.rows, fitted.better, fitted.document) == (0, False, None)
-
-
-def in_two_kinds(queries: int) -> Blocking:
-    """Return a store whose phones click what the first feature likes, and desks the second."""
-    store, rng = Blocking(MemoryStore()), np.random.default_rng(7)
-    for query in range(queries):
-        features, name = rng.random((6, 2)), f"q{query}"
-        store.items.put(name, [NewItem(f"i{n}", tuple(row)) for n, row in enumerate(features)], 1.0)
-        for session in range(40):
-            order, kind = rng.permutation(6)[:4], session % 2
-            entry = RankingEntry(
-                f"{name}-{session}",
-                name,
-                2.0,
-                0,
-                items=tuple(f"i{n}" for n in order),
-                contexts=(100 + kind,),
-            )
-            events = [
-                EventEntry(
-                    f"{entry.id}-{n}", entry.id, name, f"i{n}", "click", rank, 1, False, 2.0, 2.0
-                )
-                for rank, (n, p) in enumerate(zip(order, CURVE.curve, strict=True), 1)  # type: ignore[arg-type]
-                if rng.random() < p * features[n, kind]
-            ]
-            store.log.write([entry, *events])
-    return store
-
-
 def test_contexts_are_judged_apart_from_the_prior() -> None:
     """They decide by held-out queries whether they change anything; the losses are the prior's."""
-    store = in_two_kinds(30)
+    store = lived_in(30, kinds=2, sessions=40)
     job = TrainingJob(active=0, policy="ebrank:estimator=exposure", examination=BELIEVED)
     log = store.wrapped.log
     plain = fit(run(gather(store.wrapped, job, log)), job)

@@ -32,16 +32,11 @@ def read_from(*log: Operation) -> LoggedImpressions:
 
 def told(found: LoggedImpressions) -> list[tuple[str, int, float, tuple[int, ...]]]:
     """Return each impression's item, rank, outcome and context."""
-    names = "xyabcd"
+    columns = (found.rows, found.ranks, found.outcomes, found.lists)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     return [
-        (names[row], rank, outcome, tuple(found.contexts[context]))
-        for row, rank, outcome, context in zip(
-            found.rows.tolist(),
-            found.ranks.tolist(),
-            found.outcomes.tolist(),
-            found.lists.tolist(),
-            strict=True,
-        )
+        ("xyabcd"[row], rank, outcome, tuple(found.contexts[context]))
+        for row, rank, outcome, context in rows
     ]
 
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -13,331 +14,233 @@ import pytest
 from ebrank import BehaviorStats, Examination
 from ebrank.policy import model_file
 from ebrank.policy.scaling import Scaling
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.api import ItemIn, ModelsResponse
 from ebrank.service.core import models
-from ebrank.service.engine import Engine
 from ebrank.service.learning import fitting as trainer
-from ebrank.service.learning.fitting import TrainingJob, TrainingResult
-from ebrank.service.store.memory import MemoryStore
+from ebrank.service.learning.fitting import TrainingJob
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import START, Clock, click, ids, play, played, settings
-from tests.service.store.blocking import run
+from tests.service.scenes import START, Scene, ids, played, settings
 
 CURVE = Examination()(np.arange(1, 21))
 QUICK = settings(training={"every_seconds": 0, "after_events": 0})
 
 
-async def lived(engine: Engine, queries: int = 30, sessions: int = 10) -> None:
+async def lived(engine: Scene, queries: int = 30, sessions: int = 10, count: int = 8) -> None:
     """Let users click what the first feature likes."""
     rng = np.random.default_rng(1)
     for query in range(queries):
-        features = rng.random((8, 2))
-        name = f"q{query}"
-        await engine.put_items(
-            name, [ItemIn(f"i{at}", row.tolist()) for at, row in enumerate(features)]
-        )
-        for session in range(sessions):
-            answer = await engine.rank(RankRequest(name, k=8))
-            await engine.feedback(
-                [
-                    click(f"{name}-{session}-{item}", answer.ranking_id, item)
-                    for p, item in zip(CURVE, ids(answer), strict=False)
-                    if rng.random() < p * features[int(item[1:]), 0]
-                ]
-            )
+        features, name = rng.random((count, 2)), f"q{query}"
+        rows = [ItemIn(f"i{at}", row.tolist()) for at, row in enumerate(features)]
+        await engine.put_items(name, rows)
+        for _ in range(sessions):
+            answer = await engine.ranked(name, k=min(count, 20))
+            chosen = [
+                item
+                for p, item in zip(CURVE, ids(answer), strict=False)
+                if rng.random() < p * features[int(item[1:]), 0]
+            ]
+            if chosen:
+                await engine.clicked(answer, *chosen)
 
 
-async def trained(engine: Engine) -> None:
+async def trained(engine: Scene) -> ModelsResponse:
+    """Let a run end; return the versions then."""
     assert (await engine.train()).started
     await engine._training.finished()
+    return await engine.models()
 
 
 @pytest.mark.slow
-def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store")
-
-    async def scene(engine: Engine) -> None:
-        await lived(engine)
-        before = {item.id: item.alpha for item in (await engine.query("q0")).items}
-        assert len(set(before.values())) == 1
-        await trained(engine)
-        answer = await engine.models()
-        assert answer.active == 1
-        assert "went live" in answer.training.outcome
-        [version] = answer.models
-        assert version.active
-        assert version.activated
-        assert version.validation_loss is not None
-        assert version.previous_loss is not None
-        assert version.validation_loss < version.previous_loss
-        view = await engine.query("q0")
-        assert view.model == 1
-        # α is the library's: the model file, per-query scaling, the prior
-        state = await store.items.load("q0")
-        document = await store.models.document(1)
-        assert state is not None
-        assert document is not None
-        ranker = model_file.from_bytes(document, "model")
-        assert ranker.scaling == Scaling("query")
-        nobody = BehaviorStats.zeros(len(state.ids))
-        expected = ranker.rank(state.features, nobody).candidates.prior_mean.tolist()
-        assert [item.prior for item in view.items] == expected
-        # and so it is of a few of the candidates, in whatever order they are named
-        some = await engine.rank(RankRequest("q0", items=["i7", "i2"], explain=True))
-        prior = {item.id: item.prior for item in view.items}
-        assert {item.id: item.prior for item in some.items} == {
-            name: prior[name] for name in ("i2", "i7")
-        }
-        await engine.put_items("new", [ItemIn("bad", [0.0, 0.5]), ItemIn("good", [1.0, 0.5])])
-        assert ids(await engine.rank(RankRequest("new"))) == ["good", "bad"]
-        assert (await engine.activate(0)).active == 0
-        assert {item.alpha for item in (await engine.query("q0")).items} == set(before.values())
-        assert (await engine.activate(1)).active == 1
-
-    play(scene, QUICK, store=store)
-    assert run(store.models.active()) == 1
-    run(store.close())
+@played(QUICK, on=SqliteStore)
+async def test_a_model_is_fitted_in_a_process_of_its_own_and_goes_live(engine: Scene) -> None:
+    await lived(engine)
+    before = {item.id: item.alpha for item in (await engine.query("q0")).items}
+    assert len(set(before.values())) == 1
+    answer = await trained(engine)
+    assert answer.active == 1
+    assert "went live" in answer.training.outcome
+    [version] = answer.models
+    assert (version.active, version.activated) == (True, True)
+    assert (version.validation_loss or 9.0) < (version.previous_loss or 0.0)
+    view = await engine.query("q0")
+    assert view.model == 1
+    # α is the library's: the model file, per-query scaling, the prior
+    state = await engine.store.items.load("q0")
+    document = await engine.store.models.document(1)
+    assert state is not None
+    assert document is not None
+    ranker = model_file.from_bytes(document, "model")
+    assert ranker.scaling == Scaling("query")
+    nobody = BehaviorStats.zeros(len(state.ids))
+    expected = ranker.rank(state.features, nobody).candidates.prior_mean.tolist()
+    assert [item.prior for item in view.items] == expected
+    # and so it is of a few of the candidates, in whatever order they are named
+    some = await engine.ranked("q0", items=["i7", "i2"], explain=True)
+    prior = {item.id: item.prior for item in view.items}
+    assert {item.id: item.prior for item in some.items} == {n: prior[n] for n in ("i2", "i7")}
+    await engine.put_items("new", [ItemIn("bad", [0.0, 0.5]), ItemIn("good", [1.0, 0.5])])
+    assert ids(await engine.ranked("new")) == ["good", "bad"]
+    assert (await engine.activate(0)).active == 0
+    assert {item.alpha for item in (await engine.query("q0")).items} == set(before.values())
+    assert (await engine.activate(1)).active == await engine.store.models.active() == 1
 
 
 @pytest.mark.parametrize("scaling", ["query", "global", "none"])
-def test_a_model_says_how_features_are_scaled(scaling: str) -> None:
-    store = MemoryStore()
-
-    async def scene(engine: Engine) -> None:
-        await lived(engine)
-        await trained(engine)
-
-    play(scene, settings(features={"scaling": scaling}), store=store)
-    document = run(store.models.document(1))
-    ranker = model_file.from_bytes(document, "model")
+@played(lambda scaling: settings(features={"scaling": scaling}))
+async def test_a_model_says_how_features_are_scaled(engine: Scene, scaling: str) -> None:
+    await lived(engine)
+    await trained(engine)
+    ranker = model_file.from_bytes(await engine.store.models.document(1) or b"", "model")
     assert ranker.scaling is not None
     assert ranker.scaling.kind == scaling
     assert (ranker.scaling.low is not None) == (scaling == "global")
 
 
 @played(QUICK)
-async def test_a_run_on_no_evidence_changes_nothing(engine: Engine) -> None:
+async def test_a_run_on_no_evidence_changes_nothing(engine: Scene) -> None:
     """Neither before anybody clicked, nor a second time on the same clicks."""
     await engine.put_items("q", [ItemIn(f"i{at}", [at / 30, 0.5]) for at in range(30)])
-    await engine.rank(RankRequest("q", k=30))
-    await trained(engine)
-    answer = await engine.models()
+    await engine.ranked(k=30)
+    answer = await trained(engine)
     assert (answer.active, answer.models) == (0, [])
     assert answer.training.outcome == "no new version: users have done nothing that counts yet"
     assert answer.prior.state == "untrained"
     await lived(engine, queries=12)
     for _ in range(2):
-        await trained(engine)
-        answer = await engine.models()
+        answer = await trained(engine)
         assert (answer.active, len(answer.models)) == (1, 1)
     assert answer.training.outcome == "no new version: nothing has changed since the last run"
     assert answer.prior.state == "live"
     await engine.activate(0)
-    await trained(engine)
-    assert (await engine.models()).active == 2, "compared with another version, it may go live"
+    assert (await trained(engine)).active == 2, "compared with another version, it may go live"
 
 
-def test_a_model_that_is_worse_stays_off() -> None:
-    store = MemoryStore()
-
-    async def good(engine: Engine) -> None:
-        await lived(engine)
-        await trained(engine)
-        assert (await engine.models()).active == 1
-
-    async def bad(engine: Engine) -> None:
-        await trained(engine)
-        answer = await engine.models()
-        assert answer.active == await store.models.active() == 1
-        worse = answer.models[1]
-        assert not worse.activated
-        assert "worse than" in worse.reason
-        assert "stays off" in answer.training.outcome
-        assert worse.validation_loss is not None
-        assert worse.previous_loss is not None
-        assert worse.validation_loss > worse.previous_loss
-        assert (await engine.activate(2)).active == 2  # unless somebody insists
-
-    play(good, QUICK, store=store)
-    play(bad, settings(ranking={"policy": "auto:ridge=1e6"}), store=store)  # uses no feature
+@played(QUICK)
+async def test_a_model_that_is_worse_stays_off(engine: Scene) -> None:
+    await lived(engine)
+    assert (await trained(engine)).active == 1
+    await engine.close()
+    later = await engine.opened(settings(ranking={"policy": "auto:ridge=1e6"}))  # uses no feature
+    answer = await trained(later)
+    assert answer.active == await engine.store.models.active() == 1
+    worse = answer.models[1]
+    assert not worse.activated
+    assert "worse than" in worse.reason
+    assert "stays off" in answer.training.outcome
+    assert (worse.validation_loss or 0.0) > (worse.previous_loss or 9.0)
+    assert (await later.activate(2)).active == 2  # unless somebody insists
 
 
 @played()
-async def test_too_little_to_learn_from_is_told(engine: Engine) -> None:
-    await trained(engine)
-    assert "0 items were shown, 20 are needed" in (await engine.models()).training.outcome
+async def test_too_little_to_learn_from_is_told(engine: Scene) -> None:
+    assert "0 items were shown, 20 are needed" in (await trained(engine)).training.outcome
     await lived(engine, queries=1, sessions=1)
-    await trained(engine)
-    answer = await engine.models()
+    answer = await trained(engine)
     assert "8 items were shown" in answer.training.outcome
     assert (answer.active, answer.models) == (0, [])
 
 
 @played(QUICK)
-async def test_one_query_is_enough_if_it_has_items(engine: Engine) -> None:
+async def test_one_query_is_enough_if_it_has_items(engine: Scene) -> None:
     """A feed has one query: then items, not queries, train or judge."""
-    rng = np.random.default_rng(0)
-    features = rng.random((60, 1))
-    await engine.put_items(
-        "home", [ItemIn(f"i{n}", row.tolist()) for n, row in enumerate(features)]
-    )
-    for session in range(60):
-        answer = await engine.rank(RankRequest("home", k=20))
-        await engine.feedback(
-            [
-                click(f"{session}-{item}", answer.ranking_id, item)
-                for p, item in zip(CURVE, ids(answer), strict=False)
-                if rng.random() < p * features[int(item[1:]), 0]
-            ]
-        )
-    await trained(engine)
-    assert (await engine.models()).active == 1
+    await lived(engine, queries=1, sessions=60, count=60)
+    assert (await trained(engine)).active == 1
 
 
 @pytest.mark.slow
-def test_a_killed_trainer_changes_nothing(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "store")
-
-    async def scene(engine: Engine) -> None:
-        await lived(engine, queries=12)
-        assert (await engine.train()).started
-        assert not (await engine.train()).started
-        killed = await _killed_child()
-        assert killed
-        await engine._training.finished()
-        answer = await engine.models()
-        assert "the trainer failed" in answer.training.outcome
-        assert (answer.active, answer.models) == (0, [])
-        await engine.rank(RankRequest("q0"))
-        await trained(engine)
-        assert (await engine.models()).active == 1
-
-    play(scene, QUICK, store=store)
-    run(store.close())
+@played(QUICK, on=SqliteStore)
+async def test_a_killed_trainer_changes_nothing(engine: Scene) -> None:
+    await lived(engine, queries=12)
+    assert (await engine.train()).started
+    assert not (await engine.train()).started
+    assert await killed_trainer()
+    await engine._training.finished()
+    answer = await engine.models()
+    assert "the trainer failed" in answer.training.outcome
+    assert (answer.active, answer.models) == (0, [])
+    await engine.ranked("q0")
+    assert (await trained(engine)).active == 1
 
 
-async def _killed_child() -> bool:
+async def killed_trainer() -> bool:
     """Kill the trainer, which is the only child process that runs it."""
     for _ in range(500):
         for task in Path(f"/proc/{os.getpid()}/task").iterdir():
             for child in (task / "children").read_text().split():
-                if (
-                    b"ebrank.service.learning.fitting"
-                    in Path(f"/proc/{child}/cmdline").read_bytes()
-                ):
+                if b"learning.fitting" in Path(f"/proc/{child}/cmdline").read_bytes():
                     os.kill(int(child), signal.SIGKILL)
                     return True
         await asyncio.sleep(0.01)
     return False
 
 
+class Killed(BaseException):
+    """The end of a process."""
+
+
 @pytest.mark.slow
-def test_a_server_killed_between_adding_and_activating_has_a_model_to_serve(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@played(QUICK, on=SqliteStore)
+async def test_a_server_killed_between_adding_and_activating_has_a_model_to_serve(
+    engine: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model and its going live are one transaction: what comes after may be lost."""
-    store = SqliteStore(tmp_path / "store")
-
-    class Killed(BaseException):
-        pass
-
-    async def scene(engine: Engine) -> None:
-        await lived(engine, queries=12)
-        fitted = await trainer.in_process(str(store.url), TrainingJob(active=0))
-
-        def killed(*_: object) -> None:
-            raise Killed
-
-        monkeypatch.setattr(models, "load", killed)
+    await lived(engine, queries=12)
+    fitted = await trainer.in_process(str(engine.store.url), TrainingJob(active=0))
+    with monkeypatch.context() as patched:
+        patched.setattr(models, "load", Mock(side_effect=Killed))
         with pytest.raises(Killed):
             await engine._versions.adopt(fitted, against=0)
-        monkeypatch.undo()
-
-    play(scene, QUICK, store=store)
-    run(store.close())
-    again = SqliteStore(tmp_path / "store")
-
-    async def after(engine: Engine) -> None:
-        assert (await engine.rank(RankRequest("q0"))).model == 1
-
-    play(after, QUICK, store=again)
-    run(again.close())
+    await engine.close()
+    assert (await (await engine.opened()).ranked("q0")).model == 1
 
 
-def test_training_starts_by_itself_after_events_or_time() -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> None:
-        due = engine._training.due
-        assert not due()
-        clock.now += 1000.0
-        assert not due()  # nothing new to learn
-        await engine.put_items("q", [ItemIn(f"i{n}", [float(n)]) for n in range(3)])
-        answer = await engine.rank(RankRequest("q"))
-        await engine.feedback([click("a", answer.ranking_id, "i0")])
-        assert due()
-        engine._training.start(0)
-        await engine._training.finished()
-        assert not due()
-        await engine.feedback([click("b", answer.ranking_id, "i1")])
-        assert (await engine.models()).training.next_events == 1
-        assert not due()
-        await engine.feedback([click("c", answer.ranking_id, "i2")])
-        assert due()
-
-    play(scene, settings(training={"every_seconds": 500, "after_events": 2}), clock=clock)
+@played(settings(training={"every_seconds": 500, "after_events": 2}))
+async def test_training_starts_by_itself_after_events_or_time(engine: Scene) -> None:
+    due = engine._training.due
+    assert not due()
+    engine.clock.now += 1000.0
+    assert not due()  # nothing new to learn
+    await engine.put_items("q", [ItemIn(f"i{n}", [float(n)]) for n in range(3)])
+    answer = await engine.ranked()
+    await engine.clicked(answer, "i0")
+    assert due()
+    engine._training.start(0)
+    await engine._training.finished()
+    assert not due()
+    await engine.clicked(answer, "i1")
+    assert (await engine.models()).training.next_events == 1
+    assert not due()
+    await engine.clicked(answer, "i2")
+    assert due()
 
 
-@played()
-async def test_a_result_that_learned_nothing_makes_no_version(engine: Engine) -> None:
-    told = await engine._versions.adopt(
-        TrainingResult(rows=3, better=False, reason="too few"), against=0
-    )
-    assert told == "no new version: too few"
-    assert (await engine.models()).models == []
-
-
-def test_runs_grow_rarer_as_more_is_known() -> None:
-    clock = Clock()
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
-        needed = []
-        for run_number in range(4):
-            needed.append(engine._training.out().next_events)
-            for event in range(needed[-1] or 0):
-                answer = await engine.rank(RankRequest("q"))
-                await engine.feedback([click(f"{run_number}-{event}", answer.ranking_id, "a")])
-            assert engine._training.due()
-            await trained(engine)
-        assert needed == [4, 4, 4, 6]  # four, or half of those before: 4, 8, 12
-
-    chosen = settings(training={"every_seconds": 0, "after_events": 4, "after_growth": 0.5})
-    play(scene, chosen, clock=clock)
-
-
-def test_a_model_of_another_family_is_not_used(caplog: pytest.LogCaptureFixture) -> None:
-    store = MemoryStore()
-
-    async def auto(engine: Engine) -> None:
-        await lived(engine)
+@played(settings(training={"every_seconds": 0, "after_events": 4, "after_growth": 0.5}))
+async def test_runs_grow_rarer_as_more_is_known(engine: Scene) -> None:
+    await engine.put_items("q", [ItemIn("a", [0.0]), ItemIn("b", [1.0])])
+    needed = []
+    for _ in range(4):
+        needed.append(engine._training.out().next_events)
+        for _ in range(needed[-1] or 0):
+            await engine.clicked(await engine.ranked(), "a")
+        assert engine._training.due()
         await trained(engine)
-        assert (await engine.models()).active == 1
+    assert needed == [4, 4, 4, 6]  # four, or half of those before: 4, 8, 12
 
-    async def papers(engine: Engine) -> None:
-        said = "model 1 of the store is of the family shape"
-        assert said in caplog.text
-        prior = (await engine.insights()).prior
-        assert (prior.state, prior.reason[: len(said)], prior.since) == ("unused", said, START)
-        view = await engine.query("q0")
-        assert all(item.prior == pytest.approx(1 / 6) for item in view.items)
-        await trained(engine)
-        assert (await engine.models()).active == 2
-        view = await engine.query("q0")
-        assert len({item.prior for item in view.items}) > 1
 
-    play(auto, QUICK, store=store)
-    chosen = settings(
-        ranking={"policy": "ebrank"}, training={"every_seconds": 0, "after_events": 0}
-    )
-    play(papers, chosen, store=store)
+@played(QUICK)
+async def test_a_model_of_another_family_is_not_used(
+    engine: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    await lived(engine)
+    assert (await trained(engine)).active == 1
+    await engine.close()
+    training = {"every_seconds": 0, "after_events": 0}
+    papers = await engine.opened(settings(ranking={"policy": "ebrank"}, training=training))
+    said = "model 1 of the store is of the family shape"
+    assert said in caplog.text
+    prior = (await papers.insights()).prior
+    assert (prior.state, prior.reason[: len(said)], prior.since) == ("unused", said, START)
+    view = await papers.query("q0")
+    assert all(item.prior == pytest.approx(1 / 6) for item in view.items)
+    assert (await trained(papers)).active == 2
+    assert len({item.prior for item in (await papers.query("q0")).items}) > 1

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 from cachetools import LRUCache
 
@@ -26,15 +27,14 @@ MOST_VISITORS = 100_000
 MINUTE = 60.0
 
 
+@dataclass(slots=True)
 class _Visitor:
     """What a visitor has done in a minute, and whether it was over a limit the minute before."""
 
-    __slots__ = ("events", "lists", "minute", "was_over")
-
-    def __init__(self, minute: float) -> None:
-        self.minute = minute
-        self.lists = self.events = 0
-        self.was_over = False
+    minute: float
+    lists: int = 0
+    events: int = 0
+    was_over: bool = False
 
 
 class Bots:

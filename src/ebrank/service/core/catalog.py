@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -147,28 +147,22 @@ class Catalog:
 
         The schema is that of the store, unless it is about to have another one.
         """
-        now = schema or self.schema
-        if not now.features:  # nobody has declared any: their columns name them
-            now = FeatureSchema.positions(pair.shape[1])
-        rows = await self.read(names, now)
-        features = now.current(pair, shared_rows(now, names, rows))
-        return Joined(now.keys, features, withdrawn_rows(now, names, rows))
+        now = (schema or self.schema).or_positions(pair.shape[1])
+        return Joined(now.keys, *now.joined(names, pair, await self.read(names, now)))
 
     async def changes(self, names: Sequence[str], since: int) -> Changes:
         """Return what has changed after a version."""
         schema = self.schema
-        places = [place for place, feature in enumerate(schema.features) if feature.shared]
-        rows = await self._store.catalog.read(names, since) if schema.width(shared=True) else {}
-        changed = list(rows)
-        nothing = np.zeros((len(changed), 0), np.float32)
-        values = schema.current(nothing, shared_rows(schema, changed, rows))
-        return Changes(changed, places, values[:, places], withdrawn_rows(schema, changed, rows))
+        rows = await self._store.catalog.read(names, since) if schema.shared.width else {}
+        values, withdrawn = schema.joined([*rows], np.zeros((len(rows), 0), np.float32), rows)
+        places = schema.shared.places
+        return Changes([*rows], places, values[:, places], withdrawn)
 
     async def read(
         self, names: Sequence[str], schema: FeatureSchema | None = None
     ) -> dict[str, Features]:
         """Return the shared rows of the items that the catalog has."""
-        if not names or not (schema or self.schema).width(shared=True):
+        if not names or not (schema or self.schema).shared.width:
             return {}
         return await self._store.catalog.read(names)
 
@@ -185,11 +179,11 @@ class Catalog:
             await self.follow()
         before, version = self.schema, self.version
         schema = before.begun_shared(items[0])
-        features = schema.rows(items, missing_allowed=self.missing_allowed, shared=True)
-        lacking = {items[at].id: at for at in schema.lacking(features, shared=True)}
+        features = schema.shared.rows(items, missing_allowed=self.missing_allowed)
+        lacking = {items[at].id: at for at in schema.shared.lacking(features)}
         stored = await self.read(list(lacking), schema)
         kept = [
-            schema.keep(features[lacking[name]], items[lacking[name]], row, shared=True)
+            schema.shared.keep(features[lacking[name]], items[lacking[name]], row)
             for name, row in stored.items()
         ]
         if self.schema is not before:  # features were changed while we read
@@ -199,13 +193,13 @@ class Catalog:
             for item, row in zip(items, features.tolist(), strict=True)
         ]
         depends = any(kept) or self.settings_with(schema)
-        changed = await self._put(rows, schema, now, version if depends else None)
+        changed = await self.store(rows, schema, now, version if depends else None)
         return await self.put(items, now) if changed is None else changed
 
-    async def _put(
+    async def store(
         self, rows: Sequence[NewItem], schema: FeatureSchema, now: float, version: int | None
     ) -> int | None:
-        """Store rows, and return how many changed.
+        """Store rows, and return how many changed; on disk after the next flush.
 
         If they depend on a version of the catalog, with their schema; None if others have changed
         it.
@@ -235,7 +229,7 @@ class Catalog:
         if self.schema.withdrawn(row):
             return False
         schema, marked = self.schema.marked(row)
-        changed = await self._put([NewItem(name, tuple(marked.tolist()))], schema, now, version)
+        changed = await self.store([NewItem(name, tuple(marked.tolist()))], schema, now, version)
         return await self.withdraw(name, now) if changed is None else True
 
     async def put_many(
@@ -253,7 +247,7 @@ class Catalog:
         changed = 0
         async with turns:
             for portion in portions:
-                schema.rows(portion, missing_allowed=self.missing_allowed, shared=True)
+                schema.shared.rows(portion, missing_allowed=self.missing_allowed)
                 await turns.next()
             for portion in portions:
                 changed += await self.put(portion, clock())
@@ -266,23 +260,12 @@ class Catalog:
         for item in items:
             try:
                 begun = schema.begun_shared(item)
-                begun.rows([item], missing_allowed=self.missing_allowed, shared=True)
+                begun.shared.rows([item], missing_allowed=self.missing_allowed)
                 schema = begun
                 reasons.append(None)
             except Problem as problem:
                 reasons.append(str(problem))
         return reasons
-
-    async def change(self, schema: FeatureSchema, now: float) -> None:
-        """Change the features that items have; on disk after the next flush.
-
-        Raises:
-            CatalogChanged: if it has been changed since `follow`.
-        """
-        meta = {SCHEMA: schema.to_json()}
-        commit = await self._store.catalog.put([], now, meta=meta, known=self.version)
-        self.fix(schema)
-        self._wrote(commit)
 
     def advanced(self, version: int) -> None:
         """Record that a write has made the next version."""
@@ -312,14 +295,14 @@ class Catalog:
     def _out(self, name: str, row: Features) -> api.CatalogItem:
         """Return an item as in a response."""
         schema = self.schema
-        [values] = shared_rows(schema, [name], {name: row}).tolist()
+        nothing = np.zeros((1, 0), np.float32)
+        [values], [withdrawn] = schema.joined([name], nothing, {name: row})
+        shared = schema.shared
         features = {
-            str(feature.name): None
-            if math.isnan(values[feature.column])
-            else values[feature.column]
-            for feature in schema.shared
+            str(feature): None if math.isnan(value) else value
+            for feature, value in zip(shared.names, values[shared.places].tolist(), strict=True)
         }
-        return api.CatalogItem(name, features, schema.withdrawn(row))
+        return api.CatalogItem(name, features, bool(withdrawn))
 
 
 def _ended(row: list[float]) -> tuple[float, ...]:
@@ -338,28 +321,6 @@ def portions_of(items: Sequence[api.ItemIn], size: int) -> list[Sequence[api.Ite
     return [items[begin : begin + size] for begin in range(0, len(items), size)]
 
 
-def withdrawn_rows(
-    schema: FeatureSchema, names: Sequence[str], rows: Mapping[str, Features]
-) -> Bools:
-    """Return which items are withdrawn, given their rows in the catalog."""
-    shared = (rows.get(name) for name in names)
-    marks = (row is not None and schema.withdrawn(row) for row in shared)
-    return np.fromiter(marks, np.bool_, len(names))
-
-
-def shared_rows(
-    schema: FeatureSchema, names: Sequence[str], rows: Mapping[str, Features]
-) -> Features:
-    """Return the shared rows of items as a matrix, NaN for items not in the catalog."""
-    width = schema.width(shared=True)
-    shared = np.full((len(names), width), np.nan, np.float32)
-    for place, name in enumerate(names):
-        row = rows.get(name)
-        if row is not None:
-            shared[place, : len(row)] = row[:width]
-    return shared
-
-
 async def stored_schema(store: StoreView) -> FeatureSchema:
     """Return the schema of a store; without features, if it has none yet."""
     text = await store.meta.get(SCHEMA)
@@ -371,20 +332,17 @@ def _declared(stored: str | None, settings: FeaturesSettings) -> FeatureSchema:
     names, shared = settings.names, settings.shared
     try:
         schema = NO_FEATURES if stored is None else FeatureSchema.from_json(stored)
-        if not schema.width(shared=False):
+        if not schema.pair.width:
             schema = schema.with_features(names or ())
-        if not schema.width(shared=True):
+        if not schema.shared.width:
             schema = schema.with_features(shared or (), shared=True)
-        nameless = [feature for feature in schema.pair if feature.name is None]
-        if names is not None and nameless and len(names) == len(schema.pair):
+        there = schema.pair.names
+        if names is not None and None in there and len(names) == len(there):
             schema = schema.with_names(names)
     except Problem as problem:
         raise SettingsError(f"features: {problem}") from None
-    for setting, wanted, there in (
-        ("names", names, schema.pair),
-        ("shared", shared, schema.shared),
-    ):
-        if wanted is not None and list(wanted) != [feature.name for feature in there]:
+    for setting, wanted, kind in (("names", names, schema.pair), ("shared", shared, schema.shared)):
+        if wanted is not None and list(wanted) != kind.names:
             raise SettingsError(
                 f"features.{setting}: the store's items have different features "
                 f"({schema.text}). Remove the setting, and use `ebrank features` to show or "

@@ -21,6 +21,8 @@ import secrets
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
+
 from ebrank.service import api
 from ebrank.service.core.problems import NotFound
 from ebrank.service.core.windows import hashed
@@ -39,11 +41,7 @@ class Deleted(NamedTuple):
 
 
 async def delete(
-    store: Store,
-    request: api.DeletionRequest,
-    salt: str,
-    named: Callable[[str], str],
-    now: float,
+    store: Store, request: api.DeletionRequest, salt: str, named: Callable[[str], str], now: float
 ) -> Deleted:
     """Delete what a request names.
 
@@ -81,6 +79,4 @@ def digest(kind: str, name: str, salt: str) -> str:
 
 def proof_out(proof: Deletion) -> api.DeletionOut:
     """Return a proof as in a response."""
-    return api.DeletionOut(
-        proof.kind, proof.digest, proof.time, proof.queries, proof.rankings, proof.events
-    )
+    return msgspec.convert(proof, api.DeletionOut, from_attributes=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 from ebrank.service import api
 from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.feature_schema import FeatureColumn, FeatureSchema
 from ebrank.service.core.models import features_of
-from ebrank.service.store.base import CatalogChanged, Store
+from ebrank.service.store.base import Store
 from ebrank.service.store.records import Tally
 
 
@@ -33,9 +32,8 @@ async def change_features(
         schema, changes = _changed(catalog.schema, request, survey)
         if request.dry_run or schema == catalog.schema:
             break
-        with suppress(CatalogChanged):  # a row was written in between: start from what it is now
-            await catalog.change(schema, now)
-            break
+        if await catalog.store([], schema, now, catalog.version) is not None:
+            break  # otherwise a row was written in between: start from what it is now
     return survey.response(schema, changes, dry_run=request.dry_run)
 
 

@@ -9,25 +9,25 @@ Items may leave out a feature that was added later, and may still send one that 
 change one by one, after the schema.
 
 >>> schema = NO_FEATURES.begun([ItemIn("a", {"price": 3.0, "age": 1.0})])
->>> schema.rows([ItemIn("b", {"age": 2.0, "price": 5.0})], missing_allowed=False)
+>>> schema.pair.rows([ItemIn("b", {"age": 2.0, "price": 5.0})], missing_allowed=False)
 array([[5., 2.]], dtype=float32)
 >>> later = schema.without("price").with_feature("stock", shared=True).with_feature("match")
 >>> later.keys
 ('p1', 's0', 'p2')
->>> later.current(pair=np.float32([[5, 2]]), shared=np.float32([[7]]))
-array([[ 2.,  7., nan]], dtype=float32)
->>> schema.rows([ItemIn("c", {"prize": 5.0})], missing_allowed=True)
+>>> later.joined(["a"], pair=np.float32([[5, 2]]), catalog={"a": np.float32([7])})
+(array([[ 2.,  7., nan]], dtype=float32), array([False]))
+>>> schema.pair.rows([ItemIn("c", {"prize": 5.0})], missing_allowed=True)
 Traceback (most recent call last):
 ebrank.service.core.problems.Problem: item 'c' has an unknown feature 'prize' (known: price, age)...
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 import numpy as np
@@ -105,13 +105,17 @@ class FeatureSchema:
         """Return the schema of features with positions and no names."""
         return cls(tuple(FeatureColumn.at(place, None) for place in range(count)))
 
+    def or_positions(self, count: int) -> FeatureSchema:
+        """Return it, or if nobody has declared any feature, one that names them by column."""
+        return self if self.features else self.positions(count)
+
     def begun(self, items: Sequence[ItemIn]) -> FeatureSchema:
         """Return the schema that the first items of a query imply, besides shared features.
 
         It is the same if it already has features of query and item, or if these items have none.
         """
         first = next((item for item in items if item.features), None)
-        if first is None or self.width(shared=False):
+        if first is None or self.pair.width:
             return self
         if isinstance(first.features, list):
             return replace(
@@ -121,14 +125,14 @@ class FeatureSchema:
         names = dict.fromkeys(
             name for features in given if isinstance(features, dict) for name in features
         )
-        shared = [feature.name for feature in self.shared if feature.name in names]
+        shared = [name for name in self.shared.names if name in names]
         if shared:
             raise Problem(_not_here(first.id, str(shared[0]), shared=True), "items")
         return self.with_features(names)
 
     def begun_shared(self, item: ItemIn) -> FeatureSchema:
         """Return the schema that the first item of the catalog implies, besides other features."""
-        if self.width(shared=True):
+        if self.shared.width:
             return self
         if isinstance(item.features, list) or not item.features:
             raise Problem(
@@ -149,7 +153,8 @@ class FeatureSchema:
     ) -> FeatureSchema:
         """Return it with one more feature, in a new column."""
         self._check_free(name)
-        added = FeatureColumn.at(self.width(shared=shared), name, shared=shared)
+        width = (self.shared if shared else self.pair).width
+        added = FeatureColumn.at(width, name, shared=shared)
         return replace(self, features=(*self.features, replace(added, optional=optional)))
 
     def without(self, name: str) -> FeatureSchema:
@@ -246,19 +251,14 @@ class FeatureSchema:
         return tuple(feature.key for feature in self.features)
 
     @cached_property
-    def pair(self) -> tuple[FeatureColumn, ...]:
+    def pair(self) -> FeatureKind:
         """Features of a pair of query and item."""
-        return tuple(feature for feature in self.features if not feature.shared)
+        return FeatureKind(self, shared=False)
 
     @cached_property
-    def shared(self) -> tuple[FeatureColumn, ...]:
+    def shared(self) -> FeatureKind:
         """Features that all queries share."""
-        return tuple(feature for feature in self.features if feature.shared)
-
-    @cached_property
-    def pair_places(self) -> list[int]:
-        """The places of the features of query and item among all."""
-        return [place for place, feature in enumerate(self.features) if not feature.shared]
+        return FeatureKind(self, shared=True)
 
     @cached_property
     def _plain(self) -> bool:
@@ -270,72 +270,7 @@ class FeatureSchema:
         """Its features, for people."""
         return _listed(self.features) or "none"
 
-    def width(self, *, shared: bool) -> int:
-        """Return how many columns rows of a kind have."""
-        return self._widths[shared]
-
-    @cached_property
-    def _widths(self) -> tuple[int, int]:
-        both = (*self.features, *self.removed)
-        pair, shared = (
-            max((feature.column + 1 for feature in both if feature.shared == kind), default=0)
-            for kind in (False, True)
-        )
-        return pair, shared if self.mark is None else max(shared, self.mark + 1)
-
-    # --- rows ------------------------------------------------------------------------------------
-
-    def rows(
-        self,
-        items: Sequence[ItemIn],
-        *,
-        missing_allowed: bool,
-        shared: bool = False,
-        exempt: Collection[str] = (),
-    ) -> Features:
-        """Return items' features of a kind as rows to store, NaN where one is missing.
-
-        Items that are `exempt` may always lack features, and others those that are optional.
-
-        Raises:
-            Problem: naming the item and the feature.
-        """
-        some = self.shared if shared else self.pair
-        names = [feature.name for feature in some]
-        pick = self._picks[shared]
-        values = [self._values(item, names, pick, shared) for item in items]
-        numbers = np.array(values, np.float64).reshape(len(items), len(some))
-        odd = ~(np.abs(numbers) <= LARGEST).all(axis=1)
-        for place in np.flatnonzero(odd).tolist():
-            name = items[place].id
-            _check(name, values[place], some, missing_allowed or name in exempt)
-        width, columns = self.width(shared=shared), [feature.column for feature in some]
-        if columns == list(range(width)):
-            return numbers.astype(np.float32)
-        stored = np.full((len(items), width), np.nan, np.float32)
-        stored[:, columns] = numbers
-        return stored
-
-    def lacking(self, rows: Features, *, shared: bool = False) -> list[int]:
-        """Return which rows of a kind lack a feature."""
-        columns = [feature.column for feature in (self.shared if shared else self.pair)]
-        return np.flatnonzero(np.isnan(rows[:, columns]).any(axis=1)).tolist()
-
-    def keep(self, row: Features, item: ItemIn, before: Features, *, shared: bool = False) -> bool:
-        """Let an item keep the features that it leaves out, given its row as stored before.
-
-        One that it gives as null becomes missing. Return whether the row now depends on the other.
-        """
-        some = self.shared if shared else self.pair
-        given: Collection[str | None] = (
-            item.features
-            if isinstance(item.features, dict)
-            else [feature.name for feature in some[: len(item.features)]]
-        )
-        columns = [feature.column for feature in some if feature.name not in given]
-        kept = [column for column in columns if column < len(before)]
-        row[kept] = before[kept]
-        return bool(kept)
+    # --- rows of the catalog ---------------------------------------------------------------------
 
     def withdrawn(self, row: Features) -> bool:
         """Return whether a row of the catalog is that of a withdrawn item.
@@ -352,41 +287,108 @@ class FeatureSchema:
 
         A row that is put again has no mark.
         """
-        mark = self.width(shared=True) if self.mark is None else self.mark
+        mark = self.shared.width if self.mark is None else self.mark
         schema = replace(self, mark=mark)
-        marked = np.full(schema.width(shared=True), np.nan, np.float32)
+        marked = np.full(schema.shared.width, np.nan, np.float32)
         marked[: len(row)] = row
         marked[mark] = 1.0
         return schema, marked
 
-    def current(self, pair: Features, shared: Features) -> Features:
-        """Return the features of items as they are now, given their stored rows."""
+    def joined(
+        self, names: Sequence[str], pair: Features, catalog: Mapping[str, Features]
+    ) -> tuple[Features, Bools]:
+        """Return the features of items as they are now, and which the catalog has withdrawn.
+
+        Their rows as stored are given; an item that the catalog does not have lacks what is shared.
+        """
+        rows = [catalog.get(name) for name in names]
+        marks = (row is not None and self.withdrawn(row) for row in rows)
+        withdrawn = np.fromiter(marks, np.bool_, len(names))
         if self._plain and pair.shape[1] == len(self.features):
-            return pair
-        features = np.full((len(pair), len(self.features)), np.nan, np.float32)
+            return pair, withdrawn
+        width = self.shared.width
+        shared = np.full((len(names), width), np.nan, np.float32)
+        for place, row in enumerate(rows):
+            if row is not None:
+                shared[place, : len(row)] = row[:width]
+        features = np.full((len(names), len(self.features)), np.nan, np.float32)
         for place, feature in enumerate(self.features):
             stored = shared if feature.shared else pair
             if feature.column < stored.shape[1]:
                 features[:, place] = stored[:, feature.column]
-        return features
+        return features, withdrawn
 
-    @cached_property
-    def _picks(self) -> tuple[Callable[..., Any] | None, ...]:
-        """Takes all features of a kind out of a mapping at once, if there are several."""
-        names = ([feature.name for feature in some] for some in (self.pair, self.shared))
-        return tuple(itemgetter(*some) if len(some) > 1 else None for some in names)
 
-    def _values(
-        self,
-        item: ItemIn,
-        names: Sequence[str | None],
-        pick: Callable[..., Any] | None,
-        shared: bool,
-    ) -> Sequence[float | None]:
-        given = item.features
-        if pick is not None and type(given) is dict and len(given) == len(names):
+class FeatureKind:
+    """The features of query and item, or those that all queries share, and rows that hold them.
+
+    Attributes:
+        features: in the order of a model's input.
+        names: of these features.
+        columns: of these features in the rows.
+        places: of these features among all.
+        width: how many columns rows have.
+    """
+
+    def __init__(self, schema: FeatureSchema, *, shared: bool) -> None:
+        self._schema = schema
+        self._shared = shared
+        self.features = [feature for feature in schema.features if feature.shared == shared]
+        self.names = [feature.name for feature in self.features]
+        self.columns = [feature.column for feature in self.features]
+        self.places = [schema.features.index(feature) for feature in self.features]
+        self._removed = [feature for feature in schema.removed if feature.shared == shared]
+        columns = [feature.column for feature in (*self.features, *self._removed)]
+        if shared and schema.mark is not None:
+            columns.append(schema.mark)
+        self.width = 1 + max(columns, default=-1)
+        # Takes all features out of a mapping at once, if there are several.
+        self._pick = itemgetter(*self.names) if len(self.names) > 1 else None
+
+    def rows(
+        self, items: Sequence[ItemIn], *, missing_allowed: bool, exempt: Collection[str] = ()
+    ) -> Features:
+        """Return items' features as rows to store, NaN where one is missing.
+
+        Items that are `exempt` may always lack features, and others those that are optional.
+
+        Raises:
+            Problem: naming the item and the feature.
+        """
+        values = [self._values(item) for item in items]
+        numbers = np.array(values, np.float64).reshape(len(items), len(self.features))
+        odd = ~(np.abs(numbers) <= LARGEST).all(axis=1)
+        for place in np.flatnonzero(odd).tolist():
+            name = items[place].id
+            self._check(name, values[place], missing_allowed or name in exempt)
+        if self.columns == list(range(self.width)):
+            return numbers.astype(np.float32)
+        stored = np.full((len(items), self.width), np.nan, np.float32)
+        stored[:, self.columns] = numbers
+        return stored
+
+    def lacking(self, rows: Features) -> list[int]:
+        """Return which rows lack a feature."""
+        return np.flatnonzero(np.isnan(rows[:, self.columns]).any(axis=1)).tolist()
+
+    def keep(self, row: Features, item: ItemIn, before: Features) -> bool:
+        """Let an item keep the features that it leaves out, given its row as stored before.
+
+        One that it gives as null becomes missing. Return whether the row now depends on the other.
+        """
+        given: Collection[str | None] = (
+            item.features if isinstance(item.features, dict) else self.names[: len(item.features)]
+        )
+        columns = [feature.column for feature in self.features if feature.name not in given]
+        kept = [column for column in columns if column < len(before)]
+        row[kept] = before[kept]
+        return bool(kept)
+
+    def _values(self, item: ItemIn) -> Sequence[float | None]:
+        given, names = item.features, self.names
+        if self._pick is not None and type(given) is dict and len(given) == len(names):
             try:
-                values: tuple[float | None, ...] = pick(given)
+                values: tuple[float | None, ...] = self._pick(given)
             except KeyError:
                 pass
             else:
@@ -394,7 +396,7 @@ class FeatureSchema:
         if isinstance(given, list):
             if len(given) == len(names):
                 return given
-            left_out = (self.shared if shared else self.pair)[len(given) :]
+            left_out = self.features[len(given) :]
             if not left_out or not all(feature.optional for feature in left_out):
                 raise Problem(
                     f"item {item.id!r} has {len(given)} features, not {len(names)}", "items"
@@ -402,68 +404,49 @@ class FeatureSchema:
             return [*given, *[None] * len(left_out)]
         picked = [None if name is None else given.get(name) for name in names]
         if len(given) > len(names) - picked.count(None):  # or some were given as null
-            self._check_names(item.id, given, names, shared)
+            self._check_names(item.id, given)
         return picked
 
-    def _check_names(
-        self,
-        item: str,
-        given: dict[str, float | None],
-        names: Sequence[str | None],
-        shared: bool,
-    ) -> None:
-        removed = {feature.name for feature in self.removed if feature.shared == shared}
-        unknown = given.keys() - set(names) - removed
+    def _check_names(self, item: str, given: dict[str, float | None]) -> None:
+        unknown = given.keys() - {*self.names, *(feature.name for feature in self._removed)}
         if not unknown:
             return
-        if None in names:
+        if None in self.names:
+            count = len(self.names)
             raise Problem(
-                f"item {item!r} names its features, but the first items had {len(names)} by "
-                f"position. Send a list of {len(names)}, or name them: "
-                "`ebrank features STORE name`",
+                f"item {item!r} names its features, but the first items had {count} by position. "
+                f"Send a list of {count}, or name them: `ebrank features STORE name`",
                 "items",
             )
         name = min(unknown)
-        if any(feature.name == name for feature in self.features):
-            raise Problem(_not_here(item, name, shared=not shared), "items")
-        others = _listed(self.shared if shared else self.pair)
+        if any(feature.name == name for feature in self._schema.features):
+            raise Problem(_not_here(item, name, shared=not self._shared), "items")
         raise Problem(
-            f"item {item!r} has an unknown feature {name!r} (known: {others}). If it is new, "
-            "add it first: `ebrank features STORE add`",
+            f"item {item!r} has an unknown feature {name!r} (known: {_listed(self.features)}). If "
+            "it is new, add it first: `ebrank features STORE add`",
             "items",
         )
+
+    def _check(self, item: str, values: Sequence[float | None], missing_allowed: bool) -> None:
+        for place, (value, feature) in enumerate(zip(values, self.features, strict=True), start=1):
+            called = f"feature {place}" if feature.name is None else f"feature {feature.name!r}"
+            if value is None and not (missing_allowed or feature.optional):
+                raise Problem(
+                    f"item {item!r} lacks {called}; missing values are rejected (features.missing)",
+                    "items",
+                )
+            if value is not None and not abs(value) <= LARGEST:
+                raise Problem(f"item {item!r}: {called} is {value:g}, too large", "items")
 
 
 NO_FEATURES = FeatureSchema()
 
 
-def _check(
-    item: str,
-    values: Sequence[float | None],
-    features: Sequence[FeatureColumn],
-    missing_allowed: bool,
-) -> None:
-    for place, (value, feature) in enumerate(zip(values, features, strict=True), start=1):
-        called = f"feature {place}" if feature.name is None else f"feature {feature.name!r}"
-        if value is None and not (missing_allowed or feature.optional):
-            raise Problem(
-                f"item {item!r} lacks {called}; missing values are rejected (features.missing)",
-                "items",
-            )
-        if value is not None and not abs(value) <= LARGEST:
-            raise Problem(f"item {item!r}: {called} is {value:g}, too large", "items")
-
-
 def _not_here(item: str, name: str, *, shared: bool) -> str:
+    why, where = "depends on the query", "PUT /v1/queries/{query}/items"
     if shared:
-        return (
-            f"item {item!r} has a feature {name!r}, which all queries share: it belongs in "
-            "PUT /v1/items"
-        )
-    return (
-        f"item {item!r} has a feature {name!r}, which depends on the query: it belongs in "
-        "PUT /v1/queries/{query}/items"
-    )
+        why, where = "all queries share", "PUT /v1/items"
+    return f"item {item!r} has a feature {name!r}, which {why}: it belongs in {where}"
 
 
 def _listed(features: Sequence[FeatureColumn]) -> str:

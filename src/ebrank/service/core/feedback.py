@@ -17,21 +17,18 @@ True
 from __future__ import annotations
 
 import math
+import os
 import re
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
 
-from ebrank.evidence import Behaviors
-from ebrank.evidence.forgetting import HalfLife
 from ebrank.service import api
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.memory import decode, encode
 from ebrank.service.core.resources import Resources, Watcher
-from ebrank.service.settings import Settings
 from ebrank.service.store import counting
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.counting import IMPRESSION
@@ -53,7 +50,7 @@ class RankingIds:
     def new(self, time: float) -> str:
         """Return the name of a ranking made at this time."""
         self._last = max(self._last + 1, int(time * PER_SECOND))
-        return f"{self._last:x}-{secrets.token_hex(8)}"
+        return f"{self._last:x}-{os.urandom(8).hex()}"
 
 
 def number_of(ranking_id: str) -> int | None:
@@ -188,17 +185,17 @@ class Counted(NamedTuple):
     visitor: bytes | None
 
 
-class FeedbackRules:
-    """Checks events against the lists they cite.
+class Feedback:
+    """Checks events against the lists they cite, and counts them."""
 
-    Attributes:
-        retention: for how many seconds a list may be cited.
-    """
-
-    def __init__(
-        self, settings: Settings, behaviors: Behaviors, half_life: HalfLife | None = None
-    ) -> None:
-        self._half_life = half_life
+    def __init__(self, resources: Resources, lists: RecentLists, watcher: Watcher) -> None:
+        self._queries = resources.queries
+        self._lists = lists
+        self._watcher = watcher
+        self._bots = resources.bots
+        self._clock = resources.clock
+        self._timer = resources.timer
+        settings, behaviors = resources.settings, resources.behaviors
         self._behaviors = behaviors
         self._outcomes = {
             name: behaviors.outcome(name) for name in (*behaviors.names, *behaviors.negative)
@@ -209,15 +206,45 @@ class FeedbackRules:
         self._types = {IMPRESSION, *plain, *self._measured, *behaviors.negative}
         self._types |= set(settings.events.other)
         self._future = settings.events.future_seconds
-        self.retention = settings.store.retention_seconds
+        self._retention = settings.store.retention_seconds
 
-    def judge(
+    async def take(
+        self, events: Sequence[api.EventIn | api.Malformed], epoch: int
+    ) -> list[api.EventResult]:
+        """Write and count a batch in one transaction; it is on disk after the next flush.
+
+        The epoch is that in which memory read its lists and queries.
+        """
+        lists = await self._cited(events)
+        now = self._clock()  # after all that may take time: the log's times never go back
+        oldest = self._clock.ago(self._retention)
+        verdicts = [self._judged(event, lists, now, oldest) for event in events]
+        batch = [verdict for verdict in verdicts if not isinstance(verdict, str)]
+        try:
+            written = await self._written(batch, epoch)
+        except StoreError:  # none counts, and they may be sent again
+            self._undo(batch)
+            raise
+        outcomes, results = iter(written), list[api.EventResult]()
+        for index, verdict in enumerate(verdicts):
+            if isinstance(verdict, str):
+                result = api.EventResult(index, "rejected", verdict)
+            else:
+                outcome = next(outcomes)
+                result = api.EventResult(index, outcome.status, outcome.reason or None)
+                if outcome.status == "duplicate":
+                    self._undo([verdict])
+            if result.status != "accepted":
+                self._watcher.not_counted(now, result.status, result.reason or "")
+            results.append(result)
+        return results
+
+    def _judged(
         self,
         event: api.EventIn | api.Malformed,
         lists: Mapping[str, Cited],
         now: float,
         oldest: float,
-        suspects: Callable[[Served], bool],
     ) -> Counted | str:
         """Return the event to log, or why it is rejected: its list may be before the `oldest`."""
         if isinstance(event, api.Malformed):
@@ -229,21 +256,19 @@ class FeedbackRules:
         cited = lists.get(event.ranking_id)
         made = time_of(event.ranking_id) if cited is None else cited.served.time
         if made is not None and made < oldest:
-            return f"expired: rankings are kept for {self.retention:g} seconds"
+            return f"expired: rankings are kept for {self._retention:g} seconds"
         if event.ranking_id == api.UNCOUNTED:
             return f"{api.UNCOUNTED}: the list was made while the store was failing, and not logged"
         if cited is None:
             return "unknown_ranking: no list with this ranking_id was served"
         if event.item not in cited.places:
             return "unknown_item: the item is not in this list"
-        return self._resolved(event, cited, time, now, bot=suspects(cited.served))
+        return self._resolved(event, cited, time, now)
 
-    def _resolved(
-        self, event: api.EventIn, cited: Cited, time: float, now: float, *, bot: bool
-    ) -> Counted:
+    def _resolved(self, event: api.EventIn, cited: Cited, time: float, now: float) -> Counted:
         """Return the event with the rank that was logged with its list."""
         rank, row = cited.places[event.item]
-        kind = event.type
+        kind, bot = event.type, self._suspects(cited.served)
         if kind in self._measured:
             kind = self._behaviors.of_event(kind, event.value) or kind
         outcome = self._outcomes.get(kind, 0)
@@ -265,7 +290,7 @@ class FeedbackRules:
             received=now,
             bot=bot,
             value=event.value,
-            epoch=0 if self._half_life is None else self._half_life.epoch(now),
+            epoch=self._queries.epoch(now),
             hint=Hint((row,), (unseen,), cited.served.life),
         )
         return Counted(logged, cited.live, row, cited.served.visitor)
@@ -293,52 +318,6 @@ class FeedbackRules:
         if time > now + self._future:
             return f"future: time is more than {self._future:g} seconds ahead of the server's clock"
         return None
-
-
-class Feedback:
-    """Counts events."""
-
-    def __init__(self, resources: Resources, lists: RecentLists, watcher: Watcher) -> None:
-        self._rules = FeedbackRules(resources.settings, resources.behaviors, resources.half_life)
-        self._queries = resources.queries
-        self._lists = lists
-        self._watcher = watcher
-        self._bots = resources.bots
-        self._clock = resources.clock
-        self._timer = resources.timer
-
-    async def take(
-        self, events: Sequence[api.EventIn | api.Malformed], epoch: int
-    ) -> list[api.EventResult]:
-        """Write and count a batch in one transaction; it is on disk after the next flush.
-
-        The epoch is that in which memory read its lists and queries.
-        """
-        lists = await self._cited(events)
-        now = self._clock()  # after all that may take time: the log's times never go back
-        oldest = self._clock.ago(self._rules.retention)
-        verdicts = [
-            self._rules.judge(event, lists, now, oldest, self._suspects) for event in events
-        ]
-        batch = [verdict for verdict in verdicts if not isinstance(verdict, str)]
-        try:
-            written = await self._written(batch, epoch)
-        except StoreError:  # none counts, and they may be sent again
-            self._undo(batch)
-            raise
-        outcomes, results = iter(written), list[api.EventResult]()
-        for index, verdict in enumerate(verdicts):
-            if isinstance(verdict, str):
-                result = api.EventResult(index, "rejected", verdict)
-            else:
-                outcome = next(outcomes)
-                result = api.EventResult(index, outcome.status, outcome.reason or None)
-                if outcome.status == "duplicate":
-                    self._undo([verdict])
-            if result.status != "accepted":
-                self._watcher.not_counted(now, result.status, result.reason or "")
-            results.append(result)
-        return results
 
     def _suspects(self, served: Served) -> bool:
         """Return whether an event about a list is a bot's."""

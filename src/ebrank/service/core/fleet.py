@@ -6,8 +6,10 @@ election whenever it announces itself; so a lost one is replaced within seconds.
 
 >>> import asyncio
 >>> from ebrank.service.store.memory import MemoryStore
+>>> counts = dict.fromkeys(("events", "from_memory", "from_store", "stale"), 0)
 >>> async def session() -> None:
-...     fleet = Fleet(MemoryStore(), lambda: ServerStatus(model=7, lists=3))
+...     about = {"model": 7, "lists": 3, "clock_lag": 0.0, "rules": {}, **counts}
+...     fleet = Fleet(MemoryStore(), lambda: about)
 ...     await fleet.beat()
 ...     [server] = await fleet.servers()
 ...     print(server.model, server.lists, server.jobs)
@@ -26,7 +28,8 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import fields
+from typing import Any
 
 import msgspec
 
@@ -41,20 +44,6 @@ PRESENT_SECONDS = 4 * BEAT_SECONDS
 """A server that has been silent for this long may have been killed."""
 JOBS = TRAINER, ROLLER = "train", "roll up"
 """Jobs that one server does for all."""
-
-
-@dataclass(frozen=True)
-class ServerStatus:
-    """What a server reports about itself; see `api.ServerOut`."""
-
-    model: int = 0
-    lists: int = 0
-    events: int = 0
-    from_memory: int = 0
-    from_store: int = 0
-    stale: int = 0
-    clock_lag: float = 0.0
-    rules: Mapping[str, str] = field(default_factory=dict)
 
 
 def rules(settings: Settings) -> dict[str, str]:
@@ -103,7 +92,8 @@ class Fleet:
         store_seconds: how long the store took for the last announcement.
     """
 
-    def __init__(self, store: Store, about: Callable[[], ServerStatus]) -> None:
+    def __init__(self, store: Store, about: Callable[[], Mapping[str, Any]]) -> None:
+        """Take what returns the fields of `api.ServerOut` that the engine knows."""
         self._store = store
         self._about = about
         self._id = secrets.token_hex(8)
@@ -135,7 +125,7 @@ class Fleet:
             started=self._started,
             jobs=self.jobs,
             store_ms=self.store_seconds * 1e3,
-            **asdict(self._about()),
+            **self._about(),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -77,10 +78,11 @@ class Items:
         if not items:
             return nothing
         check_distinct(items)
+        again = partial(self.put, query, items, now, skip_known=skip_known)
         if not self._catalog.schema.features:
             await self._catalog.follow()  # another server may have had the first items
         before = self._catalog.schema
-        schema = begun if begun and not before.width(shared=False) else _begun(before, items)
+        schema = begun if begun and not before.pair.width else _begun(before, items)
         rows = [None] * len(items) if live is None else live.rows_of([item.id for item in items])
         own, kept = await self._rows(items, schema, live, rows)
         new: Sequence[int] = range(len(items))
@@ -90,9 +92,7 @@ class Items:
             return nothing
         if self.shared and not reread and not kept.isdisjoint(new):
             self._queries.forget(query)  # another server may have changed what they keep
-            return await self.put(
-                query, items, now, skip_known=skip_known, begun=begun, admit=admit, reread=True
-            )
+            return await again(begun=begun, admit=admit, reread=True)
         if skip_known and len(new) > LISTED_AT_ONCE:
             unknown, turns = [items[at] for at in new], Turns()  # without waiting for long calls
             return await self.put_many(
@@ -105,7 +105,7 @@ class Items:
             gone = [name for name, mark in zip(names, withdrawn.tolist(), strict=True) if mark]
             raise problems.withdrawn(gone, everywhere=True)
         if self._catalog.schema is not before:  # features were changed while we read
-            return await self.put(query, items, now, skip_known=skip_known, admit=admit)
+            return await again(admit=admit)
         # The schema with the first items, or neither: it must not be that of rejected items.
         meta, catalog_version = self._catalog.settings_with(schema), self._catalog.version
         added = len(names)
@@ -123,7 +123,7 @@ class Items:
             )
         except CatalogChanged:  # others had the first items: theirs decide
             await self._catalog.follow()
-            return await self.put(query, items, now, skip_known=skip_known)
+            return await again()  # which was admitted
         if meta:
             self._catalog.advanced(catalog_version)
             self._catalog.fix(schema)
@@ -162,7 +162,7 @@ class Items:
         """
         allowed, names = self._catalog.missing_allowed, [item.id for item in items]
         bare = [at for at, item in enumerate(items) if not item.features]
-        in_full = not allowed and not all(feature.optional for feature in schema.shared)
+        in_full = not (allowed or all(feature.optional for feature in schema.shared.features))
         asked = range(len(items)) if in_full else bare
         new = [names[at] for at in asked if rows[at] is None]
         in_catalog = await self._catalog.read(new, schema)
@@ -175,15 +175,14 @@ class Items:
                     "items",
                 )
         exempt = {names[at] for at in bare if rows[at] is not None or names[at] in in_catalog}
-        own = schema.rows(items, missing_allowed=allowed, exempt=exempt)
+        own = schema.pair.rows(items, missing_allowed=allowed, exempt=exempt)
         kept = set[int]()
         if live is not None and live.keys == schema.keys:
-            columns = [feature.column for feature in schema.pair]
-            before = np.full(own.shape[1], np.nan, np.float32)
-            for at in schema.lacking(own):
+            pair, before = schema.pair, np.full(own.shape[1], np.nan, np.float32)
+            for at in pair.lacking(own):
                 if rows[at] is not None:
-                    before[columns] = live.state.features[rows[at], schema.pair_places]
-                    if schema.keep(own[at], items[at], before):
+                    before[pair.columns] = live.state.features[rows[at], pair.places]
+                    if pair.keep(own[at], items[at], before):
                         kept.add(at)
         return own, kept
 
@@ -262,8 +261,8 @@ def _unlike(
 ) -> Sequence[int]:
     """Return which items are not yet candidates of a query, or have other features there."""
     there = np.array([-1 if row is None else row for row in rows])
-    stored = live.state.features[there][:, schema.pair_places]
-    given = own[:, [feature.column for feature in schema.pair]]
+    stored = live.state.features[there][:, schema.pair.places]
+    given = own[:, schema.pair.columns]
     same = ((given == stored) | (np.isnan(given) & np.isnan(stored))).all(axis=1)
     same &= (there >= 0) & live.state.active[there]
     return np.flatnonzero(~same).tolist()

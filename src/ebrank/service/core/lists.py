@@ -15,12 +15,12 @@ limit exploration, are off by default. Here the best by score is the worst by re
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.policy.ranking import Candidates, Ranking
@@ -32,6 +32,7 @@ from ebrank.service.core.windows import NOTHING, KeptOrder
 from ebrank.service.settings import RankingSettings
 from ebrank.typing import Bools, Floats, Ints
 
+T = TypeVar("T", bound=Struct)
 PAGES = 10
 """Pages that guardrails are applied to for the dashboard: each takes some time."""
 
@@ -163,40 +164,65 @@ def listing(candidates: ScoredCandidates, order: Ints, p: Floats, offset: int = 
     return Listing(candidates, places, candidates.rows[places], listed, changed, cost, offset)
 
 
-def ranked_items(names: Sequence[str], chosen: Listing, *, explain: bool) -> list[api.RankedItem]:
+def ranked_items(
+    live: LiveQuery, names: Sequence[str], chosen: Listing, *, explain: bool
+) -> list[api.RankedItem]:
     """Return a list as in a response, given the names of its items."""
-    scores = chosen.candidates.details.scores[chosen.places].tolist()
+    details, places = chosen.candidates.details, chosen.places
     ranks = range(chosen.offset + 1, chosen.offset + len(names) + 1)
     if not explain:
-        return list(map(api.RankedItem, names, ranks, scores))
-    return [
-        api.RankedItem(name, rank, score, **reasons)
-        for name, rank, score, reasons in zip(names, ranks, scores, _reasons(chosen), strict=True)
+        return list(map(api.RankedItem, names, ranks, details.scores[places].tolist()))
+    moved = [UNSET] * len(names) if details.moved is None else details.moved[places].tolist()
+    columns = {"rank": ranks, "explored": chosen.explored.tolist(), "context": moved}
+    return described(api.RankedItem, live, chosen.candidates, places, **columns)
+
+
+_COLUMNS: Mapping[str, Callable[[Candidates, LiveQuery, Ints], Sequence[Any]]] = {
+    "query": lambda _, live, rows: [live.state.query] * len(rows),
+    "id": lambda _, live, rows: live.ids.at(rows.tolist()),
+    "item": lambda _, live, rows: live.ids.at(rows.tolist()),
+    "entered": lambda _, live, rows: live.state.entered[rows].tolist(),
+    "first_shown": lambda _, live, rows: or_none(live.state.first_shown[rows]),
+    "shown": lambda details, *_: details.sums.shown.astype(np.int64).tolist(),
+    "clicks": lambda details, *_: examined_clicks(details.behavior, details.examination).tolist(),
+    "exposure": lambda details, *_: details.sums.exposure.tolist(),
+    "weighted_clicks": lambda details, *_: details.sums.weighted_clicks.tolist(),
+    "relevance": lambda details, *_: details.relevance.tolist(),
+    "prior": lambda details, *_: details.prior_mean.tolist(),
+    "alpha": lambda details, *_: details.prior_beta[0].tolist(),
+    "beta": lambda details, *_: details.prior_beta[1].tolist(),
+    "interval": lambda details, *_: [tuple(ends) for ends in _intervals(details).tolist()],
+    "bonus": lambda details, *_: details.bonus.tolist(),
+    "score": lambda details, *_: details.scores.tolist(),
+}
+"""What is known about candidates, by its name in responses; computed if a response has it."""
+
+
+def described(
+    kind: type[T],
+    live: LiveQuery,
+    candidates: ScoredCandidates,
+    places: Ints,
+    **columns: Sequence[Any],
+) -> list[T]:
+    """Return some candidates as values of a kind, given those of its fields that are not known."""
+    if not len(places):
+        return []
+    rows, details = candidates.rows[places], candidates.details.rows(places)
+    values = [
+        columns[name] if name in columns else _COLUMNS[name](details, live, rows)
+        for name in kind.__struct_fields__
     ]
+    return [kind(*row) for row in zip(*values, strict=True)]
 
 
-def _reasons(chosen: Listing) -> list[dict[str, Any]]:
-    details = chosen.candidates.details
-    ranking = Ranking(chosen.places, details)
-    sums, clicks = details.sums, examined_clicks(details.behavior, details.examination)
-    reasons = []
-    for at, place in enumerate(chosen.places.tolist()):
-        why = ranking.explain(place)
-        low, high = ranking.interval[at].tolist()
-        reasons.append(
-            {
-                "relevance": why.relevance,
-                "interval": (low, high),
-                "prior": why.prior,
-                "shown": int(sums.shown[place]),
-                "clicks": int(clicks[place]),
-                "exposure": float(sums.exposure[place]),
-                "bonus": why.bonus,
-                "explored": bool(chosen.explored[at]),
-                "context": UNSET if details.moved is None else why.context,
-            }
-        )
-    return reasons
+def _intervals(details: Candidates) -> Floats:
+    return Ranking(np.arange(len(details.scores)), details).interval
+
+
+def or_none(times: Floats) -> list[float | None]:
+    """Return times as in a response: None if there is none yet."""
+    return [None if math.isnan(time) else time for time in times.tolist()]
 
 
 def examined_clicks(behavior: BehaviorStats, examination: Examination) -> Ints:

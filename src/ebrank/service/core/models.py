@@ -189,7 +189,8 @@ def warm_up(model: Model, behaviors: Behaviors, *, whole: bool = True) -> None:
     for ranker.state_ in states if whole else states[model.ranker.state_ is not None :][:1]:
         _ = ranker.scores(nothing).both.compiled
         ranking = ranker.rank(_FEATURES, nothing)
-        _ = ranking.interval if whole else None
+        if whole:
+            _ = ranking.interval, ranking.candidates.prior_beta  # of explanations and reports
 
 
 _FEATURES = np.array([[0.0], [1.0]], np.float32)

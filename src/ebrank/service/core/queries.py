@@ -69,6 +69,7 @@ class Queries:
     """The queries in memory: recently used ones as they are, others packed, as many as fit.
 
     Attributes:
+        half_life: after which their counts are halved; None if never.
         room: bytes they may take together; one is always kept.
         lookups: where queries were found; metrics watch it.
     """
@@ -84,7 +85,7 @@ class Queries:
         half_life: HalfLife | None = None,
     ) -> None:
         self._store = store
-        self._half_life = half_life
+        self.half_life = half_life
         self._catalog = catalog or Catalog(store)
         self._schema = self._catalog.schema  # by which those in memory were joined
         self._behaviors = behaviors
@@ -106,13 +107,13 @@ class Queries:
     async def get(self, query: str, now: float) -> LiveQuery | None:
         """Return a query in memory, read if needed; None if the store does not have it."""
         live = await self._current(query, now)
-        if live is not None and self._half_life is not None:
-            live.reach(self._half_life.epoch(now))
+        if live is not None and self.half_life is not None:
+            live.reach(self.half_life.epoch(now))
         return live
 
     def epoch(self, now: float) -> int:
         """Return the epoch of counts at a time: they fade from one to the next, if ever."""
-        return 0 if self._half_life is None else self._half_life.epoch(now)
+        return 0 if self.half_life is None else self.half_life.epoch(now)
 
     async def _current(self, query: str, now: float) -> LiveQuery | None:
         catalog = self._catalog
@@ -317,11 +318,10 @@ class Queries:
 class Pace:
     """The rate at which lists of a query are requested, from its past and that of others."""
 
-    def __init__(self, queries: Queries, period: float, half_life: HalfLife | None = None) -> None:
+    def __init__(self, queries: Queries, period: float) -> None:
         """Take how many seconds of a query's past count at most."""
         self._queries = queries
         self._period = period
-        self._half_life = half_life
         self._usual = 0.0, 0.0, 0.0
         self._usual_until = -math.inf
 
@@ -355,7 +355,8 @@ class Pace:
 
     def _remembered(self, seconds: float) -> float:
         """Return how many of these seconds a query's counters still cover."""
-        return seconds if self._half_life is None else self._half_life.remembered(seconds)
+        half_life = self._queries.half_life
+        return seconds if half_life is None else half_life.remembered(seconds)
 
 
 def normalized(name: str) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ebrank.evidence import Behaviors
-from ebrank.evidence.forgetting import HalfLife
 from ebrank.service.core import fixed_settings
 from ebrank.service.core.background import LogClock
 from ebrank.service.core.bots import Bots
@@ -67,7 +66,6 @@ class Resources:
     timer: Callable[[], float]
     meta: Mapping[str, str]
     behaviors: Behaviors
-    half_life: HalfLife | None
     catalog: Catalog
     active: ActiveModel
     queries: Queries
@@ -89,14 +87,14 @@ class Resources:
         await check_rules(store, settings)
         await fixed_settings.fix(store, settings, now())
         meta = await store.meta.all()
-        half_life, behaviors = fixed_settings.half_life(meta), settings.events.declared()
+        behaviors = settings.events.declared()
         catalog = await Catalog.open(store, settings.features)
         queries = Queries(
             store,
             seed=settings.ranking.seed,
             behaviors=behaviors,
             catalog=catalog,
-            half_life=half_life,
+            half_life=fixed_settings.half_life(meta),
         )
         return cls(
             store,
@@ -105,11 +103,10 @@ class Resources:
             timer,
             meta,
             behaviors,
-            half_life,
             catalog,
             await ActiveModel.open(store, settings, now),
             queries,
-            Pace(queries, settings.ranking.plan_seconds, half_life),
+            Pace(queries, settings.ranking.plan_seconds),
             Bots(settings.bots),
             PackedCache(),
             Windows(settings.ranking.window),

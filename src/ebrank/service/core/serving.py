@@ -89,12 +89,7 @@ class Serving:
         self._making: dict[ListKey, asyncio.Future[None]] = {}  # lists on their way to the log
 
     async def logged_list(
-        self,
-        name: str,
-        request: api.RankRequest,
-        now: float,
-        epoch: int,
-        admit: Callable[[], None],
+        self, name: str, request: api.RankRequest, now: float, epoch: int, admit: Callable[[], None]
     ) -> api.RankResponse:
         """Return a list of the query with this name; it is on disk after the next flush.
 
@@ -183,12 +178,7 @@ class Serving:
         return choice
 
     async def _served(
-        self,
-        live: LiveQuery,
-        model: Model,
-        choice: Choice,
-        request: api.RankRequest,
-        epoch: int,
+        self, live: LiveQuery, model: Model, choice: Choice, request: api.RankRequest, epoch: int
     ) -> api.RankResponse:
         """Log a list, add it to the counters, and return it as in the response."""
         served, would = choice.served, choice.would
@@ -218,7 +208,7 @@ class Serving:
             hint=live.hint(rows + others),
         )
         # As it was when the list was made, not as this list changes it.
-        items = ranked_items(names, served, explain=request.explain)
+        items = ranked_items(live, names, served, explain=request.explain)
         try:
             commit, changed = await self._queries.write([entry], epoch)
         except UnknownQuery:  # the same request is served again
@@ -259,7 +249,7 @@ class Serving:
         model = self._active.model
         choice = self._choose(request, live, model, self._clock())
         names = live.ids.at(choice.served.rows.tolist())
-        items = ranked_items(names, choice.served, explain=request.explain)
+        items = ranked_items(live, names, choice.served, explain=request.explain)
         would = choice.would
         shadow = UNSET if would is None else live.ids.at(would.rows.tolist())
         return api.RankResponse(api.UNCOUNTED, model.version, items, shadow, degraded=True)

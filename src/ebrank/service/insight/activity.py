@@ -32,7 +32,6 @@ from ebrank.typing import Bools, Floats, Ints
 
 TOTALS = "totals"
 
-_LATENCY = "ms"
 _GROWTH = 1.25
 _FIRST = 0.05  # milliseconds; anything faster is in the first class
 _CLASSES = 64
@@ -42,6 +41,7 @@ _UNWATCHED = {"", "/", "/dashboard/{file}", "/docs", "/healthz", "/metrics", "/v
 _READY = "/readyz"
 """A route whose 503 is an answer: the server starts, closes, or has a failing store."""
 
+_CLASS_NAMES = [f"ms{place}" for place in range(_CLASSES)]
 _EDGES = [_FIRST * _GROWTH**power for power in range(_CLASSES)]
 
 
@@ -248,7 +248,7 @@ class MinuteBook:
     def latency(self, time: float, seconds: float) -> None:
         """Count an answer that took so long."""
         place = min(bisect.bisect_left(_EDGES, seconds * 1000.0), _CLASSES - 1)
-        self.sums(time)[f"{_LATENCY}{place}"] += 1.0
+        self.sums(time)[_CLASS_NAMES[place]] += 1.0
 
     def taken(self) -> list[Minute]:
         """Return what was added since the last call."""
@@ -264,7 +264,7 @@ class MinuteBook:
 
 def quantile(values: Mapping[str, float], share: float) -> float | None:
     """Return the response time in ms that this share of a minute's responses did not exceed."""
-    counts = [values.get(f"{_LATENCY}{place}", 0.0) for place in range(_CLASSES)]
+    counts = [values.get(name, 0.0) for name in _CLASS_NAMES]
     wanted = share * sum(counts)
     if wanted == 0.0:
         return None

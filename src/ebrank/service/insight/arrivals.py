@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec import structs
 
 from ebrank.service import api
 from ebrank.service.core.lists import ScoredCandidates, scored, whole_order
@@ -36,23 +37,14 @@ class WatchedItem:
     """An item that is watched.
 
     Attributes:
+        seen: its ranks at the ages at which it was looked at, as the dashboard shows them.
         row: its row in its query.
-        seconds: its ages when it was looked at.
-        ranks: its ranks then.
-        ranks_by_clicks: those it would have had by clicks alone.
-        in_top_k: whether relevance alone put it in the top k when it was last looked at.
-        counted: its weighted clicks and impressions at that time.
+        counted: its weighted clicks and impressions when it was last looked at.
         learned: those of them that clicks alone would have learned.
     """
 
-    query: str
-    item: str
+    seen: api.Arrival
     row: int
-    entered: float
-    seconds: list[float] = field(default_factory=list)
-    ranks: list[int] = field(default_factory=list)
-    ranks_by_clicks: list[int] = field(default_factory=list)
-    in_top_k: bool = False
     counted: tuple[float, float] = (0.0, 0.0)
     learned: tuple[float, float] = (0.0, 0.0)
     listed_by_clicks: bool = False
@@ -68,22 +60,10 @@ class WatchedItem:
 
     def note(self, age: float, period: float, rank: int, by_clicks: int) -> None:
         """Record its ranks at an age."""
-        self.seconds.append(round(age, 1))
-        self.ranks.append(rank)
-        self.ranks_by_clicks.append(by_clicks)
+        self.seen.seconds.append(round(age, 1))
+        self.seen.ranks.append(rank)
+        self.seen.ranks_by_clicks.append(by_clicks)
         self.next_age = max(age + 0.9 * period, GROWTH * age)
-
-    def out(self) -> api.Arrival:
-        """Return it as the dashboard reads it."""
-        return api.Arrival(
-            query=self.query,
-            item=self.item,
-            entered=self.entered,
-            seconds=self.seconds,
-            ranks=self.ranks,
-            ranks_by_clicks=self.ranks_by_clicks,
-            in_top_k=self.in_top_k,
-        )
 
 
 class Arrivals:
@@ -105,7 +85,7 @@ class Arrivals:
 
     def out(self) -> list[api.Arrival]:
         """Return the watched items, oldest first."""
-        return [arrival.out() for arrival in self._watched if arrival.seconds]
+        return [structs.replace(item.seen) for item in self._watched if item.seen.seconds]
 
     async def look(self) -> None:
         """Watch items that have arrived since the last look, and record ranks of watched ones."""
@@ -120,7 +100,7 @@ class Arrivals:
             self._looked = now
             due: dict[str, list[WatchedItem]] = {}
             for arrival in self._watched:
-                due.setdefault(arrival.query, []).append(arrival)
+                due.setdefault(arrival.seen.query, []).append(arrival)
             for live in recent:
                 arrivals = [item for item in due.get(live.state.query, []) if _present(live, item)]
                 if any(self._is_due(arrival, now) for arrival in arrivals):
@@ -130,7 +110,7 @@ class Arrivals:
             self._looking = False
 
     def _is_due(self, arrival: WatchedItem, now: float) -> bool:
-        return arrival.next_age <= now - arrival.entered <= self._window
+        return arrival.next_age <= now - arrival.seen.entered <= self._window
 
     def _admit(self, live: LiveQuery, now: float) -> None:
         """Watch what has arrived in a query since the last look, as far as there is room.
@@ -146,7 +126,7 @@ class Arrivals:
         first_shown = live.state.first_shown
         first = np.nanmin(first_shown) if not np.isnan(first_shown).all() else math.inf
         arrived = (entered > since) & (entered > first) & live.active
-        watched = {(item.query, item.row) for item in self._watched}
+        watched = {(item.seen.query, item.row) for item in self._watched}
         for row in np.flatnonzero(arrived)[-MOST_WATCHED:].tolist():
             if (live.state.query, row) in watched:
                 continue
@@ -155,8 +135,8 @@ class Arrivals:
                     return
                 del self._watched[0]
             self._admitted = now
-            name = live.ids[row]
-            self._watched.append(WatchedItem(live.state.query, name, row, float(entered[row])))
+            came = live.state.query, live.ids[row], float(entered[row])
+            self._watched.append(WatchedItem(api.Arrival(*came, [], [], [], False), row))
 
     def _note(self, live: LiveQuery, arrivals: list[WatchedItem], now: float) -> None:
         """Record the ranks of a query's items that are due."""
@@ -168,16 +148,17 @@ class Arrivals:
         by_clicks = _ranks_by_clicks(candidates, arrivals, places)
         for arrival, place in zip(arrivals, places, strict=True):
             arrival.listed_by_clicks = bool(by_clicks[place] <= k)
-            arrival.in_top_k = bool(by_relevance[place] <= k)
+            in_top_k = bool(by_relevance[place] <= k)
+            arrival.seen = structs.replace(arrival.seen, in_top_k=in_top_k)
             if self._is_due(arrival, now):
                 rank, other = int(ranks[place]), int(by_clicks[place])
-                arrival.note(now - arrival.entered, self.period, rank, other)
+                arrival.note(now - arrival.seen.entered, self.period, rank, other)
 
 
 def _present(live: LiveQuery, arrival: WatchedItem) -> bool:
     """Return whether an item is still the one that was watched, and a candidate."""
     row = arrival.row
-    return row < len(live) and live.lists_row(row) and live.ids[row] == arrival.item
+    return row < len(live) and live.lists_row(row) and live.ids[row] == arrival.seen.item
 
 
 def _ranks_by_clicks(

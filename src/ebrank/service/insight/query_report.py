@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +9,14 @@ import numpy as np
 from ebrank.policy.ranking import Candidates, Ranking
 from ebrank.service import api
 from ebrank.service.core.background import Turns
-from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored, whole_order
+from ebrank.service.core.lists import (
+    ScoredCandidates,
+    described,
+    examined_clicks,
+    or_none,
+    scored,
+    whole_order,
+)
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Model
 from ebrank.service.core.resources import Resources
@@ -36,7 +42,10 @@ async def query_view(
     begin, stop = np.searchsorted(candidates.rows, [wanted.cursor, end]).tolist()
     items: list[api.ItemState] = []
     for places in _steps(begin, stop):
-        items += _states(live, candidates, ranks, places)
+        rank, by_relevance = (order_ranks[places].tolist() for order_ranks in ranks)
+        items += described(
+            api.ItemState, live, candidates, places, rank=rank, rank_by_relevance=by_relevance
+        )
         await turns.next()
     outstanding: tuple[list[str], list[str]] = [], []
     if wanted.cursor == 0:
@@ -93,52 +102,18 @@ def places_in(order: Ints) -> Ints:
     return ranks
 
 
-def _states(
-    live: LiveQuery, candidates: ScoredCandidates, ranks: tuple[Ints, Ints], places: Ints
-) -> list[api.ItemState]:
-    """Return the states of candidates, given the ranks of all as served and by relevance."""
-    state, rows, details = live.state, candidates.rows[places], candidates.details.rows(places)
-    sums, (alpha, beta) = details.sums, details.prior_beta
-    interval = Ranking(np.arange(len(places)), details).interval
-    columns = (
-        live.ids.at(rows.tolist()),
-        sums.shown.astype(np.int64).tolist(),
-        examined_clicks(details.behavior, details.examination).tolist(),
-        sums.exposure.tolist(),
-        details.relevance.tolist(),
-        sums.weighted_clicks.tolist(),
-        details.prior_mean.tolist(),
-        alpha.tolist(),
-        beta.tolist(),
-        [(low, high) for low, high in interval.tolist()],
-        details.bonus.tolist(),
-        details.scores.tolist(),
-        ranks[0][places].tolist(),
-        ranks[1][places].tolist(),
-        state.entered[rows].tolist(),
-        [_or_none(time) for time in state.first_shown[rows].tolist()],
-    )
-    return [api.ItemState(*values) for values in zip(*columns, strict=True)]
-
-
 def _withdrawn(live: LiveQuery, model: Model, begin: int, end: int) -> list[api.WithdrawnItem]:
     """Return the withdrawn items in some rows."""
     state, rows = live.state, begin + np.flatnonzero(~live.active[begin:end])
     stats, curve = live.stats(rows), model.ranker.curve
-    sums, clicks = stats.sums(curve), examined_clicks(stats, curve)
-    return [
-        api.WithdrawnItem(
-            id=state.ids[row],
-            shown=int(sums.shown[at]),
-            clicks=int(clicks[at]),
-            exposure=float(sums.exposure[at]),
-            weighted_clicks=float(sums.weighted_clicks[at]),
-            entered=float(state.entered[row]),
-            first_shown=_or_none(float(state.first_shown[row])),
-        )
-        for at, row in enumerate(rows.tolist())
-    ]
-
-
-def _or_none(time: float) -> float | None:
-    return None if math.isnan(time) else time
+    sums = stats.sums(curve)
+    columns = (
+        live.ids.at(rows.tolist()),
+        sums.shown.astype(np.int64).tolist(),
+        examined_clicks(stats, curve).tolist(),
+        sums.exposure.tolist(),
+        sums.weighted_clicks.tolist(),
+        state.entered[rows].tolist(),
+        or_none(state.first_shown[rows]),
+    )
+    return [api.WithdrawnItem(*values) for values in zip(*columns, strict=True)]

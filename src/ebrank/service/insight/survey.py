@@ -13,7 +13,7 @@ import numpy as np
 
 from ebrank.evaluation.survival import kaplan_meier
 from ebrank.service import api
-from ebrank.service.core.lists import ScoredCandidates, examined_clicks, scored
+from ebrank.service.core.lists import described, examined_clicks, scored
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Model
 from ebrank.service.core.resources import Resources
@@ -72,9 +72,17 @@ class Survey:
         self.waits.append(np.stack([state.first_shown[rows] - state.entered[rows], age]))
         watched = rows[state.entered[rows] >= live.since]
         self.earned.append(np.stack([live.earned[watched], now - state.entered[watched]]))
-        self.buried += _buried(live, candidates, ranks, settings)
+        places = buried(candidates, settings, most=3)
+        by_relevance = ranks[places].tolist()
+        self.buried += described(
+            api.BuriedItem, live, candidates, places, rank_by_relevance=by_relevance
+        )
+        places = np.flatnonzero(live.explored_first[rows] & (ranks <= settings.k))
+        by_relevance = ranks[places].tolist()
+        self.found += described(
+            api.FoundItem, live, candidates, places, rank_by_relevance=by_relevance
+        )
         clicks = examined_clicks(candidates.details.behavior, candidates.details.examination)
-        self.found += _found(live, candidates, ranks, clicks, settings.k)
         shown = sums.shown.astype(np.int64)
         self.coverage += (1, len(rows), seen.sum(), (clicks > 0).sum(), (age < new_seconds).sum())
         self.top_queries.append(
@@ -94,42 +102,6 @@ class Survey:
         self.top_queries.sort(key=lambda query: (-query.lists, query.query))
         for listed in (self.buried, self.found, self.top_queries):
             del listed[MOST_LISTED:]
-
-
-def _buried(
-    live: LiveQuery, candidates: ScoredCandidates, ranks: Ints, settings: RankingSettings
-) -> list[api.BuriedItem]:
-    prior, sums = candidates.details.prior_mean, candidates.details.sums
-    return [
-        api.BuriedItem(
-            query=live.state.query,
-            item=live.state.ids[candidates.rows[place]],
-            prior=float(prior[place]),
-            relevance=float(candidates.details.relevance[place]),
-            shown=int(sums.shown[place]),
-            exposure=float(sums.exposure[place]),
-            rank_by_relevance=int(ranks[place]),
-        )
-        for place in buried(candidates, settings, most=3)
-    ]
-
-
-def _found(
-    live: LiveQuery, candidates: ScoredCandidates, ranks: Ints, clicks: Ints, k: int
-) -> list[api.FoundItem]:
-    places = np.flatnonzero(live.explored_first[candidates.rows] & (ranks <= k)).tolist()
-    return [
-        api.FoundItem(
-            query=live.state.query,
-            item=live.state.ids[candidates.rows[place]],
-            relevance=float(candidates.details.relevance[place]),
-            rank_by_relevance=int(ranks[place]),
-            shown=int(candidates.details.sums.shown[place]),
-            clicks=int(clicks[place]),
-            entered=float(live.state.entered[candidates.rows[place]]),
-        )
-        for place in places
-    ]
 
 
 class Surveyor:

@@ -42,9 +42,9 @@ from ebrank.policy import model_file, policies
 from ebrank.policy.ranker import EBRanker
 from ebrank.policy.scaling import Scaling
 from ebrank.priors.rows import FEWEST_ROWS, surely_lower
-from ebrank.service.core.catalog import shared_rows, stored_schema, withdrawn_rows
+from ebrank.service.core.catalog import stored_schema
 from ebrank.service.core.deletions import STAND_IN
-from ebrank.service.core.feature_schema import FeatureSchema, filled, matched
+from ebrank.service.core.feature_schema import filled, matched
 from ebrank.service.core.fixed_settings import half_life
 from ebrank.service.core.live import stacked
 from ebrank.service.core.models import features_of, own_parts
@@ -241,19 +241,15 @@ async def _joined(
 
     Items that the catalog has withdrawn are no longer active.
     """
-    schema = await stored_schema(store)
-    if not schema.features:  # nobody has declared any: their columns name them
-        width = max(state.features.shape[1] for state in states)
-        schema = FeatureSchema.positions(width)
-    catalog = {}
-    if schema.width(shared=True):
+    width = max(state.features.shape[1] for state in states)
+    schema, catalog = (await stored_schema(store)).or_positions(width), dict[str, Features]()
+    if schema.shared.width:
         catalog = {name: row async for name, row in store.catalog.entries()}
-    if schema.mark is not None:
-        for state in states:
-            state.active &= ~withdrawn_rows(schema, state.ids, catalog)
-    joined = [
-        schema.current(state.features, shared_rows(schema, state.ids, catalog)) for state in states
-    ]
+    joined = list[Features]()
+    for state in states:
+        features, withdrawn = schema.joined(state.ids, state.features, catalog)
+        joined.append(features)
+        state.active &= ~withdrawn
     return schema.keys, joined
 
 

@@ -12,6 +12,9 @@ import logging
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import asdict
+
+import msgspec
 
 from ebrank.errors import EBRankError
 from ebrank.service import api
@@ -65,28 +68,21 @@ class Training:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        run: Run,
-        adopt: Adopt,
-        events: Callable[[], int],
-        clock: Callable[[], float],
-        timer: Callable[[], float],
+        self, resources: Resources, run: Run, adopt: Adopt, events: Callable[[], int]
     ) -> None:
         """Take what runs a job, what takes its result, and how many events were ever accepted.
 
         The clock dates runs; the timer decides when they are due, even if the clock is set back.
         The first scheduled run is one interval from now.
         """
-        self._settings = settings
+        self._settings, self._clock = resources.settings, resources.clock
+        self._timer = resources.timer
         self._run = run
         self._adopt = adopt
-        self._clock = clock
-        self._timer = timer
         self._task: asyncio.Task[None] | None = None
         self._count_events = events
         self._events_before = events()  # the last run
-        self._last = timer()
+        self._last = self._timer()
         self._started: float | None = None
         self._finished: float | None = None
         self._outcome = ""
@@ -204,25 +200,17 @@ class ModelVersions:
             older = [record for record in records[:-most] if record.version == active]
             records = older + records[-most:]
         return [
-            api.ModelOut(
-                version=record.version,
-                created=record.created,
-                rows=record.rows,
-                validation_loss=record.validation_loss,
-                previous_loss=record.previous_loss,
-                activated=record.activated,
-                active=record.version == active,
-                reason=record.reason,
-            )
-            for record in records
+            msgspec.convert({**asdict(each), "active": each.version == active}, api.ModelOut)
+            for each in records
         ]
 
-    async def prior(self, training: api.TrainingOut, failing_since: float | None) -> api.PriorOut:
+    async def prior(self, runs: Training) -> api.PriorOut:
         """Return whether lists use what was learned last, and if not, why."""
+        training = runs.out()
         if self._model.unused:
             return api.PriorOut("unused", self._model.unused, self._active.since)
-        if failing_since is not None:
-            return api.PriorOut("failing", training.outcome, failing_since)
+        if runs.failing_since is not None:
+            return api.PriorOut("failing", training.outcome, runs.failing_since)
         newest = (await self._store.models.all())[-1:]
         reason = newest[0].reason if newest else ""
         refused = await self._store.meta.get(REFUSED)
