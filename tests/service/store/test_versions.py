@@ -17,10 +17,8 @@ from ebrank.service.engine import Engine
 from ebrank.service.ops.check import check
 from ebrank.service.ops.replay import replay
 from ebrank.service.store import Store, StoreError, open
-from ebrank.service.store.migrations import MIGRATIONS
-from ebrank.service.store.postgresql import schema as postgresql
-from ebrank.service.store.postgresql.database import Address
-from ebrank.service.store.sqlite import schema as sqlite
+from ebrank.service.store.postgresql.database import Address, quoted
+from ebrank.service.store.schema import POSTGRESQL, SQLITE
 from ebrank.service.store.urls import migrated
 from tests.postgres import Postgres
 from tests.service.scenes import Clock, click, ids
@@ -49,7 +47,7 @@ async def unpacked(version: str, database: Postgres, folder: Path) -> str:
     connection = await asyncpg.connect(Address(url).dsn)
     await connection.execute("DROP SCHEMA IF EXISTS ebrank CASCADE")
     await connection.execute((make.HERE / f"{version}.sql").read_text(encoding="utf-8"))
-    await connection.execute(f"ALTER SCHEMA ebrank RENAME TO {postgresql.quoted(name)}")
+    await connection.execute(f"ALTER SCHEMA ebrank RENAME TO {quoted(name)}")
     await connection.close()
     return url
 
@@ -97,9 +95,10 @@ def test_a_migration_that_fails_changes_nothing(
     async def scene() -> None:
         url = await unpacked(version, database, tmp_path / "store")
         kind, number = version.split("-")
-        steps = (*MIGRATIONS[kind][int(number)], "INSERT INTO nowhere VALUES (1)")
+        migrations = (SQLITE if kind == "sqlite" else POSTGRESQL).migrations
+        steps = (*migrations[int(number)], "INSERT INTO nowhere VALUES (1)")
         with monkeypatch.context() as patch:
-            patch.setitem(MIGRATIONS[kind], int(number), steps)
+            patch.setitem(migrations, int(number), steps)  # type: ignore[arg-type]
             with pytest.raises(StoreError, match="nowhere"):
                 await migrated(url)
         assert (await migrated(url)).before == int(number)
@@ -113,7 +112,7 @@ def test_two_migrations_of_a_database_at_once_are_one(database: Postgres, tmp_pa
     async def scene() -> None:
         url = await unpacked("postgresql-1", database, tmp_path / "store")
         both = await asyncio.gather(migrated(url), migrated(url))
-        assert sorted(done.before for done in both) == [1, postgresql.VERSION]
+        assert sorted(done.before for done in both) == [1, POSTGRESQL.version]
 
     asyncio.run(scene())
 
@@ -123,7 +122,7 @@ def test_what_cannot_be_migrated_is_refused(tmp_path: Path) -> None:
         async with open(str(tmp_path / "store")):
             with pytest.raises(StoreError, match="another server is using this store"):
                 await migrated(str(tmp_path / "store"))
-        for version, told in ((sqlite.VERSION + 1, "Upgrade ebrank"), (1, "too old to migrate")):
+        for version, told in ((SQLITE.version + 1, "Upgrade ebrank"), (1, "too old to migrate")):
             database = sqlite3.connect(tmp_path / "store/log.db")
             database.execute(f"PRAGMA user_version = {version}")
             database.close()

@@ -22,7 +22,6 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ebrank.service.store.announcements import Announced
 from ebrank.service.store.deletions import StoredDeletions
 from ebrank.service.store.driver import (
     ANOTHER_EPOCH,
@@ -32,7 +31,6 @@ from ebrank.service.store.driver import (
     Driver,
     Mode,
     Progress,
-    Remembered,
     StoreError,
     UnknownQuery,
 )
@@ -41,6 +39,7 @@ from ebrank.service.store.items import StoredCatalog, StoredItems
 from ebrank.service.store.log import StoredLog
 from ebrank.service.store.meta import StoredMeta, StoredModels
 from ebrank.service.store.records import (
+    Announced,
     Deletion,
     Fault,
     Minute,
@@ -60,7 +59,6 @@ __all__ = [
     "Damaged",
     "Mode",
     "Progress",
-    "Remembered",
     "Store",
     "StoreError",
     "StoreView",
@@ -169,15 +167,12 @@ class ItemsView(Protocol):
 
     async def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were added."""
-        ...
 
     async def load(self, query: str) -> QueryState | None:
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
-        ...
 
     async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state as if only what was rolled up had happened."""
-        ...
 
 
 class CatalogView(Protocol):
@@ -185,11 +180,9 @@ class CatalogView(Protocol):
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
         """Return the rows of the items that were put after a version."""
-        ...
 
     def entries(self) -> AsyncIterator[tuple[str, Features]]:
         """Yield all items with their rows, in the order of their names as UTF-8."""
-        ...
 
 
 class LogView(Protocol):
@@ -197,19 +190,15 @@ class LogView(Protocol):
 
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
-        ...
 
     def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in order, up to its current end."""
-        ...
 
     async def length(self) -> int:
         """Return how many entries the log holds, or slightly more, for progress bars."""
-        ...
 
     async def last_time(self) -> float:
         """Return the time of the latest write, 0 if there is none: clocks may jump back."""
-        ...
 
 
 class ModelsView(Protocol):
@@ -217,15 +206,12 @@ class ModelsView(Protocol):
 
     async def all(self) -> list[ModelRecord]:
         """Return all versions, oldest first."""
-        ...
 
     async def document(self, version: int) -> bytes | None:
         """Return the file of a version."""
-        ...
 
     async def active(self) -> int:
         """Return the active version, 0 before any training."""
-        ...
 
 
 class MetaView(Protocol):
@@ -233,15 +219,12 @@ class MetaView(Protocol):
 
     async def get(self, key: str) -> str | None:
         """Return a setting."""
-        ...
 
     async def all(self) -> dict[str, str]:
         """Return all settings, in the order of their names."""
-        ...
 
     async def minutes(self, since: float) -> list[Minute]:
         """Return the sums of the minutes since a time, in order."""
-        ...
 
 
 class DeletionsView(Protocol):
@@ -249,7 +232,6 @@ class DeletionsView(Protocol):
 
     async def all(self) -> list[Deletion]:
         """Return the proofs of all deletions, oldest first."""
-        ...
 
 
 class StoreView(Protocol):
@@ -258,29 +240,23 @@ class StoreView(Protocol):
     @property
     def items(self) -> ItemsView:
         """Queries and their items."""
-        ...
 
     @property
     def catalog(self) -> CatalogView:
         """Features that queries share."""
-        ...
 
     @property
     def log(self) -> LogView:
         """Rankings and events."""
-        ...
 
     @property
     def models(self) -> ModelsView:
         """The versions of the prior."""
-        ...
 
     @property
     def meta(self) -> MetaView:
         """Settings that belong to the data."""
-        ...
 
     @property
     def deletions(self) -> DeletionsView:
         """What was deleted."""
-        ...

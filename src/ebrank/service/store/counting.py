@@ -31,8 +31,9 @@ from ebrank.evidence.behaviors import NEGATIVE, SHOWN
 from ebrank.evidence.forgetting import forgotten, item_keys
 from ebrank.evidence.slots import DEEPEST, SLOTS, slot_of
 from ebrank.evidence.stats import COUNT
+from ebrank.service.store.driver import UnknownQuery
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
-from ebrank.service.store.tables import EVENTS, RANKINGS, Row, Table
+from ebrank.service.store.tables import ADD_COUNTS, EVENTS, RANKINGS, SET_COUNTS, Row, Table
 
 T = TypeVar("T")
 
@@ -239,6 +240,32 @@ def first_shown(entries: Iterable[Placed]) -> list[tuple[int, int, float]]:
     return [(*key, time) for key, time in firsts.items()]
 
 
+def fading(entries: Sequence[Placed]) -> set[Place]:
+    """Return the items whose counts `counted` must know: all if an entry has an epoch, or none."""
+    if not any(entry.epoch for _, _, entry in entries):
+        return set()
+    return {(number, place) for number, places, _ in entries for place in places}
+
+
+def counted(
+    entries: Sequence[Placed], before: Sequence[CountRow], table: str
+) -> tuple[str, list[CountRow]]:
+    """Return the rows that add entries to the counts of a table, and what to do with those there.
+
+    `before` has the counts of the items that are `fading`.
+    """
+    epoch = max((entry.epoch for _, _, entry in entries), default=0)
+    if epoch and not _only_adds(entries, before, epoch):
+        return SET_COUNTS, changed_counts(entries, before)
+    return ADD_COUNTS.format(table), sums(entries, epoch)
+
+
+def _only_adds(entries: Sequence[Placed], before: Iterable[CountRow], epoch: int) -> bool:
+    """Return whether entries are lists of an epoch, and all counts are in it: then none fades."""
+    lists = all(entry.epoch == epoch and not isinstance(entry, EventEntry) for *_, entry in entries)
+    return lists and all(row[-1] == epoch for row in before)
+
+
 def changed_counts(entries: Sequence[Placed], before: Iterable[CountRow]) -> list[CountRow]:
     """Return the rows that entries change where counts fade: all of an item are in one epoch."""
     places = {
@@ -336,6 +363,52 @@ def named_items(operations: Sequence[Operation]) -> list[tuple[str, str]]:
         elif len(entry.hint.places) != len(items_of(entry)):
             raise ValueError(f"a hint of {len(entry.hint.places)} places for other items")
     return list(names)
+
+
+def placed(
+    operations: Iterable[Operation],
+    numbers: Mapping[str, int],
+    places: Mapping[tuple[str, str], int],
+) -> list[Placed]:
+    """Return operations with where their items stand: as a hint says, or else as looked up."""
+    return [
+        (
+            numbers[entry.query],
+            [places[entry.query, item] for item in items_of(entry)]
+            if entry.hint is None
+            else entry.hint.places,
+            entry,
+        )
+        for entry in operations
+    ]
+
+
+def lives_of(operations: Iterable[Operation]) -> dict[str, int]:
+    """Return the lives of queries that hints belong to.
+
+    Raises:
+        UnknownQuery: if two hints belong to different lives of a query.
+    """
+    lives: dict[str, int] = {}
+    for entry in operations:
+        hint = entry.hint
+        if hint is not None and lives.setdefault(entry.query, hint.life) != hint.life:
+            raise other_life(entry.query)
+    return lives
+
+
+def other_life(query: str) -> UnknownQuery:
+    """Return the error for a hint that belongs to an earlier life of a query."""
+    return UnknownQuery(f"query {query!r} was deleted, and given again")
+
+
+def event_keys(entries: Iterable[Placed]) -> list[tuple[int, str, str, int]]:
+    """Return what earlier events may have in common with these: the id, or list and place."""
+    return [
+        (query, entry.event_id, entry.ranking_id, places[0])
+        for query, places, entry in entries
+        if isinstance(entry, EventEntry)
+    ]
 
 
 class Codec(NamedTuple):

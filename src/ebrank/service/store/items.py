@@ -4,33 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
-from ebrank.service.store.driver import (
-    CatalogChanged,
-    Connection,
-    Driver,
-    Loaded,
-    StoreError,
-)
+from ebrank.service.store.driver import CatalogChanged, Connection, StoreError, StoreGroup
 from ebrank.service.store.meta import set_meta, touch
-from ebrank.service.store.records import (
-    LIFE,
-    CatalogCommit,
-    NewItem,
-    QueryRow,
-    QueryState,
-    Tally,
-)
-from ebrank.service.store.rows import (
-    count_rows,
-    item_rows,
-    snapshot_of,
-    state_of,
-    summed,
-    tally_of,
-)
+from ebrank.service.store.records import LIFE, CatalogCommit, NewItem, QueryRow, QueryState, Tally
+from ebrank.service.store.rows import count_rows, item_rows, snapshot_of, state_of, tallied
 from ebrank.service.store.tables import (
     CATALOG,
+    COUNTS,
     EVIDENCE,
     FEATURES,
     ITEMS,
@@ -39,30 +21,28 @@ from ebrank.service.store.tables import (
     Row,
     features_of,
     packed,
+    padded,
     unpacked,
 )
 from ebrank.typing import Features
 
 PAGE = 1000
 """Rows read at a time where there may be many."""
+QUICK_ITEMS = 500
+"""A query of so many items is read from a file in 2 ms; more must not block others."""
 LAST = "\U0010ffff"
 """Follows every other character."""
 
 _ITEM = ("query", "place", "id", "entered", "active", "first_shown")
-_COUNT = ("query", "place", "outcome", "slot", "count", "epoch")
 _ADDED = "INSERT INTO queries (name, version, size, used) SELECT ?1, lives * ?2 + 1, 0, ?3"
 
 
-class StoredItems:
+class StoredItems(StoreGroup):
     """Queries and their items."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
 
     async def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were added."""
-        sql = "SELECT name FROM queries ORDER BY number"
-        rows = await self._driver.read_long(lambda connection: connection.fetch(sql))
+        rows = await self._fetch_long("SELECT name FROM queries ORDER BY number")
         return [name for (name,) in rows]
 
     async def find(
@@ -72,18 +52,12 @@ class StoredItems:
 
         They are ordered by their names as UTF-8.
         """
-        sql = "SELECT name, size FROM queries WHERE name >= ?1 AND name < ?2"
-        given: list[object] = [prefix, prefix + LAST]
-        for value, condition in (
-            (after, "name > ?{}"),
-            (contains, "name != replace(name, ?{}, '')"),
-        ):
-            if value or (value == "" and condition.startswith("name >")):
-                given.append(value)
-                sql += f" AND {condition.format(len(given))}"
-        given.append(limit)
-        sql += f" ORDER BY name LIMIT ?{len(given)}"
-        rows = await self._driver.read_long(lambda connection: connection.fetch(sql, *given))
+        above, lowest = (">", after) if after is not None and after >= prefix else (">=", prefix)
+        sql = (
+            f"SELECT name, size FROM queries WHERE name {above} ?1 AND name < ?2 "
+            "AND (?3 = '' OR name != replace(name, ?3, '')) ORDER BY name LIMIT ?4"
+        )
+        rows = await self._fetch_long(sql, lowest, prefix + LAST, contains, limit)
         return [QueryRow(*row) for row in rows]
 
     async def load(self, query: str) -> QueryState | None:
@@ -95,12 +69,13 @@ class StoredItems:
         return await self._load(query, rolled_up=True)
 
     async def _load(self, query: str, *, rolled_up: bool) -> QueryState | None:
-        def decoded(loaded: Loaded) -> QueryState:
-            features = features_of(loaded.features)
-            state = state_of(query, loaded.items, features, loaded.evidence, loaded.version)
-            return snapshot_of(state, loaded.snapshot) if rolled_up else state
-
-        return await self._driver.load(query, decoded, rolled_up=rolled_up)
+        work = partial(_loaded, query=query, rolled_up=rolled_up)
+        if not self._driver.shared:
+            async with self._driver.read() as connection:
+                size = await connection.fetch("SELECT size FROM queries WHERE name = ?1", query)
+                if not size or size[0][0] <= QUICK_ITEMS:
+                    return await work(connection)
+        return await self._driver.read_long(work)
 
     async def put(
         self,
@@ -118,8 +93,7 @@ class StoredItems:
         `CatalogChanged` if its version is not the one `known`. Without items, nothing changes.
         """
         if not items:
-            async with self._driver.read() as connection:
-                rows = await connection.fetch("SELECT version FROM queries WHERE name = ?1", query)
+            rows = await self._fetch("SELECT version FROM queries WHERE name = ?1", query)
             return int(rows[0][0]) if rows else 0
         async with self._driver.write() as connection:
             if meta:
@@ -175,7 +149,7 @@ class StoredItems:
             await connection.insert(ITEMS, _ITEM, items)
             await connection.insert(FEATURES, ("query", "place", "numbers"), features)
             for table in (EVIDENCE, SNAPSHOT):
-                await connection.insert(table, _COUNT, counts)
+                await connection.insert(table, COUNTS, counts)
 
     async def tally(self) -> Tally:
         """Return how many items all queries have, and how many have a number in each column."""
@@ -185,13 +159,30 @@ class StoredItems:
         )
         total, last = Tally(0, []), (0, 0)
         while True:
-            page = await self._driver.read_long(
-                lambda connection, last=last: connection.fetch(sql, *last, PAGE)  # type: ignore[misc]
-            )
-            total = summed(total, tally_of([features_of([blob for blob, *_ in page])]))
+            page = await self._fetch_long(sql, *last, PAGE)
+            total = tallied(total, features_of([blob for blob, *_ in page]))
             if len(page) < PAGE:
                 return total
-            last = page[-1][1], page[-1][2]
+            last = page[-1][1:]
+
+
+async def _loaded(connection: Connection, query: str, rolled_up: bool) -> QueryState | None:
+    """Return a query as it is, or as if only what was rolled up had happened."""
+    sql = "SELECT number, version, size FROM queries WHERE name = ?1"
+    for number, version, size in await connection.fetch(sql, query):
+        sql = "SELECT id, entered, active, first_shown FROM items WHERE query = ?1 ORDER BY place"
+        rows: list[Any] = await connection.fetch(sql, number)
+        sql = "SELECT numbers FROM features WHERE query = ?1 ORDER BY place"
+        features = features_of([blob for (blob,) in await connection.fetch(sql, number)])
+        if len(rows) != size:
+            raise ValueError("items, features and counts of a query do not fit together")
+        sql = f"SELECT {', '.join(COUNTS[1:])} FROM {{}} WHERE query = ?1"
+        counts: list[Any] = await connection.fetch(sql.format("evidence"), number)
+        state = state_of(query, rows, features, counts, version)
+        if rolled_up:
+            counts = await connection.fetch(sql.format("snapshot"), number)
+        return snapshot_of(state, counts) if rolled_up else state
+    return None
 
 
 async def _put(connection: Connection, query: str, items: Sequence[NewItem], time: float) -> int:
@@ -239,16 +230,12 @@ async def _check_catalog(connection: Connection, known: int | None) -> int:
     return int(version)
 
 
-class StoredCatalog:
+class StoredCatalog(StoreGroup):
     """Features of items that all queries share, by the items' names."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
 
     async def version(self) -> int:
         """Return how many writes have changed the catalog, or a setting stored with it."""
-        async with self._driver.read() as connection:
-            [(version,)] = await connection.fetch("SELECT catalog FROM state")
+        [(version,)] = await self._fetch("SELECT catalog FROM state")
         return int(version)
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
@@ -263,14 +250,16 @@ class StoredCatalog:
 
     async def entries(self) -> AsyncIterator[tuple[str, Features]]:
         """Yield all items with their rows, in the order of their names as UTF-8."""
-        last: str | None = None
-        while True:
-            page = await self.find(last, PAGE)
+        async for page in self._pages():
             for entry in page:
                 yield entry
-            if len(page) < PAGE:
-                return
-            last = page[-1][0]
+
+    async def _pages(self) -> AsyncIterator[list[tuple[str, Features]]]:
+        page = await self.find(limit=PAGE)
+        yield page
+        while len(page) == PAGE:
+            page = await self.find(page[-1][0], PAGE)
+            yield page
 
     async def find(self, after: str | None = None, limit: int = 100) -> list[tuple[str, Features]]:
         """Return items after a name with their rows, in the order of `entries`."""
@@ -321,13 +310,10 @@ class StoredCatalog:
 
     async def tally(self) -> Tally:
         """Return how many items there are, and how many have a number in each column."""
-        total, last = Tally(0, []), None
-        while True:
-            page = await self.find(last, PAGE)
-            total = summed(total, tally_of(row[None] for _, row in page))
-            if len(page) < PAGE:
-                return total
-            last = page[-1][0]
+        total = Tally(0, [])
+        async for page in self._pages():
+            total = tallied(total, padded([row for _, row in page]))
+        return total
 
 
 async def _changed(connection: Connection, names: Sequence[str], since: int) -> dict[str, Features]:

@@ -125,6 +125,11 @@ class Table:
         return [kinds[name] for name in names]
 
 
+COUNTS = ("query", "place", "outcome", "slot", "count", "epoch")
+SET_COUNTS = (
+    "(query, place, outcome, slot) DO UPDATE SET count = excluded.count, epoch = excluded.epoch"
+)
+ADD_COUNTS = "(query, place, outcome, slot) DO UPDATE SET count = {}.count + excluded.count"
 _COUNTS = (
     "query:number>query:string place:int>item:string outcome:small slot:small count:int epoch:int",
     "PRIMARY KEY (query, place, outcome, slot)",

@@ -180,7 +180,7 @@ def damage(path: Path, page: int, length: int = 4096) -> None:
 def root_of(store: Blocking, table: str) -> int:
     """Return the number of a table's first page, from 0."""
     sql = "SELECT rootpage - 1 FROM sqlite_schema WHERE name = ?"
-    return int(store.database._reader.execute(sql, (table,)).fetchone()[0])
+    return int(store.database._connection.execute(sql, (table,)).fetchone()[0])
 
 
 def test_a_damaged_page_is_told_by_whoever_meets_it(store: Blocking, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_every_connection_that_writes_flushes_at_checkpoints(tmp_path: Path) -> 
         [mode] = connection.execute("PRAGMA journal_mode").fetchone()
         return level, mode
 
-    held = [opened._writer, opened._reader, opened._far_reader, opened._wal._connection]
+    held = [opened._writer, opened._connection, opened._far_reader, opened._wal._connection]
     assert [look(connection) for connection in held] == [(NORMAL, "wal")] * 4
     run(store.items.put("q", new_items("a"), 1.0))
     run(store.close())

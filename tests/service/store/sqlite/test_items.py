@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from ebrank.service.store.sqlite import schema
+from ebrank.service.store.sqlite.database import make_tables
 from ebrank.service.store.sqlite.driver import matching
 
 SIZE = 1000
@@ -12,7 +12,7 @@ SIZE = 1000
 
 def a_query() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:")
-    schema.make(connection)
+    make_tables(connection)
     connection.executemany(
         "INSERT INTO items VALUES (7, ?, ?, 0, 1, NULL)",
         [(place, f"item {place}") for place in range(SIZE)],

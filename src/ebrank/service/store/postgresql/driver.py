@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,47 +18,39 @@ from typing import Any, TypeVar
 import asyncpg
 import msgspec
 
-from ebrank.service.store.announcements import LATELY_SECONDS, Announced
-from ebrank.service.store.counting import (
-    EVENT,
-    RANKING,
-    Earlier,
-    Placed,
-    changed_counts,
-    decide,
-    first_shown,
-    items_of,
-    last_times,
-    logged,
-    named_items,
-    rows_of,
-    sums,
-)
+from ebrank.service.store import counting
+from ebrank.service.store.base import Store
+from ebrank.service.store.counting import EVENT, RANKING, Placed
 from ebrank.service.store.driver import (
     ANOTHER_EPOCH,
+    LATELY_SECONDS,
     Connection,
-    Loaded,
+    Mode,
     Progress,
     Remembered,
     StoreError,
     UnknownQuery,
 )
-from ebrank.service.store.log import ADD_COUNTS, COUNTS, SET_COUNTS
-from ebrank.service.store.postgresql.database import Database, Session
-from ebrank.service.store.postgresql.schema import MOST_SECONDS
+from ebrank.service.store.postgresql.database import (
+    MOST_SECONDS,
+    Address,
+    Database,
+    Session,
+    migrate,
+)
 from ebrank.service.store.records import (
     LIFE,
+    Announced,
     Commit,
     EventEntry,
     Fault,
     News,
     Operation,
-    QueryState,
     StoreSize,
     Written,
 )
-from ebrank.service.store.rows import ItemRow
-from ebrank.service.store.tables import EVENTS, EVIDENCE, RANKINGS, Row, Table
+from ebrank.service.store.schema import POSTGRESQL
+from ebrank.service.store.tables import COUNTS, EVENTS, EVIDENCE, RANKINGS, Row, Table
 
 T = TypeVar("T")
 
@@ -86,19 +78,6 @@ _SERVERS = (
 _TABLES = """SELECT quote_ident(relname), pg_has_role(relowner, 'USAGE') FROM pg_class
     WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind = 'r'"""
 _LOCK = "SELECT 1 FROM queries WHERE {} = ANY ($1) ORDER BY number FOR UPDATE"
-
-# One statement: what it returns is of one moment.
-_COUNTED = """SELECT array_agg(place), array_agg(outcome), array_agg(slot), array_agg(count),
-    array_agg(epoch) FROM {table} WHERE query = q.number"""
-_LOAD = f"""SELECT q.version, i.*, f.*, e.*, s.* FROM queries AS q
-    CROSS JOIN LATERAL (SELECT array_agg(id ORDER BY place), array_agg(entered ORDER BY place),
-        array_agg(active ORDER BY place), array_agg(first_shown ORDER BY place)
-        FROM items WHERE query = q.number) AS i
-    CROSS JOIN LATERAL (SELECT array_agg(numbers ORDER BY place)
-        FROM features WHERE query = q.number) AS f
-    CROSS JOIN LATERAL ({_COUNTED.format(table="evidence")}) AS e
-    CROSS JOIN LATERAL (SELECT a.* FROM ({_COUNTED.format(table="snapshot")} AND $2) AS a) AS s
-    WHERE q.name = $1"""
 
 
 @cache
@@ -211,9 +190,12 @@ class PostgresDriver:
             yield PostgresConnection(raw)
 
     async def read_long(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Return what work reads."""
+        """Return what work reads, of one moment."""
         async with self.database.reader() as raw:
-            return await work(PostgresConnection(raw))
+            alone = raw.is_in_transaction()  # one that sees one moment, or only what it wrote
+            moment = raw.transaction(isolation="repeatable_read", readonly=True)
+            async with nullcontext() if alone else moment:
+                return await work(PostgresConnection(raw))
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Connection]:
@@ -228,21 +210,6 @@ class PostgresDriver:
             if erases:
                 await raw.execute("SET LOCAL enable_seqscan = on")
             yield PostgresConnection(raw, MOST_SECONDS if erases else None)
-
-    async def load(
-        self, query: str, decoded: Callable[[Loaded], QueryState], *, rolled_up: bool
-    ) -> QueryState | None:
-        """Return a query as it is at one moment, decoded."""
-        async with self.database.reader() as raw:
-            row = await raw.fetchrow(_LOAD, query, rolled_up)
-        if row is None:
-            return None
-        version, names, entered, active, first, blobs, *counts = row
-        items = [ItemRow(*item) for item in zip(names, entered, active, first, strict=True)]
-        now, rolled = (
-            zip(*some, strict=True) if some[0] else () for some in (counts[:5], counts[5:])
-        )
-        return decoded(Loaded(version, items, blobs, now, rolled))
 
     async def log(
         self,
@@ -312,7 +279,7 @@ class PostgresDriver:
 _GIVEN = """unnest($1::text[], $2::bigint[], $3::bigint[], $4::float8[], $5::text[])
     WITH ORDINALITY AS g (name, version, life, used, news, at)"""
 _EVENTS = "unnest($6::bigint[], $7::text[], $8::text[], $9::integer[])"
-_EARLIER = ", ".join(f"e.{name}" for name in Earlier._fields)
+_EARLIER = ", ".join(f"e.{name}" for name in counting.Earlier._fields)
 _PLACES = """SELECT q.name, i.id, i.place FROM unnest($1::text[], $2::text[]) AS g (query, id)
     JOIN queries AS q ON q.name = g.query JOIN items AS i ON i.query = q.number AND i.id = g.id"""
 _CHANGES = """SELECT query, news FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
@@ -409,8 +376,10 @@ class _Write:
     ) -> None:
         self._raw = raw
         self._operations = operations
-        self._times = last_times(operations)
+        self._times = counting.last_times(operations)
         self._at = {query: at for at, query in enumerate(self._times, start=1)}
+        lives = counting.lives_of(operations)
+        self._lives = [lives.get(query) for query in self._times]
         self._remembered = [None if known is None else known(query) for query in self._times]
         self._forgets = any(entry.epoch for entry in operations)
         self._events = any(isinstance(entry, EventEntry) for entry in operations)
@@ -420,7 +389,7 @@ class _Write:
         if not self._operations:
             sql = "SELECT active_model, catalog FROM state"
             return Commit([], {}, *await self._raw.fetchrow(sql))
-        placed = await self._placed()
+        placed = counting.placed(self._operations, self._at, await self._places())
         done = None if self._forgets else await self._written(placed)
         if done is None:
             async with self._raw.transaction():
@@ -430,24 +399,13 @@ class _Write:
                     raise UnknownQuery("there is no such query; nothing was stored")
         return await self._with_news(*done)
 
-    async def _placed(self) -> list[Placed]:
-        """Return operations with where the items stand that they name; looked up without a hint."""
-        names, places = named_items(self._operations), dict[tuple[str, str], int]()
-        if names:
-            rows = await self._raw.fetch(_PLACES, *_columns(names))
-            places = {(query, item): place for query, item, place in rows}
-            if len(places) < len(names):
-                raise StoreError("a query lacks an item of its list; nothing was stored")
-        return [
-            (
-                self._at[entry.query],
-                [places[entry.query, item] for item in items_of(entry)]
-                if entry.hint is None
-                else entry.hint.places,
-                entry,
-            )
-            for entry in self._operations
-        ]
+    async def _places(self) -> dict[tuple[str, str], int]:
+        """Return the places of the items that operations name without a hint."""
+        names = counting.named_items(self._operations)
+        rows = await self._raw.fetch(_PLACES, *_columns(names)) if names else []
+        if len(rows) < len(names):
+            raise StoreError("a query lacks an item of its list; nothing was stored")
+        return {(query, item): place for query, item, place in rows}
 
     async def _written(self, placed: Sequence[Placed]) -> tuple[list[Written], list[Row]] | None:
         """Write if nobody writes to one of the queries meanwhile, which must be there.
@@ -455,62 +413,44 @@ class _Write:
         As if no event came before those given: that is so for most, and the write finds out. If one
         did, the second write knows it.
         """
-        lives: list[int | None] = [None] * len(self._times)
-        for at, _, entry in placed:
-            if entry.hint is not None:
-                if lives[at - 1] not in (None, entry.hint.life):
-                    raise UnknownQuery(f"query {entry.query!r} was deleted, and given again")
-                lives[at - 1] = entry.hint.life
-        before = await self._counts(placed) if self._forgets else []
         expected: list[int | None] = [None] * len(self._times)
-        written, found = await self._tried(placed, [], before, expected, lives)
+        written, found = await self._tried(placed, [], expected)
         earlier: list[Any] = [(row[0], *row[7:]) for row in found if len(row) > 6 and row[6]]
         if earlier:
             expected = list({row[0]: row[2] for row in found}.values())
             if len(expected) == len(self._times):
-                written, found = await self._tried(placed, earlier, before, expected, lives)
+                written, found = await self._tried(placed, earlier, expected)
         done = len(found) == len(self._times) and all(row[3] for row in found)
         return (written, found) if done else None
 
     async def _tried(
         self,
         placed: Sequence[Placed],
-        earlier: Sequence[Earlier],
-        before: Sequence[Any],
+        earlier: Sequence[counting.Earlier],
         expected: Sequence[int | None],
-        lives: Sequence[int | None],
     ) -> tuple[list[Written], list[Row]]:
-        """Write, given earlier events, and counts before where they fade; return what was found."""
-        written = decide(placed, earlier)
-        entries = logged(placed, written)
-        rankings, events = rows_of(entries, 0)
-        firsts, news = first_shown(entries), list[str | None]([None] * len(self._times))
-        if self._forgets:
-            counts, rows = SET_COUNTS, list[Row](changed_counts(entries, before))
-        else:
-            counts, rows = ADD_COUNTS.format("evidence"), list[Row](sums(entries))
-            news = self._news(rows, firsts)
-        given = [list(self._times), expected, lives, list(self._times.values()), news]
+        """Write, given earlier events and the versions that queries must have, if any."""
+        written = counting.decide(placed, earlier)
+        entries = counting.logged(placed, written)
+        rankings, events = counting.rows_of(entries, 0)
+        firsts = counting.first_shown(entries)
+        conflict, counts = counting.counted(entries, await self._counts(entries), "evidence")
+        news = [None] * len(self._times) if self._forgets else self._news(counts, firsts)
+        given = [list(self._times), expected, self._lives, list(self._times.values()), news]
         looks = self._events and not earlier
         if looks:
-            keys = [
-                (at, entry.event_id, entry.ranking_id, places[0])
-                for at, places, entry in placed
-                if isinstance(entry, EventEntry)
-            ]
-            given += _columns(keys)
-        for some in (rankings, events, rows, firsts):
+            given += _columns(counting.event_keys(placed))
+        parts: tuple[Sequence[Row], ...] = (rankings, events, counts, firsts)
+        for some in parts:
             given += _columns(some)
-        several = len(self._times) > 1
-        sql = _writing(
-            several, looks, bool(rankings), bool(events), counts if rows else "", bool(firsts)
-        )
+        there = (bool(rankings), bool(events), conflict if counts else "", bool(firsts))
+        sql = _writing(len(self._times) > 1, looks, *there)
         return written, await self._raw.fetch(sql, *given)
 
-    async def _counts(self, placed: Sequence[Placed]) -> list[Row]:
-        """Return the counts of the items that entries name; queries are locked."""
+    async def _counts(self, entries: Sequence[Placed]) -> list[Any]:
+        """Return the counts of items that may fade; queries are locked then."""
         names = list(self._times)
-        keys = {(at, names[at - 1], place) for at, places, _ in placed for place in places}
+        keys = [(at, names[at - 1], place) for at, place in counting.fading(entries)]
         return await self._raw.fetch(_COUNTS_OF, *_columns(keys)) if keys else []
 
     def _news(self, steps: Sequence[Row], firsts: Sequence[Row]) -> list[str | None]:
@@ -546,3 +486,44 @@ class _Write:
             if len(changes) == behind[number][2] - behind[number][1] - 1
         }
         return Commit(written, versions, model, catalog, news_of)
+
+
+# --- the store -----------------------------------------------------------------------------------
+
+
+class PostgresStore(Store):
+    """A schema of a database, which many servers share.
+
+    A `new` store is written in one transaction, and does not exist before that ends.
+    """
+
+    @classmethod
+    async def open(cls, rest: str, mode: Mode = "serve") -> PostgresStore:
+        """Return the store at an address, given without its scheme.
+
+        Raises:
+            StoreError: if it cannot be reached, or it is not a store.
+        """
+        address = Address(f"postgresql:{rest}")
+        if mode != "serve":
+            return cls(PostgresDriver(await Session.open(address, mode)))
+        database = await Database.open(address)
+        store = cls(PostgresDriver(database))
+        try:
+            await store.deletions.finish()
+        except BaseException:
+            await database.close(discard=True)
+            raise
+        return store
+
+    @classmethod
+    async def migrate(cls, rest: str) -> tuple[str, int, int]:
+        """Bring a store to this version; return its name and the versions before and now."""
+        address = Address(f"postgresql:{rest}")
+        with address.explained():
+            connection = await address.connected()
+            try:
+                before = await migrate(connection, address)
+            finally:
+                await connection.close()
+        return address.name, before, POSTGRESQL.version

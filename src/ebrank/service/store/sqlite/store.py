@@ -14,13 +14,14 @@ from ebrank.environment.files import make_private_folder
 from ebrank.environment.paths import expanded
 from ebrank.service.store.base import Store
 from ebrank.service.store.driver import Mode, Progress, Rebuilding, StoreError
-from ebrank.service.store.sqlite import schema
+from ebrank.service.store.schema import SQLITE
 from ebrank.service.store.sqlite.backup import backup, private_copy, swapped
 from ebrank.service.store.sqlite.database import (
     Database,
     Snapshot,
     connect,
     explained,
+    migrate,
     transaction,
 )
 from ebrank.service.store.sqlite.driver import SqliteDriver, ended
@@ -121,7 +122,7 @@ class SqliteStore(Store):
             with explained(database), closing(connect(database)) as connection:
                 connection.execute("PRAGMA synchronous = FULL")
                 with transaction(connection):
-                    return str(path), schema.migrate(connection, database), schema.VERSION
+                    return str(path), migrate(connection, database), SQLITE.version
         finally:
             lock.close()
 
