@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from ebrank.evidence.behaviors import SHOWN
@@ -53,12 +54,8 @@ async def sound(stores: Stores) -> None:
 async def random_histories(stores: Stores) -> None:
     """Random histories make the same of a store as of the one in memory."""
     for seed in range(5):
-        async with stores.new() as store:
-            memory, lists = MemoryStore(), list[RankingEntry]()
-            for one in (store, memory):
-                await one.items.put("q", new_items(*"abcdef"), 1.0)
-                await one.items.put("p", new_items(*"abcdef"), 1.0)
-            chance = random.Random(seed)
+        async with _twins(stores) as (store, memory):
+            chance, lists = random.Random(seed), list[RankingEntry]()
             for turn in range(60):
                 call = _random_call(chance, float(turn + 10), lists)
                 found = await call(store)
@@ -69,12 +66,8 @@ async def random_histories(stores: Stores) -> None:
 async def forgetting(stores: Stores) -> None:
     """Counters fade from epoch to epoch by the same bits for all, whenever a roll-up comes."""
     for seed, roll_ups in enumerate((False, True, True)):
-        async with stores.new() as store:
-            memory, lists = MemoryStore(), list[RankingEntry]()
-            for one in (store, memory):
-                await one.items.put("q", new_items(*"abcdef"), 1.0)
-                await one.items.put("p", new_items(*"abcdef"), 1.0)
-            chance, epoch = random.Random(seed), 0
+        async with _twins(stores) as (store, memory):
+            chance, lists, epoch = random.Random(seed), list[RankingEntry](), 0
             for turn in range(40):
                 epoch += chance.choice([0, 0, 0, 1, 1, 5])
                 entries = _random_entries(chance, float(turn + 10), lists, epoch)
@@ -90,9 +83,19 @@ async def forgetting(stores: Stores) -> None:
                 assert most.min() >= 0, "there are more outcomes than impressions"
             await store.log.roll_up(1000.0)
             for query in "pq":
-                snapshot = await store.items.snapshot(query)
-                found_bits = bits(snapshot)
-                equal("the snapshot of all", found_bits, bits(await state_of(memory, query)))
+                rolled = bits(await store.items.snapshot(query))
+                equal("the snapshot of all", rolled, bits(await state_of(memory, query)))
+
+
+@asynccontextmanager
+async def _twins(stores: Stores) -> AsyncIterator[tuple[Store, Store]]:
+    """Open a store with two queries, and one in memory with the same."""
+    async with stores.new() as store:
+        both = store, MemoryStore()
+        for twin in both:
+            for query in "qp":
+                await twin.items.put(query, new_items(*"abcdef"), 1.0)
+        yield both
 
 
 def _random_call(

@@ -16,7 +16,7 @@ from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.ops.transfer.exporting import export
 from ebrank.service.ops.transfer.importing import import_store
 from ebrank.service.store import open
-from ebrank.service.store.sqlite.backup import private_copy
+from ebrank.service.store.sqlite.store import private_copy
 from ebrank.testing.histories import fill
 from tests.service.store.blocking import run
 
