@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -11,23 +10,15 @@ from typing import TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ebrank.service.store import Store, StoreError, open
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import (
-    Commit,
-    EventEntry,
     ModelRecord,
-    NewItem,
-    Operation,
     QueryState,
-    RankingEntry,
     RolledUp,
 )
 from ebrank.testing import check_store
-from ebrank.testing.histories import counts
 from ebrank.testing.stores import CHECKS, GROUPS, check_one
 from ebrank.typing import Features
 from tests.postgres import Postgres
@@ -50,25 +41,6 @@ def test_the_store_on_disk(check: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_store_in_postgresql(check: str, database: Postgres) -> None:
     check_one(check, lambda name: open(database.url(f"check {name}")))
-
-
-@settings(max_examples=20)
-@given(names=st.lists(st.text(), min_size=5, max_size=5, unique=True))
-def test_any_text_is_a_name(names: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
-    query, item, ranking_id, event_id, kind = (name + "☂" for name in names)
-    served = RankingEntry(ranking_id, query, 2.0, 0, (item, ""), would_rank=("", item))
-    click = EventEntry(event_id, ranking_id, query, item, kind, 1, 1, False, 3.0, 3.0)
-
-    async def session() -> None:
-        async with open(f"sqlite:{tmp_path_factory.mktemp('names')}") as store:
-            await store.items.put(query, [NewItem(item, (1.0,)), NewItem("", (2.0,))], 1.0)
-            await store.log.write([served, click])
-            assert [entry async for entry in store.log.entries()] == [served, click]
-            assert await store.log.ranking(ranking_id) == served
-            expected = {item: {(0, 1): 1, (1, 1): 1}, "": {(0, 2): 1}}
-            assert counts(await store.items.load(query)) == expected
-
-    asyncio.run(session())
 
 
 def test_no_check_hides_another_of_its_name() -> None:
@@ -105,18 +77,6 @@ def changed(fault: Callable[..., object]) -> Call:
     return wrong
 
 
-def ignore_versions(commit: Commit, operations: Sequence[Operation]) -> Commit:
-    return commit._replace(versions=dict.fromkeys(commit.versions, 1))
-
-
-def no_model(commit: Commit, operations: Sequence[Operation]) -> Commit:
-    return commit._replace(model=0)
-
-
-def no_catalog(commit: Commit, operations: Sequence[Operation]) -> Commit:
-    return commit._replace(catalog=0)
-
-
 def all_rows(
     found: dict[str, Features], names: Sequence[str], since: int = 0
 ) -> dict[str, Features]:
@@ -129,25 +89,32 @@ def one_click_more(state: QueryState | None, query: str) -> QueryState | None:
     return state
 
 
-def sorted_names(names: list[str]) -> list[str]:
-    return sorted(names)
-
-
-def nothing_rolled_up(rolled: RolledUp, before: float) -> RolledUp:
-    return RolledUp(0, 0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("group", "method", "fault", "message"),
     [
-        ("log", "write", ignore_versions, "versions: Each write to a query.* advances its version"),
-        ("log", "write", no_model, "active_model_found: .* the active model is 0, not 1"),
-        ("log", "write", no_catalog, "catalog_found: .* the version is 0, not 1"),
+        (
+            "log",
+            "write",
+            lambda commit, _: commit._replace(versions=dict.fromkeys(commit.versions, 1)),
+            "versions: Each write to a query.* advances its version",
+        ),
+        (
+            "log",
+            "write",
+            lambda commit, _: commit._replace(model=0),
+            "active_model_found: .* the active model is 0, not 1",
+        ),
+        (
+            "log",
+            "write",
+            lambda commit, _: commit._replace(catalog=0),
+            "catalog_found: .* the version is 0, not 1",
+        ),
         ("catalog", "read", all_rows, "catalog_changes: .* what changed since 1 is"),
         ("items", "load", one_click_more, "counts is"),
-        ("items", "queries", sorted_names, "query_order: Queries stand in the order"),
-        ("log", "roll_up", nothing_rolled_up, "what was rolled up is"),
+        ("items", "queries", sorted, "query_order: Queries stand in the order"),
+        ("log", "roll_up", lambda *_: RolledUp(0, 0), "what was rolled up is"),
         ("meta", "get", lambda value, key: None, "catalog_found: .* the setting is None"),
     ],
 )

@@ -86,7 +86,9 @@ def test_a_reader_keeps_its_view_while_the_wal_is_checkpointed(
     assert store.log.entries() == []
 
 
-def test_others_write_during_a_flush(store: Blocking, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_others_write_during_a_flush(
+    store: Blocking, monkeypatch: pytest.MonkeyPatch
+) -> None:
     began, sign = threading.Event(), threading.Event()
     flush = os.fdatasync
 
@@ -95,17 +97,14 @@ def test_others_write_during_a_flush(store: Blocking, monkeypatch: pytest.Monkey
         assert sign.wait(timeout=10)
         flush(file)
 
-    async def session() -> None:
-        flushing = asyncio.create_task(store.wrapped.flush())
-        await asyncio.to_thread(began.wait, 10)
-        await store.wrapped.log.write([ranking("meanwhile", "abc")])
-        assert await store.wrapped.log.ranking("meanwhile") is not None
-        assert not flushing.done()
-        sign.set()
-        await flushing
-
     monkeypatch.setattr(os, "fdatasync", slow)
-    run(session())
+    flushing = asyncio.create_task(store.wrapped.flush())
+    await asyncio.to_thread(began.wait, 10)
+    await store.wrapped.log.write([ranking("meanwhile", "abc")])
+    assert await store.wrapped.log.ranking("meanwhile") is not None
+    assert not flushing.done()
+    sign.set()
+    await flushing
     monkeypatch.undo()
 
 

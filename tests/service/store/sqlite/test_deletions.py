@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from ebrank.service.store import open
 from ebrank.service.store.records import Deletion
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.service.store.sqlite.driver import SqliteDriver
 from ebrank.testing.histories import fill
 from ebrank.testing.stores.checking import log_of
-from tests.service.store.blocking import run
 
 
 async def interrupted(folder: Path, *, kind: str) -> SqliteStore:
@@ -33,29 +33,21 @@ def small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SqliteDriver, "portion", 1)
 
 
-def test_the_next_start_finishes_the_deletion_of_a_query(tmp_path: Path) -> None:
-    async def scene() -> None:
-        store = await interrupted(tmp_path / "store", kind="query")
-        await store.log.roll_up(65.0)  # entries of the query are rolled up, and nobody wants them
-        assert await store.faults() != []
-        await store.close()
-        store = SqliteStore(tmp_path / "store")
-        assert await store.faults() == []
-        assert {entry.query for entry in await log_of(store)} <= {"other query ☂"}
-        [proof] = await store.deletions.all()
+async def test_the_next_start_finishes_the_deletion_of_a_query(tmp_path: Path) -> None:
+    store = await interrupted(tmp_path / "store", kind="query")
+    await store.log.roll_up(65.0)  # entries of the query are rolled up, and nobody wants them
+    assert await store.faults() != []
+    await store.close()
+    async with open(str(tmp_path / "store")) as again:
+        assert await again.faults() == []
+        assert {entry.query for entry in await log_of(again)} <= {"other query ☂"}
+        [proof] = await again.deletions.all()
         assert (proof.kind, proof.digest, proof.queries) == ("query", "digest", 1)
-        assert await store.deletions.query("q", "digest", 91.0) is None
-        await store.close()
-
-    run(scene())
+        assert await again.deletions.query("q", "digest", 91.0) is None
 
 
-def test_the_next_start_finishes_the_deletion_of_a_user(tmp_path: Path) -> None:
-    async def scene() -> None:
-        await (await interrupted(tmp_path / "store", kind="user")).close()
-        store = SqliteStore(tmp_path / "store")
+async def test_the_next_start_finishes_the_deletion_of_a_user(tmp_path: Path) -> None:
+    await (await interrupted(tmp_path / "store", kind="user")).close()
+    async with open(str(tmp_path / "store")) as store:
         assert {getattr(entry, "user", None) for entry in await log_of(store)} == {None}
         assert await store.deletions.all() == [Deletion(90.0, "user", "digest", rankings=1)]
-        await store.close()
-
-    run(scene())

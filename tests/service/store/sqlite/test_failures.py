@@ -20,6 +20,7 @@ from ebrank.service.store.records import Minute
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, event, fill, new_items, ranking
 from tests.service.store.blocking import Blocking, run
+from tests.service.store.killing import kill_again_and_again
 
 NOBODY = 65534
 MODES: tuple[Mode, ...] = ("serve", "read")
@@ -298,3 +299,10 @@ def test_minutes_and_settings_are_stored_together_or_not_at_all(tmp_path: Path) 
         store.meta.set({"totals": "\ud800"}, [Minute(60.0, {"clicks": 1.0})])
     assert (store.meta.minutes(0.0), store.meta.all()) == ([], {})
     store.close()
+
+
+@pytest.mark.slow
+def test_nothing_acknowledged_is_lost_and_nothing_counts_twice(tmp_path: Path) -> None:
+    """`kill -9` at random moments: what was acknowledged is there, once. A benchmark kills more."""
+    outcome = kill_again_and_again(tmp_path / "store", rounds=4)
+    assert outcome.acknowledged >= 4 * 3

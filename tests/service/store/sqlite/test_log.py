@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from ebrank.service.store.records import EventEntry, Hint
 from ebrank.service.store.sqlite import SqliteStore, database
+from ebrank.service.store.sqlite.database import make_tables
+from ebrank.service.store.sqlite.driver import matching
 from ebrank.testing.histories import contents, event, new_items, ranking
 from tests.service.store.blocking import Blocking, run
 
@@ -91,3 +94,27 @@ def test_events_of_a_query_lie_side_by_side_whatever_their_ids(
     store.log.write(batch)
     assert (wal.stat().st_size - before) / database.PAGE_BYTES < 30
     store.close()
+
+
+def test_a_few_items_are_found_without_reading_all() -> None:
+    connection, size, steps = sqlite3.connect(":memory:"), 1000, 0
+    make_tables(connection)
+    connection.executemany(
+        "INSERT INTO items VALUES (7, ?, ?, 0, 1, NULL)",
+        [(place, f"item {place}") for place in range(size)],
+    )
+
+    def found(names: list[str]) -> list[tuple[object, ...]]:
+        keys = [(7, name) for name in names]
+        return matching(connection, "items", "t.id, t.place", (("query", "id"),), keys)
+
+    def count() -> None:
+        nonlocal steps
+        steps += 1
+
+    some = found(["item 900", "no such", "item 3"])
+    assert sorted(some) == [("item 3", 3), ("item 900", 900)]
+    connection.set_progress_handler(count, 1)  # at every instruction of SQLite's machine
+    names = [f"item {place}" for place in range(0, size, 100)]
+    assert len(found(names)) == len(names)
+    assert steps < size

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from ebrank.service.ops.replay import replay
+from ebrank.service.store import Store, StoreError, open
 from ebrank.service.store import log as rollup
-from ebrank.service.store.base import StoreError
-from ebrank.service.store.records import Minute, NewItem, RankingEntry, RolledUp
+from ebrank.service.store.records import Minute, NewItem, Operation, RankingEntry, RolledUp
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import bits, event, fill, ranking
-from tests.service.store.blocking import Blocking, run
+from ebrank.testing.stores.checking import log_of
+from tests.service.store.blocking import run
 
 
 @contextmanager
@@ -29,33 +30,42 @@ def portions_of(size: int) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(tmp_path)
+    yield opened
+    run(opened.close())
+
+
+async def in_the_log(store: Store) -> list[Operation]:
+    """Return the log, of which counters are the sum, with the snapshot."""
+    assert (await replay(store)).equal
+    return await log_of(store)
+
+
 @pytest.mark.parametrize("portions", range(1, 5))
-def test_an_interrupted_roll_up_is_continued(tmp_path: Path, portions: int) -> None:
-    store = Blocking(SqliteStore(tmp_path))
-    log = run(fill(store.wrapped))
-    current = bits(store.items.load("q"))
+async def test_an_interrupted_roll_up_is_continued(store: SqliteStore, portions: int) -> None:
+    log, current = await fill(store), bits(await store.items.load("q"))
     left = iter(range(portions - 1))
 
     async def die_after_some(seconds: float) -> None:
         if next(left, None) is None:
             raise ZeroDivisionError
 
-    store.wrapped.log.pause = die_after_some
+    store.log.pause = die_after_some
     with portions_of(2), pytest.raises(ZeroDivisionError):
-        store.log.roll_up(1000.0)
-    store.close()
-    store = Blocking(SqliteStore(tmp_path))
-    assert store.log.entries() == log[2 * portions :]
-    assert run(replay(store.wrapped)).equal
-    store.log.roll_up(1000.0)
-    assert store.log.entries() == []
-    assert bits(store.items.snapshot("q")) == bits(store.items.load("q")) == current
-    store.close()
+        await store.log.roll_up(1000.0)
+    await store.close()
+    async with open(str(store.database.path.parent)) as again:
+        assert await in_the_log(again) == log[2 * portions :]
+        await again.log.roll_up(1000.0)
+        assert await in_the_log(again) == []
+        rolled, now = await again.items.snapshot("q"), await again.items.load("q")
+        assert bits(rolled) == bits(now) == current
 
 
-def test_others_write_between_portions(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path)
-    run(fill(store))
+async def test_others_write_between_portions(store: SqliteStore) -> None:
+    await fill(store)
     written: list[RankingEntry] = []
 
     async def write(seconds: float) -> None:
@@ -63,87 +73,62 @@ def test_others_write_between_portions(tmp_path: Path) -> None:
         clicked = event(f"of-{written[-1].id}", written[-1], "a", time=100.0)
         await store.log.write([written[-1], clicked])
 
-    async def session() -> None:
-        store.log.pause = write
-        with portions_of(1):
-            assert await store.log.roll_up(90.0) == RolledUp(3, 5)
-        assert len(written) == 8
-        assert len([entry async for entry in store.log.entries()]) == 2 * len(written)
-        assert (await replay(store)).equal
-        await store.close()
-
-    run(session())
+    store.log.pause = write
+    with portions_of(1):
+        assert await store.log.roll_up(90.0) == RolledUp(3, 5)
+    assert len(written) == 8
+    assert len(await in_the_log(store)) == 2 * len(written)
 
 
-def test_closing_waits_for_a_portion_and_no_longer(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path)
-    log = run(fill(store))
-
-    async def session() -> None:
-        store.log.pause = lambda seconds: store.close()
-        with portions_of(1), pytest.raises(StoreError, match="the store is closed"):
-            await store.log.roll_up(1000.0)
-
-    run(session())
-    again = Blocking(SqliteStore(tmp_path))
-    assert again.log.entries() == log[1:]
-    assert run(replay(again.wrapped)).equal
-    again.close()
+async def test_closing_waits_for_a_portion_and_no_longer(store: SqliteStore) -> None:
+    log = await fill(store)
+    store.log.pause = lambda seconds: store.close()
+    with portions_of(1), pytest.raises(StoreError, match="the store is closed"):
+        await store.log.roll_up(1000.0)
+    async with open(str(store.database.path.parent)) as again:
+        assert await in_the_log(again) == log[1:]
 
 
-def test_a_backlog_is_rolled_up_in_small_portions(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path)
+async def test_a_backlog_is_rolled_up_in_small_portions(store: SqliteStore) -> None:
     items = tuple(f"i{at}" for at in range(10))
     lengths: list[int] = []
 
     async def count(seconds: float) -> None:
         lengths.append(await store.log.length())
 
-    async def session() -> None:
-        await store.items.put("q", [NewItem(item, (1.0,)) for item in items], 0.0)
-        await store.log.write([RankingEntry(f"r{at}", "q", 1.0, 0, items) for at in range(1000)])
-        store.log.pause = count
-        assert await store.log.roll_up(1000.0) == RolledUp(1000, 0)
-        await store.close()
-
-    run(session())
+    await store.items.put("q", [NewItem(item, (1.0,)) for item in items], 0.0)
+    await store.log.write([RankingEntry(f"r{at}", "q", 1.0, 0, items) for at in range(1000)])
+    store.log.pause = count
+    assert await store.log.roll_up(1000.0) == RolledUp(1000, 0)
     portions = [before - after for before, after in zip([1000, *lengths], lengths, strict=False)]
     assert portions[0] == rollup.FIRST_PORTION
     assert max(portions) <= rollup.MOST_PORTION
 
 
-def test_a_pause_is_many_times_as_long_as_a_portion(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_pause_is_many_times_as_long_as_a_portion(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, times, pauses = SqliteStore(tmp_path), iter((10.0, 10.5)), list[float]()
+    times, pauses = iter((10.0, 10.5)), list[float]()
 
     async def note(seconds: float) -> None:
         pauses.append(seconds)
 
-    async def session() -> None:
-        await store.meta.set({}, [Minute(0.0, {"rankings": 1.0})])
-        store.log.pause = note
-        monkeypatch.setattr(rollup, "PAUSE", 9.0)
-        monkeypatch.setattr("time.perf_counter", lambda: next(times, 11.0))
-        await store.log.roll_up(60.0)
-        monkeypatch.undo()
-        await store.close()
-
-    run(session())
+    await store.meta.set({}, [Minute(0.0, {"rankings": 1.0})])
+    store.log.pause = note
+    monkeypatch.setattr(rollup, "PAUSE", 9.0)
+    monkeypatch.setattr("time.perf_counter", lambda: next(times, 11.0))
+    await store.log.roll_up(60.0)
+    monkeypatch.undo()
     assert pauses == [4.5]
 
 
-def test_many_old_minutes_are_dropped_a_few_at_a_time(tmp_path: Path) -> None:
-    store, left = SqliteStore(tmp_path), list[int]()
+async def test_many_old_minutes_are_dropped_a_few_at_a_time(store: SqliteStore) -> None:
+    left: list[int] = []
 
     async def count(seconds: float) -> None:
         left.append(len(await store.meta.minutes(0.0)))
 
-    async def session() -> None:
-        await store.meta.set({}, [Minute(60.0 * at, {"rankings": 1.0}) for at in range(35)])
-        store.log.pause = count
-        await store.log.roll_up(0.0, minutes_before=60.0 * 30)
-        await store.close()
-
-    run(session())
+    await store.meta.set({}, [Minute(60.0 * at, {"rankings": 1.0}) for at in range(35)])
+    store.log.pause = count
+    await store.log.roll_up(0.0, minutes_before=60.0 * 30)
     assert left == [25, 15, 5]
