@@ -80,26 +80,20 @@ class Store:
         models: the versions of the prior.
         meta: settings that belong to the data.
         deletions: what was deleted, and to delete more.
+        url: where another process finds it (see `open`), None if none can.
+        touched: when it was last changed before it was opened, by the clock of its disk, if known.
     """
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
+        self.url = driver.url
+        self.touched = driver.touched
         self.items = StoredItems(driver)
         self.catalog = StoredCatalog(driver)
         self.log = StoredLog(driver)
         self.models = StoredModels(driver)
         self.meta = StoredMeta(driver)
         self.deletions = StoredDeletions(driver)
-
-    @property
-    def url(self) -> str | None:
-        """Where another process finds it (see `open`), None if none can."""
-        return self._driver.url
-
-    @property
-    def touched(self) -> float | None:
-        """When it was last changed before it was opened, by the clock of its disk, if known."""
-        return self._driver.touched
 
     @property
     def epoch(self) -> int:

@@ -16,10 +16,12 @@ from ebrank.service.store.counting import (
     EVENT,
     RANKING,
     Codec,
+    Place,
     Placed,
     counted,
     entry_of,
-    fading,
+    latest_epoch,
+    named_places,
     places_of,
 )
 from ebrank.service.store.driver import Connection, Driver, Remembered, StoreGroup
@@ -265,8 +267,9 @@ async def _moved(connection: Connection, old: Sequence[Row]) -> RolledUp:
         counts.append(len(rows))
     entries.sort(key=lambda numbered: numbered[0])
     moved = [entry for _, entry in entries]
-    columns = ", ".join(f"t.{name}" for name in COUNTS)
-    before: Any = await connection.matching(SNAPSHOT, columns, ["query", "place"], fading(moved))
-    conflict, rows = counted(moved, before, "snapshot")
+    epoch, columns = latest_epoch(moved), ", ".join(f"t.{name}" for name in COUNTS)
+    places = named_places(moved) if epoch else set[Place]()
+    before: Any = await connection.matching(SNAPSHOT, columns, ["query", "place"], places)
+    conflict, rows = counted(moved, epoch, before, "snapshot")
     await connection.insert(SNAPSHOT, COUNTS, rows, conflict)
     return RolledUp(*counts)

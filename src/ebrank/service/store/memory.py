@@ -8,14 +8,9 @@ from ebrank.service.store.sqlite.database import Memory
 from ebrank.service.store.sqlite.driver import SqliteDriver
 
 
-class _MemoryDriver(SqliteDriver):
-    async def size(self) -> None:
-        """Return nothing: there is no disk."""
-
-
 class MemoryStore(Store):
     """Keeps everything in this process, for this process only."""
 
     def __init__(self, argument: str = "", mode: Mode = "serve") -> None:
         """Take what `open` passes: only `memory:` has a meaning, and all modes are the same."""
-        super().__init__(_MemoryDriver(Memory()))
+        super().__init__(SqliteDriver(Memory()))

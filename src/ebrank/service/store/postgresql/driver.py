@@ -31,13 +31,8 @@ from ebrank.service.store.driver import (
     StoreError,
     UnknownQuery,
 )
-from ebrank.service.store.postgresql.database import (
-    MOST_SECONDS,
-    Address,
-    Database,
-    Session,
-    migrate,
-)
+from ebrank.service.store.postgresql import database as connections
+from ebrank.service.store.postgresql.database import MOST_SECONDS, Database, Session
 from ebrank.service.store.records import (
     LIFE,
     Announced,
@@ -375,21 +370,23 @@ class _Write:
         self, raw: asyncpg.Connection, operations: Sequence[Operation], known: Remembered | None
     ) -> None:
         self._raw = raw
-        self._operations = operations
-        self._times = counting.last_times(operations)
-        self._at = {query: at for at, query in enumerate(self._times, start=1)}
-        lives = counting.lives_of(operations)
-        self._lives = [lives.get(query) for query in self._times]
-        self._remembered = [None if known is None else known(query) for query in self._times]
+        self._batch = batch = counting.Batch(operations)
+        self._times = batch.times
+        self._at = {query: at for at, query in enumerate(batch.times, start=1)}
+        self._lives = [batch.lives.get(query) for query in batch.times]
+        self._remembered = [None if known is None else known(query) for query in batch.times]
         self._forgets = any(entry.epoch for entry in operations)
         self._events = any(isinstance(entry, EventEntry) for entry in operations)
 
     async def commit(self) -> Commit:
         """Write, and return what was found and done."""
-        if not self._operations:
+        if not self._batch.operations:
             sql = "SELECT active_model, catalog FROM state"
             return Commit([], {}, *await self._raw.fetchrow(sql))
-        placed = counting.placed(self._operations, self._at, await self._places())
+        names = self._batch.names
+        rows = await self._raw.fetch(_PLACES, *_columns(names)) if names else []
+        places = {(self._at[query], item): place for query, item, place in rows}
+        placed = self._batch.placed(self._at, places)
         done = None if self._forgets else await self._written(placed)
         if done is None:
             async with self._raw.transaction():
@@ -398,14 +395,6 @@ class _Write:
                 if done is None:
                     raise UnknownQuery("there is no such query; nothing was stored")
         return await self._with_news(*done)
-
-    async def _places(self) -> dict[tuple[str, str], int]:
-        """Return the places of the items that operations name without a hint."""
-        names = counting.named_items(self._operations)
-        rows = await self._raw.fetch(_PLACES, *_columns(names)) if names else []
-        if len(rows) < len(names):
-            raise StoreError("a query lacks an item of its list; nothing was stored")
-        return {(query, item): place for query, item, place in rows}
 
     async def _written(self, placed: Sequence[Placed]) -> tuple[list[Written], list[Row]] | None:
         """Write if nobody writes to one of the queries meanwhile, which must be there.
@@ -434,7 +423,9 @@ class _Write:
         entries = counting.logged(placed, written)
         rankings, events = counting.rows_of(entries, 0)
         firsts = counting.first_shown(entries)
-        conflict, counts = counting.counted(entries, await self._counts(entries), "evidence")
+        epoch = counting.latest_epoch(entries)
+        before = await self._counts(entries) if epoch else []
+        conflict, counts = counting.counted(entries, epoch, before, "evidence")
         news = [None] * len(self._times) if self._forgets else self._news(counts, firsts)
         given = [list(self._times), expected, self._lives, list(self._times.values()), news]
         looks = self._events and not earlier
@@ -448,9 +439,9 @@ class _Write:
         return written, await self._raw.fetch(sql, *given)
 
     async def _counts(self, entries: Sequence[Placed]) -> list[Any]:
-        """Return the counts of items that may fade; queries are locked then."""
+        """Return the counts of the items that entries name; queries are locked."""
         names = list(self._times)
-        keys = [(at, names[at - 1], place) for at, place in counting.fading(entries)]
+        keys = [(at, names[at - 1], place) for at, place in counting.named_places(entries)]
         return await self._raw.fetch(_COUNTS_OF, *_columns(keys)) if keys else []
 
     def _news(self, steps: Sequence[Row], firsts: Sequence[Row]) -> list[str | None]:
@@ -504,7 +495,7 @@ class PostgresStore(Store):
         Raises:
             StoreError: if it cannot be reached, or it is not a store.
         """
-        address = Address(f"postgresql:{rest}")
+        address = connections.Address(f"postgresql:{rest}")
         if mode != "serve":
             return cls(PostgresDriver(await Session.open(address, mode)))
         database = await Database.open(address)
@@ -519,11 +510,11 @@ class PostgresStore(Store):
     @classmethod
     async def migrate(cls, rest: str) -> tuple[str, int, int]:
         """Bring a store to this version; return its name and the versions before and now."""
-        address = Address(f"postgresql:{rest}")
+        address = connections.Address(f"postgresql:{rest}")
         with address.explained():
             connection = await address.connected()
             try:
-                before = await migrate(connection, address)
+                before = await connections.migrate(connection, address)
             finally:
                 await connection.close()
         return address.name, before, POSTGRESQL.version

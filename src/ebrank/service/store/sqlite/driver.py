@@ -22,7 +22,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ebrank.service.store import counting
 from ebrank.service.store.driver import (
@@ -53,6 +53,7 @@ _SHOWN = """UPDATE items SET first_shown = ?3
 _EARLIER = ", ".join(f"t.{name}" for name in counting.Earlier._fields)
 _COUNTS = ", ".join(f"t.{name}" for name in COUNTS)
 _REPEATED = (("query", "event_id"), ("ranking_id", "place"))
+_NAMED, _PLACED = (("query", "id"),), (("query", "place"),)
 
 
 class SqliteConnection:
@@ -212,6 +213,8 @@ class SqliteDriver:
     async def size(self) -> StoreSize | None:
         """Return the bytes of the database and its write-ahead log, and what is free there."""
         place = self.database.path
+        if self.url is None:
+            return None
         files = [file for file in place.parent.glob(f"{place.name}*") if file.is_file()]
         used = sum(file.stat().st_size for file in files)
         with self.database.read() as connection:
@@ -284,32 +287,32 @@ def _faults(connection: sqlite3.Connection) -> Iterator[Fault]:
 # --- writing to the log --------------------------------------------------------------------------
 
 
-class Advanced(NamedTuple):
-    """A query that is written to: its number and new version, the active model, the catalog's."""
-
-    number: int
-    version: int
-    model: int
-    catalog: int
-
-
 def _write(
     connection: sqlite3.Connection, operations: Sequence[Operation], begin: int
 ) -> tuple[Commit, int]:
     """Log operations, numbered from `begin`, and count them; also return how many were logged."""
-    queries: dict[str, Advanced] = {}
-    for query, used in counting.last_times(operations).items():
-        row = connection.execute(_ADVANCE, (used, query)).fetchall()
-        if not row:
+    batch = counting.Batch(operations)
+    numbers: dict[str, int] = {}
+    versions: dict[str, int] = {}
+    places: dict[tuple[int, str], int] = {}
+    for query, used in batch.times.items():
+        advanced = connection.execute(_ADVANCE, (used, query)).fetchall()
+        if not advanced:
             raise UnknownQuery(f"there is no query {query!r}; nothing was stored")
-        queries[query] = Advanced(*row[0])
-    for query, life in counting.lives_of(operations).items():
-        if life != queries[query].version // LIFE:
+        [(numbers[query], versions[query], model, catalog)] = advanced
+    if not operations:
+        model, catalog = connection.execute("SELECT active_model, catalog FROM state").fetchone()
+    for query, life in batch.lives.items():
+        if life != versions[query] // LIFE:
             raise counting.other_life(query)
-    numbers = {query: advanced.number for query, advanced in queries.items()}
-    placed = counting.placed(operations, numbers, _places(connection, operations, numbers))
+    if batch.names:
+        named = [(numbers[query], item) for query, item in batch.names]
+        columns = "t.query, t.id, t.place"
+        for number, item, place in matching(connection, "items", columns, _NAMED, named):
+            places[number, item] = place
+    placed = batch.placed(numbers, places)
     keys = counting.event_keys(placed)
-    earlier: list[Any] = matching(connection, "events", _EARLIER, _REPEATED, keys)
+    earlier: list[Any] = matching(connection, "events", _EARLIER, _REPEATED, keys) if keys else []
     written = counting.decide(placed, earlier)
     entries = counting.logged(placed, written)
     rankings, events = counting.rows_of(entries, begin)
@@ -320,30 +323,15 @@ def _write(
             raise StoreError(f"a ranking's id is there already ({problem})") from problem
     if events:
         connection.executemany(_inserting("events", counting.EVENT.columns, ""), events)
-    items = list(counting.fading(entries))
-    before: list[Any] = matching(connection, "evidence", _COUNTS, (("query", "place"),), items)
-    conflict, counts = counting.counted(entries, before, "evidence")
+    epoch = counting.latest_epoch(entries)
+    before: list[Any] = []
+    if epoch:
+        items = list(counting.named_places(entries))
+        before = matching(connection, "evidence", _COUNTS, _PLACED, items)
+    conflict, counts = counting.counted(entries, epoch, before, "evidence")
     if counts:
         connection.executemany(_inserting("evidence", COUNTS, conflict), counts)
     firsts = counting.first_shown(entries)
     if firsts:
         connection.executemany(_SHOWN, firsts)
-    if queries:
-        *_, model, catalog = next(iter(queries.values()))
-    else:
-        model, catalog = connection.execute("SELECT active_model, catalog FROM state").fetchone()
-    versions = {query: advanced.version for query, advanced in queries.items()}
     return Commit(written, versions, model, catalog), len(entries)
-
-
-def _places(
-    connection: sqlite3.Connection, operations: Sequence[Operation], numbers: Mapping[str, int]
-) -> dict[tuple[str, str], int]:
-    """Return the places of the items that operations name without a hint."""
-    names = counting.named_items(operations)
-    queries = {number: query for query, number in numbers.items()}
-    keys = [(numbers[query], item) for query, item in names]
-    rows = matching(connection, "items", "t.query, t.id, t.place", (("query", "id"),), keys)
-    if len(rows) < len(names):
-        raise StoreError("a query lacks an item of its list; nothing was stored")
-    return {(queries[number], item): place for number, item, place in rows}

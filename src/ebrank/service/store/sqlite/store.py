@@ -106,34 +106,37 @@ class SqliteStore(Store):
     @asynccontextmanager
     async def rebuilding(cls, folder: str) -> AsyncIterator[Rebuilding]:
         """Keep servers from a store while another is built, which may take its place."""
-        path = expanded(folder)
-        database = database_of(path)
-        if not path.is_dir():
-            raise StoreError(f"{path}: a backup. Put it into a new folder as {NAME}, repair that.")
-        lock, place = Lock(path), path / REBUILT
-        try:
-            yield Rebuilding(
-                str(place), lambda: asyncio.to_thread(lambda: str(swapped(database, place)))
-            )
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
-            lock.close()
+        with _alone(folder) as (path, database):
+            place = path / REBUILT
+            try:
+                yield Rebuilding(
+                    str(place), lambda: asyncio.to_thread(lambda: str(swapped(database, place)))
+                )
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
 
     @classmethod
     async def migrate(cls, folder: str) -> tuple[str, int, int]:
         """Bring a store to this version; return its name and the versions before and now."""
-        path = expanded(folder)
-        database = database_of(path)
-        if not path.is_dir():
-            raise StoreError(f"{path}: a backup. Put it into a new folder as {NAME}, migrate that.")
-        lock = Lock(path)
-        try:
-            with explained(database), closing(connect(database)) as connection:
-                connection.execute("PRAGMA synchronous = FULL")
-                with transaction(connection):
-                    return str(path), migrate(connection, database), SQLITE.version
-        finally:
-            lock.close()
+        with (
+            _alone(folder) as (path, database),
+            explained(database),
+            closing(connect(database)) as connection,
+        ):
+            connection.execute("PRAGMA synchronous = FULL")
+            with transaction(connection):
+                return str(path), migrate(connection, database), SQLITE.version
+
+
+@contextmanager
+def _alone(folder: str) -> Iterator[tuple[Path, Path]]:
+    """Keep servers from a store meanwhile; yield its folder and its database."""
+    path = expanded(folder)
+    database = database_of(path)
+    if not path.is_dir():
+        raise StoreError(f"{path}: a backup. Put it into a new folder as {NAME}, and name that.")
+    with closing(Lock(path)):
+        yield path, database
 
 
 def _opened(folder: Path, mode: Mode) -> Database | Snapshot:
