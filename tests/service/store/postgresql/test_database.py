@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TypeVar
 
 import asyncpg
@@ -17,7 +18,7 @@ import pytest
 from ebrank.service.api import ItemIn
 from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
-from ebrank.service.store import Store, StoreError, open, postgresql
+from ebrank.service.store import Mode, Store, StoreError, open, postgresql
 from ebrank.service.store.postgresql import driver
 from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import RolledUp
@@ -27,6 +28,12 @@ from tests.postgres import Postgres, postgres
 
 PATIENCE_SECONDS = 60.0
 T = TypeVar("T")
+
+
+async def opened(url: str, mode: Mode = "serve") -> None:
+    """Open a store and close it."""
+    async with open(url, mode):
+        pass
 
 
 async def execute(database: Postgres, *statements: str) -> None:
@@ -277,8 +284,7 @@ async def test_a_new_store_whose_connection_is_lost_does_not_claim_to_be_complet
     with pytest.raises(StoreError, match="connection is closed"):
         await lost()
     with pytest.raises(StoreError, match="there is no store"):
-        async with open(url, "read"):
-            pass
+        await opened(url, "read")
 
 
 @pytest.mark.slow
@@ -339,10 +345,8 @@ async def test_counts_that_no_log_gives_are_found(database: Postgres) -> None:
 async def test_servers_need_no_more_than_the_documented_privileges(database: Postgres) -> None:
     url = database.url("least")
     with pytest.raises(StoreError, match=r'role "server" does not exist'):
-        async with open(database.url("least", user="server")):
-            pass
-    async with open(url):
-        pass
+        await opened(database.url("least", user="server"))
+    await opened(url)
     await execute(
         database,
         "CREATE ROLE server LOGIN",
@@ -356,18 +360,12 @@ async def test_servers_need_no_more_than_the_documented_privileges(database: Pos
         assert await store.elected("train")
         assert await store.faults() == []
     with pytest.raises(StoreError, match=r"permission denied.*docs/scale\.md"):
-        async with open(database.url("another", user="server")):
-            pass
+        await opened(database.url("another", user="server"))
 
 
-async def test_an_address_that_leads_nowhere_is_told(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    folder = tmp_path_factory.mktemp("nobody")
-    url = f"postgresql://ann:secret@/shop?host={folder}"
+async def test_an_address_that_leads_nowhere_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be reached") as told:
-        async with open(url):
-            pass
+        await opened(f"postgresql://ann:secret@/shop?host={tmp_path}")
     assert "secret" not in str(told.value)
 
 

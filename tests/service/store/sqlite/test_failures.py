@@ -198,18 +198,16 @@ def test_a_damaged_page_is_told_by_whoever_meets_it(store: Blocking, tmp_path: P
     store.close()
 
 
-def test_a_damaged_log_is_told_at_once(store: Blocking, tmp_path: Path) -> None:
-    page = root_of(store, "rankings")
+@pytest.mark.parametrize("table", ["rankings", None])
+def test_a_damaged_log_or_header_is_told_at_once(
+    store: Blocking, tmp_path: Path, table: str | None
+) -> None:
+    page = 0 if table is None else root_of(store, table)
     store.close()
-    damage(tmp_path / "store/log.db", page)
-    refused(lambda: SqliteStore(tmp_path / "store"), "the database is damaged")
-
-
-def test_a_damaged_header_is_told(tmp_path: Path) -> None:
-    run(SqliteStore(tmp_path / "store").close())
-    damage(tmp_path / "store/log.db", 0, length=50)
+    damage(tmp_path / "store/log.db", page, length=50 if table is None else 4096)
+    told = "log.db: not a database" if table is None else "the database is damaged"
     for mode in MODES:
-        refused(lambda mode=mode: SqliteStore(tmp_path / "store", mode), "log.db: not a database")  # type: ignore[misc]
+        refused(lambda mode=mode: SqliteStore(tmp_path / "store", mode), told)  # type: ignore[misc]
 
 
 def test_a_damaged_tail_of_the_wal_loses_only_what_was_not_flushed(tmp_path: Path) -> None:

@@ -54,21 +54,6 @@ def test_a_list_of_nothing_is_logged(tmp_path: Path) -> None:
     store.close()
 
 
-def test_an_event_that_counts_nothing_beside_one_that_does(tmp_path: Path) -> None:
-    """What is logged as it was given is not read back; the rest is."""
-    store, listed = stored(tmp_path / "store"), ranking("r", "abc")
-    store.log.write([listed])
-    kinds = {"1": "click", "2": "saved", "3": "purchase", "4": "click"}
-    events = [
-        event(name, listed, "b" if name == "4" else "a", kind) for name, kind in kinds.items()
-    ]
-    written = store.log.write(events).written
-    assert [(one.outcome, one.replaces) for one in written] == [(1, 0), (0, 0), (2, 1), (1, 0)]
-    again = store.log.write([event("5", listed, "a", "shared"), events[0]]).written
-    assert [one.status for one in again] == ["accepted", "duplicate"]
-    store.close()
-
-
 def test_events_of_a_query_lie_side_by_side_whatever_their_ids(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
