@@ -107,12 +107,24 @@ class Address:
         connection = await asyncpg.connect(
             self.dsn, timeout=CONNECT_SECONDS, command_timeout=COMMAND_SECONDS
         )
-        try:
+        with _ended_on_failure(connection):
             await connection.execute(f"SET search_path = {quoted(self.schema)}; {settings}")
-        except BaseException:
-            connection.terminate()
-            raise
         return connection
+
+
+def one_moment(connection: asyncpg.Connection) -> asyncpg.transaction.Transaction:
+    """Return a transaction that sees one moment, and only reads."""
+    return connection.transaction(isolation="repeatable_read", readonly=True)
+
+
+@contextmanager
+def _ended_on_failure(connection: asyncpg.Connection) -> Iterator[None]:
+    """Close a connection at once if it cannot be set up."""
+    try:
+        yield
+    except BaseException:
+        connection.terminate()
+        raise
 
 
 @asynccontextmanager
@@ -164,11 +176,8 @@ class Session:
         """Begin: a store to read must exist, a new one must not."""
         with address.explained():
             session = cls(address, await address.connected(), mode)
-            try:
+            with _ended_on_failure(session._connection):
                 await session._begin()
-            except BaseException:
-                session._connection.terminate()
-                raise
         return session
 
     async def _begin(self) -> None:
@@ -177,7 +186,9 @@ class Session:
             await self._begin_copy()
             return
         if self._mode != "browse":
-            self._whole = self._transaction(reads=self._mode == "read")
+            self._whole = (
+                one_moment(connection) if self._mode == "read" else connection.transaction()
+            )
             await self._whole.start()
         if self._mode == "new":
             await _make_new(connection, address)
@@ -197,19 +208,15 @@ class Session:
                 await _make_new(connection, address)
                 await connection.execute("UPDATE state SET schema_version = $1", UNFINISHED)
 
-    def _transaction(self, *, reads: bool) -> asyncpg.transaction.Transaction:
-        if not reads:
-            return self._connection.transaction()
-        return self._connection.transaction(isolation="repeatable_read", readonly=True)
-
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[asyncpg.Connection]:
         """Lend the connection; a failure leaves it as it was."""
-        reads = self._mode == "browse"
+        raw = self._connection
         with self.address.explained():
-            whole = nullcontext() if self._mode == "copy" else self._transaction(reads=reads)
-            async with self._turn, _ended_if_unsure(self._connection), whole:
-                yield self._connection
+            whole = one_moment(raw) if self._mode == "browse" else raw.transaction()
+            part = nullcontext() if self._mode == "copy" else whole
+            async with self._turn, _ended_if_unsure(raw), part:
+                yield raw
 
     def writer(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
         """Lend the connection, unless it was opened to be read."""
@@ -268,12 +275,9 @@ class Database:
         """Connect, and make the tables if there are none."""
         with address.explained():
             writer, started = await _connected(address, _WRITER)
-            try:
+            with _ended_on_failure(writer):
                 await _made(writer, address)
                 await _check_clock(writer, address)
-            except BaseException:
-                writer.terminate()
-                raise
             return cls(address, writer, started)
 
     @asynccontextmanager
@@ -380,11 +384,8 @@ async def _made(connection: asyncpg.Connection, address: Address) -> None:
 async def _connected(address: Address, settings: str = "") -> tuple[asyncpg.Connection, datetime]:
     """Return a connection, and when the server started that it leads to."""
     connection = await address.connected(settings)
-    try:
+    with _ended_on_failure(connection):
         return connection, await connection.fetchval("SELECT pg_postmaster_start_time()")
-    except BaseException:
-        connection.terminate()
-        raise
 
 
 async def _check_clock(connection: asyncpg.Connection, address: Address) -> None:

@@ -12,6 +12,8 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -188,8 +190,7 @@ class PostgresDriver:
         """Return what work reads, of one moment."""
         async with self.database.reader() as raw:
             alone = raw.is_in_transaction()  # one that sees one moment, or only what it wrote
-            moment = raw.transaction(isolation="repeatable_read", readonly=True)
-            async with nullcontext() if alone else moment:
+            async with nullcontext() if alone else connections.one_moment(raw):
                 return await work(PostgresConnection(raw))
 
     @asynccontextmanager
@@ -462,21 +463,18 @@ class _Write:
             for query, since, row in zip(self._times, self._remembered, found, strict=True)
             if since is not None and row[3] - TURNS <= since < row[3] - 1
         }
-        missed: dict[int, list[Any]] = {number: [] for number in behind}
+        news: dict[str, News] = {}
         if behind:
             keys = [(number, since, until) for number, (_, since, until) in behind.items()]
-            for number, news in await self._raw.fetch(_CHANGES, *_columns(keys)):
-                missed[number].append(msgspec.json.decode(news))
-        news_of = {
-            behind[number][0]: News(
-                behind[number][1],
-                [tuple(step) for steps, _ in changes for step in steps],
-                [tuple(first) for _, firsts in changes for first in firsts],
-            )
-            for number, changes in missed.items()
-            if len(changes) == behind[number][2] - behind[number][1] - 1
-        }
-        return Commit(written, versions, model, catalog, news_of)
+            rows = await self._raw.fetch(_CHANGES, *_columns(keys))
+            for number, missed in groupby(rows, key=itemgetter(0)):
+                changes: list[Any] = [msgspec.json.decode(text) for _, text in missed]
+                query, since, until = behind[number]
+                if len(changes) == until - since - 1:
+                    steps = [tuple(step) for added, _ in changes for step in added]
+                    firsts = [tuple(first) for _, shown in changes for first in shown]
+                    news[query] = News(since, steps, firsts)
+        return Commit(written, versions, model, catalog, news)
 
 
 # --- the store -----------------------------------------------------------------------------------
