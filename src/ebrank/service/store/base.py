@@ -22,6 +22,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from ebrank.service.store import records
 from ebrank.service.store.deletions import StoredDeletions
 from ebrank.service.store.driver import (
     ANOTHER_EPOCH,
@@ -38,17 +39,6 @@ from ebrank.service.store.faults import faults
 from ebrank.service.store.items import StoredCatalog, StoredItems
 from ebrank.service.store.log import StoredLog
 from ebrank.service.store.meta import StoredMeta, StoredModels
-from ebrank.service.store.records import (
-    Announced,
-    Deletion,
-    Fault,
-    Minute,
-    ModelRecord,
-    Operation,
-    QueryState,
-    RankingEntry,
-    StoreSize,
-)
 from ebrank.typing import Features
 
 __all__ = [
@@ -111,7 +101,7 @@ class Store:
         """
         await self._driver.flush()
 
-    async def size(self) -> StoreSize | None:
+    async def size(self) -> records.StoreSize | None:
         """Return how much space it takes; None if there is no disk. Takes hardly any time."""
         return await self._driver.size()
 
@@ -129,11 +119,11 @@ class Store:
         """
         await self._driver.announce(server, about)
 
-    async def servers(self) -> list[Announced]:
+    async def servers(self) -> list[records.Announced]:
         """Return the servers that have announced themselves recently, by name."""
         return await self._driver.servers()
 
-    async def faults(self) -> list[Fault]:
+    async def faults(self) -> list[records.Fault]:
         """Return what is wrong below what the methods show: files, tables, references.
 
         The first few of each kind are enough. It takes as long as reading everything.
@@ -162,10 +152,10 @@ class ItemsView(Protocol):
     async def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were added."""
 
-    async def load(self, query: str) -> QueryState | None:
+    async def load(self, query: str) -> records.QueryState | None:
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
 
-    async def snapshot(self, query: str) -> QueryState | None:
+    async def snapshot(self, query: str) -> records.QueryState | None:
         """Return a query's state as if only what was rolled up had happened."""
 
 
@@ -182,10 +172,10 @@ class CatalogView(Protocol):
 class LogView(Protocol):
     """See `StoredLog`."""
 
-    async def ranking(self, ranking_id: str) -> RankingEntry | None:
+    async def ranking(self, ranking_id: str) -> records.RankingEntry | None:
         """Return a list that is still in the log."""
 
-    def entries(self) -> AsyncIterator[Operation]:
+    def entries(self) -> AsyncIterator[records.Operation]:
         """Yield the log in order, up to its current end."""
 
     async def length(self) -> int:
@@ -198,7 +188,7 @@ class LogView(Protocol):
 class ModelsView(Protocol):
     """See `StoredModels`."""
 
-    async def all(self) -> list[ModelRecord]:
+    async def all(self) -> list[records.ModelRecord]:
         """Return all versions, oldest first."""
 
     async def document(self, version: int) -> bytes | None:
@@ -217,14 +207,14 @@ class MetaView(Protocol):
     async def all(self) -> dict[str, str]:
         """Return all settings, in the order of their names."""
 
-    async def minutes(self, since: float) -> list[Minute]:
+    async def minutes(self, since: float) -> list[records.Minute]:
         """Return the sums of the minutes since a time, in order."""
 
 
 class DeletionsView(Protocol):
     """See `StoredDeletions`."""
 
-    async def all(self) -> list[Deletion]:
+    async def all(self) -> list[records.Deletion]:
         """Return the proofs of all deletions, oldest first."""
 
 

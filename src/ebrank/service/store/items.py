@@ -6,24 +6,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ebrank.service.store import tables
 from ebrank.service.store.driver import CatalogChanged, Connection, StoreError, StoreGroup
 from ebrank.service.store.meta import set_meta, touch
 from ebrank.service.store.records import LIFE, CatalogCommit, NewItem, QueryRow, QueryState, Tally
 from ebrank.service.store.rows import count_rows, item_rows, snapshot_of, state_of, tallied
-from ebrank.service.store.tables import (
-    CATALOG,
-    COUNTS,
-    EVIDENCE,
-    FEATURES,
-    ITEMS,
-    QUERIES,
-    SNAPSHOT,
-    Row,
-    features_of,
-    packed,
-    padded,
-    unpacked,
-)
 from ebrank.typing import Features
 
 PAGE = 1000
@@ -131,25 +118,25 @@ class StoredItems(StoreGroup):
         names = [(state.query,) for state in states]
         async with self._driver.write() as connection:
             await touch(connection, time)
-            for (name,) in await connection.matching(QUERIES, "t.name", ["name"], names):
+            for (name,) in await connection.matching(tables.QUERIES, "t.name", ["name"], names):
                 raise StoreError(f"query {name!r} is there already")
             [(lives,)] = await connection.fetch("SELECT lives FROM state")
             new = [(state.query, lives * LIFE + 1, len(state.ids), time) for state in states]
-            await connection.insert(QUERIES, ("name", "version", "size", "used"), new)
-            found = await connection.matching(QUERIES, "t.name, t.number", ["name"], names)
+            await connection.insert(tables.QUERIES, ("name", "version", "size", "used"), new)
+            found = await connection.matching(tables.QUERIES, "t.name, t.number", ["name"], names)
             numbers: dict[str, int] = dict(found)
-            items, features, counts = list[Row](), list[Row](), list[Row]()
+            items, features, counts = list[tables.Row](), list[tables.Row](), list[tables.Row]()
             for state in states:
                 number = numbers[state.query]
                 items += ((number, place, *row) for place, row in enumerate(item_rows(state)))
                 features += (
-                    (number, place, packed(row)) for place, row in enumerate(state.features)
+                    (number, place, tables.packed(row)) for place, row in enumerate(state.features)
                 )
                 counts += ((number, *row) for row in count_rows(state))
-            await connection.insert(ITEMS, _ITEM, items)
-            await connection.insert(FEATURES, ("query", "place", "numbers"), features)
-            for table in (EVIDENCE, SNAPSHOT):
-                await connection.insert(table, COUNTS, counts)
+            await connection.insert(tables.ITEMS, _ITEM, items)
+            await connection.insert(tables.FEATURES, ("query", "place", "numbers"), features)
+            for table in (tables.EVIDENCE, tables.SNAPSHOT):
+                await connection.insert(table, tables.COUNTS, counts)
 
     async def tally(self) -> Tally:
         """Return how many items all queries have, and how many have a number in each column."""
@@ -160,7 +147,7 @@ class StoredItems(StoreGroup):
         total, last = Tally(0, []), (0, 0)
         while True:
             page = await self._fetch_long(sql, *last, PAGE)
-            total = tallied(total, features_of([blob for blob, *_ in page]))
+            total = tallied(total, tables.features_of([blob for blob, *_ in page]))
             if len(page) < PAGE:
                 return total
             last = page[-1][1:]
@@ -173,10 +160,10 @@ async def _loaded(connection: Connection, query: str, rolled_up: bool) -> QueryS
         sql = "SELECT id, entered, active, first_shown FROM items WHERE query = ?1 ORDER BY place"
         rows: list[Any] = await connection.fetch(sql, number)
         sql = "SELECT numbers FROM features WHERE query = ?1 ORDER BY place"
-        features = features_of([blob for (blob,) in await connection.fetch(sql, number)])
+        features = tables.features_of([blob for (blob,) in await connection.fetch(sql, number)])
         if len(rows) != size:
             raise ValueError("items, features and counts of a query do not fit together")
-        sql = f"SELECT {', '.join(COUNTS[1:])} FROM {{}} WHERE query = ?1"
+        sql = f"SELECT {', '.join(tables.COUNTS[1:])} FROM {{}} WHERE query = ?1"
         counts: list[Any] = await connection.fetch(sql.format("evidence"), number)
         state = state_of(query, rows, features, counts, version)
         if rolled_up:
@@ -192,24 +179,26 @@ async def _put(connection: Connection, query: str, items: Sequence[NewItem], tim
     [(number, version, size)] = await connection.fetch(
         f"{advance} {returned}", query
     ) or await connection.fetch(f"{_ADDED} FROM state {returned}", query, LIFE, time)
-    features = {item.id: packed(item.features) for item in items}
+    features = {item.id: tables.packed(item.features) for item in items}
     places: dict[str, int] = {}
-    withdrawn: list[Row] = []
+    withdrawn: list[tables.Row] = []
     if size:
         keys = [(number, name) for name in features]
         columns = "t.id, t.place, t.active"
-        for name, place, active in await connection.matching(ITEMS, columns, ["query", "id"], keys):
+        for name, place, active in await connection.matching(
+            tables.ITEMS, columns, ["query", "id"], keys
+        ):
             places[name] = place
             if not active:
                 withdrawn.append((number, place))
     new = [name for name in features if name not in places]
     rows = [(number, place, name, time, True, None) for place, name in enumerate(new, size)]
     places |= {name: place for place, name in enumerate(new, size)}
-    await connection.insert(ITEMS, _ITEM, rows)
+    await connection.insert(tables.ITEMS, _ITEM, rows)
     back = "UPDATE items SET active = true WHERE query = ?1 AND place = ?2"
     await connection.many(back, withdrawn)
     await connection.insert(
-        FEATURES,
+        tables.FEATURES,
         ("query", "place", "numbers"),
         [(number, places[name], numbers) for name, numbers in features.items()],
         "(query, place) DO UPDATE SET numbers = excluded.numbers",
@@ -267,7 +256,9 @@ class StoredCatalog(StoreGroup):
         sql = f"SELECT id, numbers FROM catalog {where} ORDER BY id LIMIT ?1"
 
         async def page(connection: Connection) -> list[tuple[str, Features]]:
-            return [(name, unpacked(blob)) for name, blob in await connection.fetch(sql, *given)]
+            return [
+                (name, tables.unpacked(blob)) for name, blob in await connection.fetch(sql, *given)
+            ]
 
         return await self._driver.read_long(page)
 
@@ -284,11 +275,11 @@ class StoredCatalog(StoreGroup):
         The version grows by one if a row is new or changed, or if settings are given, which are
         rejected with `CatalogChanged` if the version is not the one `known`.
         """
-        rows = {item.id: packed(item.features) for item in items}
+        rows = {item.id: tables.packed(item.features) for item in items}
         names = [(name,) for name in rows]
         async with self._driver.write() as connection:
             version = await _check_catalog(connection, known if meta else None)
-            rows_there = await connection.matching(CATALOG, "t.id, t.numbers", ["id"], names)
+            rows_there = await connection.matching(tables.CATALOG, "t.id, t.numbers", ["id"], names)
             there: dict[str, bytes] = dict(rows_there)
             changed = [
                 (name, version + 1, numbers)
@@ -298,7 +289,7 @@ class StoredCatalog(StoreGroup):
             if not (changed or meta):
                 return CatalogCommit(version, 0)
             await connection.insert(
-                CATALOG,
+                tables.CATALOG,
                 ("id", "version", "numbers"),
                 changed,
                 "(id) DO UPDATE SET version = excluded.version, numbers = excluded.numbers",
@@ -312,7 +303,7 @@ class StoredCatalog(StoreGroup):
         """Return how many items there are, and how many have a number in each column."""
         total = Tally(0, [])
         async for page in self._pages():
-            total = tallied(total, padded([row for _, row in page]))
+            total = tallied(total, tables.padded([row for _, row in page]))
         return total
 
 
@@ -323,7 +314,7 @@ async def _changed(connection: Connection, names: Sequence[str], since: int) -> 
         changes = await connection.fetch(sql, since, len(names) + 1)
         if len(changes) <= len(names):
             wanted = set(names)
-            return {name: unpacked(blob) for name, blob in changes if name in wanted}
+            return {name: tables.unpacked(blob) for name, blob in changes if name in wanted}
     columns, keys = "t.id, t.numbers, t.version", [(name,) for name in names]
-    found = await connection.matching(CATALOG, columns, ["id"], keys)
-    return {name: unpacked(blob) for name, blob, version in found if version > since}
+    found = await connection.matching(tables.CATALOG, columns, ["id"], keys)
+    return {name: tables.unpacked(blob) for name, blob, version in found if version > since}

@@ -12,18 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from functools import partial
 from typing import Any
 
-from ebrank.service.store.counting import (
-    EVENT,
-    RANKING,
-    Codec,
-    Place,
-    Placed,
-    counted,
-    entry_of,
-    latest_epoch,
-    named_places,
-    places_of,
-)
+from ebrank.service.store import counting
 from ebrank.service.store.driver import Connection, Driver, Remembered, StoreGroup
 from ebrank.service.store.meta import touch
 from ebrank.service.store.records import Commit, Operation, RankingEntry, RolledUp
@@ -98,8 +87,8 @@ class StoredLog(StoreGroup):
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
         async with self._driver.read() as connection:
-            rows = await connection.fetch(f"{RANKING.selected} WHERE id = ?1", ranking_id)
-            for _, (_, _, entry) in await _named(connection, {RANKING: rows}):
+            rows = await connection.fetch(f"{counting.RANKING.selected} WHERE id = ?1", ranking_id)
+            for _, (_, _, entry) in await _named(connection, {counting.RANKING: rows}):
                 assert isinstance(entry, RankingEntry)
                 return entry
         return None
@@ -206,7 +195,7 @@ async def _page(connection: Connection, after: int, end: int) -> tuple[list[Oper
     where = "WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3"
     parts = {
         codec: await connection.fetch(f"{codec.selected} {where}", after, end, PAGE)
-        for codec in (RANKING, EVENT)
+        for codec in (counting.RANKING, counting.EVENT)
     }
     # What follows a full page is not read yet: the other kind must not run ahead of it.
     last = min([end, *(part[-1][0] for part in parts.values() if len(part) == PAGE)])
@@ -215,17 +204,21 @@ async def _page(connection: Connection, after: int, end: int) -> tuple[list[Oper
 
 
 async def _named(
-    connection: Connection, parts: Mapping[Codec, Sequence[Row]]
-) -> list[tuple[int, Placed]]:
+    connection: Connection, parts: Mapping[counting.Codec, Sequence[Row]]
+) -> list[tuple[int, counting.Placed]]:
     """Return the entries of rows, by their numbers in the log, in order."""
-    rows = [(codec, row, places_of(codec, row)) for codec, part in parts.items() for row in part]
+    rows = [
+        (codec, row, counting.places_of(codec, row))
+        for codec, part in parts.items()
+        for row in part
+    ]
     keys = {(row[1], place) for _, row, places in rows for place in places}
     names: dict[int, dict[int, str]] = {row[1]: {} for _, row, _ in rows}
     columns = "t.query, t.place, t.id"
     for query, place, name in await connection.matching(ITEMS, columns, ["query", "place"], keys):
         names[query][place] = name
     entries = [
-        (row[0], (row[1], places, entry_of(codec, row, names[row[1]])))
+        (row[0], (row[1], places, counting.entry_of(codec, row, names[row[1]])))
         for codec, row, places in rows
     ]
     return sorted(entries, key=lambda numbered: numbered[0])
@@ -254,22 +247,22 @@ async def _moved(connection: Connection, old: Sequence[Row]) -> RolledUp:
     names: dict[int, str] = dict(
         await connection.matching(QUERIES, "t.number, t.name", ["number"], keys)
     )
-    entries, counts = list[tuple[int, Placed]](), list[int]()
+    entries, counts = list[tuple[int, counting.Placed]](), list[int]()
     seqs = [(seq,) for seq, *_ in old]
-    for codec in (RANKING, EVENT):
+    for codec in (counting.RANKING, counting.EVENT):
         columns = ", ".join(f't."{name}"' for name in codec.columns)
         rows = await connection.matching(codec.table, columns, ["seq"], seqs)
         for row in rows:
             if row[1] in names:
-                entry = entry_of(codec, (*row, names[row[1]]), _ByPlace())
-                entries.append((row[0], (row[1], places_of(codec, row), entry)))
+                entry = counting.entry_of(codec, (*row, names[row[1]]), _ByPlace())
+                entries.append((row[0], (row[1], counting.places_of(codec, row), entry)))
         await connection.many(f"DELETE FROM {codec.table.name} WHERE seq = ?1", seqs)
         counts.append(len(rows))
     entries.sort(key=lambda numbered: numbered[0])
     moved = [entry for _, entry in entries]
-    epoch, columns = latest_epoch(moved), ", ".join(f"t.{name}" for name in COUNTS)
-    places = named_places(moved) if epoch else set[Place]()
+    epoch, columns = counting.latest_epoch(moved), ", ".join(f"t.{name}" for name in COUNTS)
+    places = counting.named_places(moved) if epoch else set[counting.Place]()
     before: Any = await connection.matching(SNAPSHOT, columns, ["query", "place"], places)
-    conflict, rows = counted(moved, epoch, before, "snapshot")
+    conflict, rows = counting.counted(moved, epoch, before, "snapshot")
     await connection.insert(SNAPSHOT, COUNTS, rows, conflict)
     return RolledUp(*counts)
