@@ -120,7 +120,9 @@ class Driver(Protocol):
         touched: when it was last changed before it was opened, by the clock of its disk or its
             server; None if unknown.
         shared: whether other servers may write to it.
-        texts: SQL that it has in its own words: `length` of the log, `floor` of a number.
+        texts: SQL that it has in its own words: `length` of the log, `floor` of a number; and
+            `arrays`, if one statement can read a query and its rows at one moment, each column as
+            an array. Otherwise all reads over a connection must see one moment.
         portion: numbers of the log that are searched in one transaction.
     """
 
@@ -138,7 +140,7 @@ class Driver(Protocol):
         """Lend a connection for something quick; each statement sees one moment."""
 
     async def read_long(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Return what work reads, of one moment, which may take long, without blocking others."""
+        """Return what work reads, which may take long, without blocking others."""
 
     def write(self) -> AbstractAsyncContextManager[Connection]:
         """Lend the connection that writes, in a transaction."""

@@ -56,12 +56,14 @@ class StoredItems(StoreGroup):
         return await self._load(query, rolled_up=True)
 
     async def _load(self, query: str, *, rolled_up: bool) -> QueryState | None:
-        work = partial(_loaded, query=query, rolled_up=rolled_up)
-        if not self._driver.shared:
-            async with self._driver.read() as connection:
-                size = await connection.fetch("SELECT size FROM queries WHERE name = ?1", query)
-                if not size or size[0][0] <= QUICK_ITEMS:
-                    return await work(connection)
+        if "arrays" in self._driver.texts:
+            rows = await self._fetch(self._driver.texts["arrays"], query, rolled_up)
+            return _of_arrays(query, rows[0], rolled_up) if rows else None
+        work = partial(_of_rows, query=query, rolled_up=rolled_up)
+        async with self._driver.read() as connection:
+            size = await connection.fetch("SELECT size FROM queries WHERE name = ?1", query)
+            if not size or size[0][0] <= QUICK_ITEMS:
+                return await work(connection)
         return await self._driver.read_long(work)
 
     async def put(
@@ -153,23 +155,34 @@ class StoredItems(StoreGroup):
             last = page[-1][1:]
 
 
-async def _loaded(connection: Connection, query: str, rolled_up: bool) -> QueryState | None:
+async def _of_rows(connection: Connection, query: str, rolled_up: bool) -> QueryState | None:
     """Return a query as it is, or as if only what was rolled up had happened."""
     sql = "SELECT number, version, size FROM queries WHERE name = ?1"
     for number, version, size in await connection.fetch(sql, query):
         sql = "SELECT id, entered, active, first_shown FROM items WHERE query = ?1 ORDER BY place"
-        rows: list[Any] = await connection.fetch(sql, number)
+        rows: Any = await connection.fetch(sql, number)
         sql = "SELECT numbers FROM features WHERE query = ?1 ORDER BY place"
         features = tables.features_of([blob for (blob,) in await connection.fetch(sql, number)])
         if len(rows) != size:
             raise ValueError("items, features and counts of a query do not fit together")
         sql = f"SELECT {', '.join(tables.COUNTS[1:])} FROM {{}} WHERE query = ?1"
-        counts: list[Any] = await connection.fetch(sql.format("evidence"), number)
+        counts: Any = await connection.fetch(sql.format("evidence"), number)
         state = state_of(query, rows, features, counts, version)
         if rolled_up:
             counts = await connection.fetch(sql.format("snapshot"), number)
         return snapshot_of(state, counts) if rolled_up else state
     return None
+
+
+def _of_arrays(query: str, row: tables.Row, rolled_up: bool) -> QueryState:
+    """Return the same, given one row with an array for each column."""
+    version, names, entered, active, first, blobs, *counts = row
+    items: Any = list(zip(names, entered, active, first, strict=True))
+    now, rolled = (
+        list(zip(*some, strict=True)) if some[0] else [] for some in (counts[:5], counts[5:])
+    )
+    state = state_of(query, items, tables.features_of(blobs), now, version)
+    return snapshot_of(state, rolled) if rolled_up else state
 
 
 async def _put(connection: Connection, query: str, items: Sequence[NewItem], time: float) -> int:

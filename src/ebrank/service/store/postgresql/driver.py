@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
@@ -75,6 +75,18 @@ _SERVERS = (
 _TABLES = """SELECT quote_ident(relname), pg_has_role(relowner, 'USAGE') FROM pg_class
     WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind = 'r'"""
 _LOCK = "SELECT 1 FROM queries WHERE {} = ANY ($1) ORDER BY number FOR UPDATE"
+
+_COUNTED = """SELECT array_agg(place), array_agg(outcome), array_agg(slot), array_agg(count),
+    array_agg(epoch) FROM {table} WHERE query = q.number"""
+_ARRAYS = f"""SELECT q.version, i.*, f.*, e.*, s.* FROM queries AS q
+    CROSS JOIN LATERAL (SELECT array_agg(id ORDER BY place), array_agg(entered ORDER BY place),
+        array_agg(active ORDER BY place), array_agg(first_shown ORDER BY place)
+        FROM items WHERE query = q.number) AS i
+    CROSS JOIN LATERAL (SELECT array_agg(numbers ORDER BY place)
+        FROM features WHERE query = q.number) AS f
+    CROSS JOIN LATERAL ({_COUNTED.format(table="evidence")}) AS e
+    CROSS JOIN LATERAL (SELECT a.* FROM ({_COUNTED.format(table="snapshot")} AND ?2) AS a) AS s
+    WHERE q.name = ?1"""
 
 
 @cache
@@ -165,6 +177,7 @@ class PostgresDriver:
     portion = 2**62  # of the log, in one transaction: others can write meanwhile
     texts: Mapping[str, str] = {
         "floor": "floor({})",
+        "arrays": _ARRAYS,
         "length": "SELECT (SELECT count(*) FROM rankings) + (SELECT count(*) FROM events)",
     }
 
@@ -187,11 +200,9 @@ class PostgresDriver:
             yield PostgresConnection(raw)
 
     async def read_long(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Return what work reads, of one moment."""
+        """Return what work reads."""
         async with self.database.reader() as raw:
-            alone = raw.is_in_transaction()  # one that sees one moment, or only what it wrote
-            async with nullcontext() if alone else connections.one_moment(raw):
-                return await work(PostgresConnection(raw))
+            return await work(PostgresConnection(raw))
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Connection]:
