@@ -1,10 +1,11 @@
-"""Roll-ups in portions: interrupted between any two, counters are still snapshot plus log.
+"""Roll-ups and deletions in portions: interrupted between any two, nothing is lost or wrong.
 
 `log.pause` is called between two portions, where others have their turn.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +15,16 @@ import pytest
 from ebrank.service.ops.replay import replay
 from ebrank.service.store import Store, StoreError, open
 from ebrank.service.store import log as rollup
-from ebrank.service.store.records import Minute, NewItem, Operation, RankingEntry, RolledUp
+from ebrank.service.store.records import (
+    Deletion,
+    Minute,
+    NewItem,
+    Operation,
+    RankingEntry,
+    RolledUp,
+)
 from ebrank.service.store.sqlite import SqliteStore
+from ebrank.service.store.sqlite.driver import SqliteDriver
 from ebrank.testing.histories import bits, event, fill, ranking
 from ebrank.testing.stores.checking import log_of
 from tests.service.store.blocking import run
@@ -28,6 +37,11 @@ def portions_of(size: int) -> Iterator[None]:
         patch.setattr(rollup, "FIRST_PORTION", size)
         patch.setattr(rollup, "next_portion", lambda portion, took: size)
         yield
+
+
+@pytest.fixture(autouse=True)
+def small_portions_of_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SqliteDriver, "portion", 1)
 
 
 @pytest.fixture
@@ -132,3 +146,39 @@ async def test_many_old_minutes_are_dropped_a_few_at_a_time(store: SqliteStore) 
     store.log.pause = count
     await store.log.roll_up(0.0, minutes_before=60.0 * 30)
     assert left == [25, 15, 5]
+
+
+# --- deletions ------------------------------------------------------------------------------------
+
+
+async def interrupted(folder: Path, *, kind: str) -> SqliteStore:
+    """Return a store with a deletion that stopped after its first portion."""
+    store = SqliteStore(folder)
+    await fill(store)
+    call = store.deletions.query if kind == "query" else store.deletions.user
+    deleting = asyncio.create_task(call("q" if kind == "query" else "u", "digest", 90.0))
+    await asyncio.sleep(0)
+    deleting.cancel()
+    await asyncio.wait([deleting])
+    assert deleting.cancelled()
+    return store
+
+
+async def test_the_next_start_finishes_the_deletion_of_a_query(tmp_path: Path) -> None:
+    store = await interrupted(tmp_path / "store", kind="query")
+    await store.log.roll_up(65.0)  # entries of the query are rolled up, and nobody wants them
+    assert await store.faults() != []
+    await store.close()
+    async with open(str(tmp_path / "store")) as again:
+        assert await again.faults() == []
+        assert {entry.query for entry in await log_of(again)} <= {"other query ☂"}
+        [proof] = await again.deletions.all()
+        assert (proof.kind, proof.digest, proof.queries) == ("query", "digest", 1)
+        assert await again.deletions.query("q", "digest", 91.0) is None
+
+
+async def test_the_next_start_finishes_the_deletion_of_a_user(tmp_path: Path) -> None:
+    await (await interrupted(tmp_path / "store", kind="user")).close()
+    async with open(str(tmp_path / "store")) as store:
+        assert {getattr(entry, "user", None) for entry in await log_of(store)} == {None}
+        assert await store.deletions.all() == [Deletion(90.0, "user", "digest", rankings=1)]
