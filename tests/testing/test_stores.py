@@ -14,7 +14,9 @@ import pytest
 from ebrank.service.store import Store, StoreError, open
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import (
+    Commit,
     ModelRecord,
+    Operation,
     QueryState,
     RolledUp,
 )
@@ -120,6 +122,10 @@ def keep(column: str) -> Call:
     return wrong
 
 
+def no_versions(commit: Commit, operations: Sequence[Operation]) -> Commit:
+    return commit._replace(versions=dict.fromkeys(commit.versions, 1))
+
+
 def replaced(**values: object) -> Call:
     """Return a write to the log that says something else about what it found."""
     return changed(lambda commit, _: commit._replace(**values))
@@ -129,7 +135,7 @@ def replaced(**values: object) -> Call:
 @pytest.mark.parametrize(
     ("group", "method", "other", "message"),
     [
-        ("log", "write", replaced(versions={"q": 1}), "versions: Each write .* advances its"),
+        ("log", "write", changed(no_versions), "versions: Each write to a query.* advances its"),
         ("log", "write", replaced(model=0), "active_model_found: .* model is 0, not 1"),
         ("log", "write", replaced(catalog=0), "catalog_found: .* the version is 0, not 1"),
         ("catalog", "read", changed(all_rows), "catalog_changes: .* what changed since 1 is"),
