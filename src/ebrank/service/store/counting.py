@@ -33,7 +33,7 @@ from ebrank.evidence.slots import DEEPEST, SLOTS, slot_of
 from ebrank.evidence.stats import COUNT
 from ebrank.service.store.driver import StoreError, UnknownQuery
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
-from ebrank.service.store.tables import ADD_COUNTS, EVENTS, RANKINGS, SET_COUNTS, Row, Table
+from ebrank.service.store.tables import ADD_COUNTS, EVENTS, RANKINGS, SET_COUNTS, Row, StoreTable
 
 T = TypeVar("T")
 
@@ -346,7 +346,7 @@ def time_of(entry: Operation) -> float:
 # --- operations, and their rows ------------------------------------------------------------------
 
 
-class Batch:
+class LogBatch:
     """Operations on their way into the log.
 
     Attributes:
@@ -422,7 +422,7 @@ class Codec(NamedTuple):
         plain: returns the values of the last columns.
     """
 
-    table: Table
+    table: StoreTable
     columns: tuple[str, ...]
     plain: Callable[[Any], tuple[Any, ...]]
 
@@ -434,7 +434,7 @@ class Codec(NamedTuple):
         return f"SELECT {names}, q.name FROM {source}"
 
 
-def _codec(table: Table, *special: str) -> Codec:
+def _codec(table: StoreTable, *special: str) -> Codec:
     plain = tuple(column.name for column in table.columns if column.name not in special)
     return Codec(table, special + plain, attrgetter(*plain))
 

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from ebrank.errors import EBRankError
 from ebrank.service.store.records import Announced, Commit, Fault, Operation, StoreSize
-from ebrank.service.store.tables import Row, Table
+from ebrank.service.store.tables import Row, StoreTable
 
 T = TypeVar("T")
 
@@ -83,12 +83,12 @@ class Connection(Protocol):
         """Run a statement with the values of each row."""
 
     async def insert(
-        self, table: Table, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+        self, table: StoreTable, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
     ) -> None:
         """Insert rows, in order; `conflict` says what to do, in SQL, if there is one already."""
 
     async def matching(
-        self, table: Table, columns: str, keys: Sequence[str], rows: Iterable[Row]
+        self, table: StoreTable, columns: str, keys: Sequence[str], rows: Iterable[Row]
     ) -> list[Row]:
         """Return columns, as SQL, of those rows of a table, called t, that have these keys."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ebrank.service.store.base import Store
 from ebrank.service.store.driver import Mode
-from ebrank.service.store.sqlite.database import Memory
+from ebrank.service.store.sqlite.database import MemoryDatabase
 from ebrank.service.store.sqlite.driver import SqliteDriver
 
 
@@ -13,4 +13,4 @@ class MemoryStore(Store):
 
     def __init__(self, argument: str = "", mode: Mode = "serve") -> None:
         """Take what `open` passes: only `memory:` has a meaning, and all modes are the same."""
-        super().__init__(SqliteDriver(Memory()))
+        super().__init__(SqliteDriver(MemoryDatabase()))

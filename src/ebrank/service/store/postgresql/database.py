@@ -252,7 +252,7 @@ class Session:
             await self._whole.commit()
 
 
-class Database:
+class Pool:
     """The connections of a server."""
 
     def __init__(self, address: Address, writer: asyncpg.Connection, started: datetime) -> None:
@@ -271,7 +271,7 @@ class Database:
         self._closed = False
 
     @classmethod
-    async def open(cls, address: Address) -> Database:
+    async def open(cls, address: Address) -> Pool:
         """Connect, and make the tables if there are none."""
         with address.explained():
             writer, started = await _connected(address, _WRITER)

@@ -34,7 +34,7 @@ from ebrank.service.store.driver import (
     UnknownQuery,
 )
 from ebrank.service.store.postgresql import database as connections
-from ebrank.service.store.postgresql.database import MOST_SECONDS, Database, Session
+from ebrank.service.store.postgresql.database import MOST_SECONDS, Pool, Session
 from ebrank.service.store.records import (
     LIFE,
     Announced,
@@ -47,7 +47,7 @@ from ebrank.service.store.records import (
     Written,
 )
 from ebrank.service.store.schema import POSTGRESQL
-from ebrank.service.store.tables import COUNTS, EVENTS, EVIDENCE, RANKINGS, Row, Table
+from ebrank.service.store.tables import COUNTS, EVENTS, EVIDENCE, RANKINGS, Row, StoreTable
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ def _numbered(sql: str) -> str:
 
 
 @cache
-def _unnested(table: Table, columns: tuple[str, ...], name: str, first: int = 1) -> str:
+def _unnested(table: StoreTable, columns: tuple[str, ...], name: str, first: int = 1) -> str:
     """Return arrays, one for each of some columns, as a table in SQL."""
     arrays = ", ".join(
         f"${at}::{kind}[]" for at, kind in enumerate(table.types(columns), start=first)
@@ -132,14 +132,14 @@ class PostgresConnection:
         await self._raw.executemany(_numbered(sql), rows)
 
     async def insert(
-        self, table: Table, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+        self, table: StoreTable, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
     ) -> None:
         """Insert rows."""
         if rows:
             await self._raw.execute(_inserting(table, tuple(columns), conflict), *_columns(rows))
 
     async def matching(
-        self, table: Table, columns: str, keys: Sequence[str], rows: Iterable[Row]
+        self, table: StoreTable, columns: str, keys: Sequence[str], rows: Iterable[Row]
     ) -> list[Row]:
         """Return columns of the rows that have these keys."""
         arrays = _columns(rows)
@@ -156,7 +156,7 @@ class PostgresConnection:
 
 
 @cache
-def _inserting(table: Table, columns: tuple[str, ...], conflict: str) -> str:
+def _inserting(table: StoreTable, columns: tuple[str, ...], conflict: str) -> str:
     names = ", ".join(f'"{name}"' for name in columns)
     otherwise = f" ON CONFLICT {conflict}" if conflict else ""
     source = _unnested(table, columns, "g")
@@ -164,7 +164,7 @@ def _inserting(table: Table, columns: tuple[str, ...], conflict: str) -> str:
 
 
 @cache
-def _matching(table: Table, columns: str, keys: tuple[str, ...]) -> str:
+def _matching(table: StoreTable, columns: str, keys: tuple[str, ...]) -> str:
     equal = " AND ".join(f"t.{key} = w.{key}" for key in keys)
     return f"SELECT {columns} FROM {_unnested(table, keys, 'w')} JOIN {table.name} AS t ON {equal}"
 
@@ -181,7 +181,7 @@ class PostgresDriver:
         "length": "SELECT (SELECT count(*) FROM rankings) + (SELECT count(*) FROM events)",
     }
 
-    def __init__(self, database: Database | Session) -> None:
+    def __init__(self, database: Pool | Session) -> None:
         self.database = database
         self.url: str | None = database.address.url
         self.flush = database.flush
@@ -382,7 +382,7 @@ class _Write:
         self, raw: asyncpg.Connection, operations: Sequence[Operation], known: Remembered | None
     ) -> None:
         self._raw = raw
-        self._batch = batch = counting.Batch(operations)
+        self._batch = batch = counting.LogBatch(operations)
         self._times = batch.times
         self._at = {query: at for at, query in enumerate(batch.times, start=1)}
         self._lives = [batch.lives.get(query) for query in batch.times]
@@ -507,7 +507,7 @@ class PostgresStore(Store):
         address = connections.Address(f"postgresql:{rest}")
         if mode != "serve":
             return cls(PostgresDriver(await Session.open(address, mode)))
-        database = await Database.open(address)
+        database = await Pool.open(address)
         store = cls(PostgresDriver(database))
         try:
             await store.deletions.finish()

@@ -107,7 +107,7 @@ class Connections:
         """Flush and release everything; closing twice is harmless."""
 
 
-class Memory(Connections):
+class MemoryDatabase(Connections):
     """A database without a file, which may be used until nobody has it any more."""
 
     def __init__(self) -> None:

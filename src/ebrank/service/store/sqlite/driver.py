@@ -36,7 +36,7 @@ from ebrank.service.store.driver import (
 )
 from ebrank.service.store.records import LIFE, Announced, Commit, Fault, Operation, StoreSize
 from ebrank.service.store.sqlite.database import Connections, error
-from ebrank.service.store.tables import COUNTS, TABLES, Row, Table
+from ebrank.service.store.tables import COUNTS, TABLES, Row, StoreTable
 
 T = TypeVar("T")
 
@@ -79,14 +79,14 @@ class SqliteConnection:
         self._raw.executemany(sql, rows)
 
     async def insert(
-        self, table: Table, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+        self, table: StoreTable, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
     ) -> None:
         """Insert rows."""
         if rows:
             self._raw.executemany(_inserting(table.name, tuple(columns), conflict), rows)
 
     async def matching(
-        self, table: Table, columns: str, keys: Sequence[str], rows: Iterable[Row]
+        self, table: StoreTable, columns: str, keys: Sequence[str], rows: Iterable[Row]
     ) -> list[Row]:
         """Return columns of the rows that have these keys."""
         return matching(self._raw, table.name, columns, (tuple(keys),), list(rows))
@@ -291,7 +291,7 @@ def _write(
     connection: sqlite3.Connection, operations: Sequence[Operation], begin: int
 ) -> tuple[Commit, int]:
     """Log operations, numbered from `begin`, and count them; also return how many were logged."""
-    batch = counting.Batch(operations)
+    batch = counting.LogBatch(operations)
     numbers: dict[str, int] = {}
     versions: dict[str, int] = {}
     places: dict[tuple[int, str], int] = {}
