@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,8 @@ from ebrank.service.store import Mode, StoreError, open
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem
 from ebrank.service.store.sqlite import SqliteStore
-from ebrank.testing import check_store
+from ebrank.testing.histories import contents, fill, ranking
+from tests.postgres import Postgres
 
 ITEMS = [NewItem("a", (1.0,))]
 
@@ -28,24 +28,20 @@ async def queries(url: str) -> list[str]:
         return await store.items.queries()
 
 
-def test_a_path_is_a_folder_and_so_is_sqlite(
+async def test_a_path_is_a_folder_and_so_is_sqlite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for url in ("plain", "./odd:name", str(tmp_path / "whole"), "sqlite:named"):
-        assert asyncio.run(filled(url)) == SqliteStore.__name__
-        assert asyncio.run(queries(url)) == ["q"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "named",
-        "odd:name",
-        "plain",
-        "whole",
-    ]
+        assert await filled(url) == SqliteStore.__name__
+        assert await queries(url) == ["q"]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"named", "odd:name", "plain", "whole"}
 
 
-def test_a_store_in_memory_begins_empty() -> None:
-    assert asyncio.run(filled("memory:")) == MemoryStore.__name__
-    assert asyncio.run(queries("memory:")) == []
+async def test_a_store_in_memory_begins_empty() -> None:
+    assert await filled("memory:") == MemoryStore.__name__
+    assert await queries("memory:") == []
 
 
 @pytest.mark.parametrize(
@@ -59,64 +55,50 @@ def test_a_store_in_memory_begins_empty() -> None:
         ("ebrank.service.store.memory:NoStore:x", "has no attribute 'NoStore'"),
     ],
 )
-def test_what_means_no_store_is_told(url: str, told: str) -> None:
+async def test_what_means_no_store_is_told(url: str, told: str) -> None:
     with pytest.raises(StoreError, match=told):
-        asyncio.run(filled(url))
+        await filled(url)
 
 
-OWN = '''
-"""A store of one's own: the one in memory, under a name that lasts as long as the process."""
-
-from ebrank.service.store.base import StoreError
-from ebrank.service.store.memory import MemoryStore
-
-KEPT = {}
-
-async def open_kept(name, mode):
-    if mode == "read" and name not in KEPT:
-        raise StoreError(f"{name}: there is none")
-    return KEPT.setdefault(name, MemoryStore())
-'''
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, database: Postgres) -> str:
+    """The URL of a store that is not there yet, on a disk of its own or of others."""
+    here = str(tmp_path / "store")
+    return here if request.param == "sqlite" else database.url(f"new {tmp_path.name}")
 
 
-@pytest.mark.slow
-def test_a_store_of_ones_own_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "my_stores.py").write_text(OWN)
-    monkeypatch.syspath_prepend(tmp_path)
-    assert asyncio.run(filled("my_stores:open_kept:here")) == MemoryStore.__name__
-    assert asyncio.run(queries("my_stores:open_kept:here")) == ["q"]
-    with pytest.raises(StoreError, match="there: there is none"):
-        asyncio.run(queries("my_stores:open_kept:there"))
-    check_store(lambda name: open(f"my_stores:open_kept:{name}"))
-
-
-def test_a_new_store_appears_when_it_is_complete(tmp_path: Path) -> None:
-    place = tmp_path / "store"
-
+async def test_a_new_store_appears_when_it_is_complete(place: str, tmp_path: Path) -> None:
     async def broken() -> None:
-        async with open(str(place), "new") as store:
-            await store.items.put("q", ITEMS, 1.0)
-            assert not place.exists()
+        async with open(place, "new") as store:
+            await fill(store)
+            assert not Path(place).exists()
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(broken())
+        await broken()
     assert list(tmp_path.iterdir()) == []
-    asyncio.run(filled(str(place), "new"))
-    assert asyncio.run(queries(str(place))) == ["q"]
-    assert list(tmp_path.iterdir()) == [place]
-    with pytest.raises(StoreError, match="there is something already"):
-        asyncio.run(filled(str(place), "new"))
+    with pytest.raises(StoreError, match="no store"):
+        await queries(place)
+    async with open(place, "new") as store:
+        await fill(store)
+        before = await contents(store)
+        with pytest.raises(StoreError, match="nothing was stored"):
+            await store.log.write([ranking("r", "a", query="nothing")])
+    assert [path.name for path in tmp_path.iterdir()] in ([], ["store"])
+    async with open(place, "read") as store:
+        assert await contents(store) == before
+        with pytest.raises(StoreError, match="opened to be read"):
+            await store.meta.set({"a": "b"})
+    with pytest.raises(StoreError, match=r"there is (something|a store) already"):
+        await filled(place, "new")
 
 
-def test_a_store_is_read_as_it_was_when_it_was_opened(tmp_path: Path) -> None:
-    async def session() -> None:
-        async with open(str(tmp_path)) as server:
-            async with open(str(tmp_path), "read") as reader:
-                await server.meta.set({"features": "2"})
-                assert await reader.meta.get("features") is None
-                assert await server.meta.get("features") == "2"
-            async with open(str(tmp_path), "read") as reader:
-                assert await reader.meta.get("features") == "2"
-
-    asyncio.run(session())
+async def test_a_store_is_read_as_it_was_and_browsed_as_it_is(place: str) -> None:
+    async with open(place) as server:
+        await server.meta.set({"features": "1"})
+        async with open(place, "read") as reader, open(place, "browse") as browser:
+            await server.meta.set({"features": "2"})
+            assert await reader.meta.get("features") == "1"
+            assert await browser.meta.get("features") == "2"
+        async with open(place, "read") as reader:
+            assert await reader.meta.get("features") == "2"

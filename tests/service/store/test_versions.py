@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,9 @@ from ebrank.service.api import RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.check import check
 from ebrank.service.ops.replay import replay
-from ebrank.service.store import Store, StoreError, open
-from ebrank.service.store.migrations import MIGRATIONS
-from ebrank.service.store.postgresql import schema as postgresql
-from ebrank.service.store.postgresql.database import Address
-from ebrank.service.store.sqlite import schema as sqlite
+from ebrank.service.store import Mode, Store, StoreError, open
+from ebrank.service.store.postgresql.database import Address, quoted
+from ebrank.service.store.schema import POSTGRESQL, SQLITE
 from ebrank.service.store.urls import migrated
 from tests.postgres import Postgres
 from tests.service.scenes import Clock, click, ids
@@ -49,89 +48,114 @@ async def unpacked(version: str, database: Postgres, folder: Path) -> str:
     connection = await asyncpg.connect(Address(url).dsn)
     await connection.execute("DROP SCHEMA IF EXISTS ebrank CASCADE")
     await connection.execute((make.HERE / f"{version}.sql").read_text(encoding="utf-8"))
-    await connection.execute(f"ALTER SCHEMA ebrank RENAME TO {postgresql.quoted(name)}")
+    await connection.execute(f"ALTER SCHEMA ebrank RENAME TO {quoted(name)}")
     await connection.close()
     return url
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_store_of_an_earlier_version_is_migrated_and_served(
+async def test_a_store_of_an_earlier_version_is_migrated_and_served(
     version: str, database: Postgres, tmp_path: Path
 ) -> None:
-    async def scene() -> None:
-        url = await unpacked(version, database, tmp_path / "store")
-        for mode in ("serve", "read", "browse"):
-            with pytest.raises(StoreError, match="Run `ebrank store migrate` on it"):
-                async with open(url, mode):
-                    pass
-        done = await migrated(url)
-        assert str(done.before) == version[-1]
-        assert (await migrated(url)).before == done.now, "again does nothing"
-        async with open(url, "read") as store:
-            assert await contents(store) == CONTENTS
-            assert (await replay(store)).equal
-            assert await check(store, make.NOW) == []
-        clock = Clock(make.NOW + 60.0)
-        async with open(url) as store:
-            engine = await Engine.open(store, make.RULES, clock=clock, timer=clock)
-            answer = await engine.rank(RankRequest("tea", k=3))
-            events = [click("new", answer.ranking_id, ids(answer)[0])]
-            assert (await engine.feedback(events)).accepted == 1
-            clock.now += 10 * make.DAY
-            await engine._roll_up()
-            assert [query async for query in store.deletions.expire(make.NOW + 1.0, 9)] == [
-                "coffee",
-                "grüner tee 🍵",
-            ]
-            await engine.close()
-            assert (await replay(store)).equal
-            assert await store.faults() == []
-
-    asyncio.run(scene())
+    url = await unpacked(version, database, tmp_path / "store")
+    for mode in ("serve", "read", "browse"):
+        with pytest.raises(StoreError, match="Run `ebrank store migrate` on it"):
+            async with open(url, mode):
+                pass
+    done = await migrated(url)
+    assert str(done.before) == version[-1]
+    assert (await migrated(url)).before == done.now, "again does nothing"
+    async with open(url, "read") as store:
+        assert await contents(store) == CONTENTS
+        assert (await replay(store)).equal
+        assert await check(store, make.NOW) == []
+    clock = Clock(make.NOW + 60.0)
+    async with open(url) as store:
+        engine = await Engine.open(store, make.RULES, clock=clock, timer=clock)
+        answer = await engine.rank(RankRequest("tea", k=3))
+        events = [click("new", answer.ranking_id, ids(answer)[0])]
+        assert (await engine.feedback(events)).accepted == 1
+        clock.now += 10 * make.DAY
+        await engine._roll_up()
+        assert [query async for query in store.deletions.expire(make.NOW + 1.0, 9)] == [
+            "coffee",
+            "grüner tee 🍵",
+        ]
+        await engine.close()
+        assert (await replay(store)).equal
+        assert await store.faults() == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_migration_that_fails_changes_nothing(
+async def test_a_migration_that_fails_changes_nothing(
     version: str, database: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scene() -> None:
-        url = await unpacked(version, database, tmp_path / "store")
-        kind, number = version.split("-")
-        steps = (*MIGRATIONS[kind][int(number)], "INSERT INTO nowhere VALUES (1)")
-        with monkeypatch.context() as patch:
-            patch.setitem(MIGRATIONS[kind], int(number), steps)
-            with pytest.raises(StoreError, match="nowhere"):
-                await migrated(url)
-        assert (await migrated(url)).before == int(number)
-        async with open(url, "read") as store:
-            assert await contents(store) == CONTENTS
-
-    asyncio.run(scene())
+    url = await unpacked(version, database, tmp_path / "store")
+    kind, number = version.split("-")
+    migrations = (SQLITE if kind == "sqlite" else POSTGRESQL).migrations
+    steps = (*migrations[int(number)], "INSERT INTO nowhere VALUES (1)")
+    with monkeypatch.context() as patch:
+        patch.setitem(migrations, int(number), steps)
+        with pytest.raises(StoreError, match="nowhere"):
+            await migrated(url)
+    assert (await migrated(url)).before == int(number)
+    async with open(url, "read") as store:
+        assert await contents(store) == CONTENTS
 
 
-def test_two_migrations_of_a_database_at_once_are_one(database: Postgres, tmp_path: Path) -> None:
-    async def scene() -> None:
-        url = await unpacked("postgresql-1", database, tmp_path / "store")
-        both = await asyncio.gather(migrated(url), migrated(url))
-        assert sorted(done.before for done in both) == [1, postgresql.VERSION]
+async def test_two_migrations_of_a_database_at_once_are_one(
+    database: Postgres, tmp_path: Path
+) -> None:
+    url = await unpacked("postgresql-1", database, tmp_path / "store")
+    both = await asyncio.gather(migrated(url), migrated(url))
+    assert sorted(done.before for done in both) == [1, POSTGRESQL.version]
 
-    asyncio.run(scene())
+
+def set_version(folder: Path, version: int) -> None:
+    with closing(sqlite3.connect(folder / "log.db")) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
 
 
-def test_what_cannot_be_migrated_is_refused(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with open(str(tmp_path / "store")):
-            with pytest.raises(StoreError, match="another server is using this store"):
-                await migrated(str(tmp_path / "store"))
-        for version, told in ((sqlite.VERSION + 1, "Upgrade ebrank"), (1, "too old to migrate")):
-            database = sqlite3.connect(tmp_path / "store/log.db")
-            database.execute(f"PRAGMA user_version = {version}")
-            database.close()
-            with pytest.raises(StoreError, match=told):
-                await migrated(str(tmp_path / "store"))
-        with pytest.raises(StoreError, match="Put it into a new folder"):
-            await migrated(str(tmp_path / "store/log.db"))
-        with pytest.raises(StoreError, match="no versions of such a store"):
-            await migrated("memory:")
+async def test_what_cannot_be_migrated_is_refused(tmp_path: Path) -> None:
+    async with open(str(tmp_path / "store")):
+        with pytest.raises(StoreError, match="another server is using this store"):
+            await migrated(str(tmp_path / "store"))
+    for version, told in ((SQLITE.version + 1, "Upgrade ebrank"), (1, "too old to migrate")):
+        set_version(tmp_path / "store", version)
+        with pytest.raises(StoreError, match=told):
+            await migrated(str(tmp_path / "store"))
+    with pytest.raises(StoreError, match="Put it into a new folder"):
+        await migrated(str(tmp_path / "store/log.db"))
+    with pytest.raises(StoreError, match="no versions of such a store"):
+        await migrated("memory:")
 
-    asyncio.run(scene())
+
+@pytest.mark.parametrize("mode", ["serve", "read", "browse"])
+async def test_a_store_of_a_newer_version_is_left_alone(tmp_path: Path, mode: Mode) -> None:
+    async with open(str(tmp_path / "store")):
+        pass
+    file, newer = tmp_path / "store/log.db", SQLITE.version + 1
+    set_version(tmp_path / "store", newer)
+    before = file.read_bytes()
+    told = f"a store of version {newer}; this ebrank reads version {SQLITE.version}. Upgrade ebrank"
+    with pytest.raises(StoreError, match=told):
+        async with open(str(tmp_path / "store"), mode):
+            pass
+    assert file.read_bytes() == before
+
+
+async def test_tables_that_cannot_be_made_leave_an_empty_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def opened(mode: Mode) -> None:
+        async with open(str(tmp_path / "store"), mode):
+            pass
+
+    with monkeypatch.context() as patch:
+        broken = SQLITE._replace(done="INSERT INTO nowhere VALUES (1)")
+        patch.setattr("ebrank.service.store.sqlite.database.SQLITE", broken)
+        with pytest.raises(StoreError, match="no such table: nowhere"):
+            await opened("serve")
+    with pytest.raises(StoreError, match="an empty database"):
+        await opened("read")
+    await opened("serve")

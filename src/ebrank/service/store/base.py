@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ebrank.service.store.announcements import Announced
+from ebrank.service.store import records
 from ebrank.service.store.deletions import StoredDeletions
 from ebrank.service.store.driver import (
     ANOTHER_EPOCH,
@@ -32,7 +32,6 @@ from ebrank.service.store.driver import (
     Driver,
     Mode,
     Progress,
-    Remembered,
     StoreError,
     UnknownQuery,
 )
@@ -40,16 +39,6 @@ from ebrank.service.store.faults import faults
 from ebrank.service.store.items import StoredCatalog, StoredItems
 from ebrank.service.store.log import StoredLog
 from ebrank.service.store.meta import StoredMeta, StoredModels
-from ebrank.service.store.records import (
-    Deletion,
-    Fault,
-    Minute,
-    ModelRecord,
-    Operation,
-    QueryState,
-    RankingEntry,
-    StoreSize,
-)
 from ebrank.typing import Features
 
 __all__ = [
@@ -60,7 +49,6 @@ __all__ = [
     "Damaged",
     "Mode",
     "Progress",
-    "Remembered",
     "Store",
     "StoreError",
     "StoreView",
@@ -82,26 +70,20 @@ class Store:
         models: the versions of the prior.
         meta: settings that belong to the data.
         deletions: what was deleted, and to delete more.
+        url: where another process finds it (see `open`), None if none can.
+        touched: when it was last changed before it was opened, by the clock of its disk, if known.
     """
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
+        self.url = driver.url
+        self.touched = driver.touched
         self.items = StoredItems(driver)
         self.catalog = StoredCatalog(driver)
         self.log = StoredLog(driver)
         self.models = StoredModels(driver)
         self.meta = StoredMeta(driver)
         self.deletions = StoredDeletions(driver)
-
-    @property
-    def url(self) -> str | None:
-        """Where another process finds it (see `open`), None if none can."""
-        return self._driver.url
-
-    @property
-    def touched(self) -> float | None:
-        """When it was last changed before it was opened, by the clock of its disk, if known."""
-        return self._driver.touched
 
     @property
     def epoch(self) -> int:
@@ -119,7 +101,7 @@ class Store:
         """
         await self._driver.flush()
 
-    async def size(self) -> StoreSize | None:
+    async def size(self) -> records.StoreSize | None:
         """Return how much space it takes; None if there is no disk. Takes hardly any time."""
         return await self._driver.size()
 
@@ -137,11 +119,11 @@ class Store:
         """
         await self._driver.announce(server, about)
 
-    async def servers(self) -> list[Announced]:
+    async def servers(self) -> list[records.Announced]:
         """Return the servers that have announced themselves recently, by name."""
         return await self._driver.servers()
 
-    async def faults(self) -> list[Fault]:
+    async def faults(self) -> list[records.Fault]:
         """Return what is wrong below what the methods show: files, tables, references.
 
         The first few of each kind are enough. It takes as long as reading everything.
@@ -169,15 +151,12 @@ class ItemsView(Protocol):
 
     async def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were added."""
-        ...
 
-    async def load(self, query: str) -> QueryState | None:
+    async def load(self, query: str) -> records.QueryState | None:
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
-        ...
 
-    async def snapshot(self, query: str) -> QueryState | None:
+    async def snapshot(self, query: str) -> records.QueryState | None:
         """Return a query's state as if only what was rolled up had happened."""
-        ...
 
 
 class CatalogView(Protocol):
@@ -185,47 +164,38 @@ class CatalogView(Protocol):
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
         """Return the rows of the items that were put after a version."""
-        ...
 
     def entries(self) -> AsyncIterator[tuple[str, Features]]:
         """Yield all items with their rows, in the order of their names as UTF-8."""
-        ...
 
 
 class LogView(Protocol):
     """See `StoredLog`."""
 
-    async def ranking(self, ranking_id: str) -> RankingEntry | None:
+    async def ranking(self, ranking_id: str) -> records.RankingEntry | None:
         """Return a list that is still in the log."""
-        ...
 
-    def entries(self) -> AsyncIterator[Operation]:
+    def entries(self) -> AsyncIterator[records.Operation]:
         """Yield the log in order, up to its current end."""
-        ...
 
     async def length(self) -> int:
         """Return how many entries the log holds, or slightly more, for progress bars."""
-        ...
 
     async def last_time(self) -> float:
         """Return the time of the latest write, 0 if there is none: clocks may jump back."""
-        ...
 
 
 class ModelsView(Protocol):
     """See `StoredModels`."""
 
-    async def all(self) -> list[ModelRecord]:
+    async def all(self) -> list[records.ModelRecord]:
         """Return all versions, oldest first."""
-        ...
 
     async def document(self, version: int) -> bytes | None:
         """Return the file of a version."""
-        ...
 
     async def active(self) -> int:
         """Return the active version, 0 before any training."""
-        ...
 
 
 class MetaView(Protocol):
@@ -233,23 +203,19 @@ class MetaView(Protocol):
 
     async def get(self, key: str) -> str | None:
         """Return a setting."""
-        ...
 
     async def all(self) -> dict[str, str]:
         """Return all settings, in the order of their names."""
-        ...
 
-    async def minutes(self, since: float) -> list[Minute]:
+    async def minutes(self, since: float) -> list[records.Minute]:
         """Return the sums of the minutes since a time, in order."""
-        ...
 
 
 class DeletionsView(Protocol):
     """See `StoredDeletions`."""
 
-    async def all(self) -> list[Deletion]:
+    async def all(self) -> list[records.Deletion]:
         """Return the proofs of all deletions, oldest first."""
-        ...
 
 
 class StoreView(Protocol):
@@ -258,29 +224,23 @@ class StoreView(Protocol):
     @property
     def items(self) -> ItemsView:
         """Queries and their items."""
-        ...
 
     @property
     def catalog(self) -> CatalogView:
         """Features that queries share."""
-        ...
 
     @property
     def log(self) -> LogView:
         """Rankings and events."""
-        ...
 
     @property
     def models(self) -> ModelsView:
         """The versions of the prior."""
-        ...
 
     @property
     def meta(self) -> MetaView:
         """Settings that belong to the data."""
-        ...
 
     @property
     def deletions(self) -> DeletionsView:
         """What was deleted."""
-        ...

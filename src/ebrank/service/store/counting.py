@@ -31,8 +31,9 @@ from ebrank.evidence.behaviors import NEGATIVE, SHOWN
 from ebrank.evidence.forgetting import forgotten, item_keys
 from ebrank.evidence.slots import DEEPEST, SLOTS, slot_of
 from ebrank.evidence.stats import COUNT
+from ebrank.service.store.driver import StoreError, UnknownQuery
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
-from ebrank.service.store.tables import EVENTS, RANKINGS, Row, Table
+from ebrank.service.store.tables import ADD_COUNTS, EVENTS, RANKINGS, SET_COUNTS, Row, StoreTable
 
 T = TypeVar("T")
 
@@ -180,7 +181,7 @@ def decide(entries: Sequence[Placed], earlier: Iterable[Earlier]) -> list[Writte
     an outcome if it is better than those before it, of which none was negative, or if it is the
     first that is negative; then it replaces the best of them.
     """
-    ids = set[tuple[int, str]]()
+    ids: set[tuple[int, str]] = set()
     impressions: dict[tuple[int, str, int], list[tuple[str, int, bool]]] = {}
     for query, event_id, ranking_id, place, kind, outcome, shows in earlier:
         ids.add((query, event_id))
@@ -237,6 +238,38 @@ def first_shown(entries: Iterable[Placed]) -> list[tuple[int, int, float]]:
                 if new:
                     firsts.setdefault((query, place), time_of(entry))
     return [(*key, time) for key, time in firsts.items()]
+
+
+def latest_epoch(entries: Iterable[Placed]) -> int:
+    """Return the latest epoch of entries, 0 if nothing is forgotten."""
+    return max([entry.epoch for _, _, entry in entries], default=0)
+
+
+def counted(
+    entries: Sequence[Placed], epoch: int, before: Sequence[CountRow], table: str
+) -> tuple[str, list[CountRow]]:
+    """Return the rows that add entries to the counts of a table, and what to do with those there.
+
+    Args:
+        entries: as they are logged.
+        epoch: the latest of theirs.
+        before: the counts of all items that they name, if there is an epoch.
+        table: that has the counts.
+    """
+    if epoch and not _only_adds(entries, before, epoch):
+        return SET_COUNTS, changed_counts(entries, before)
+    return ADD_COUNTS.format(table), sums(entries, epoch)
+
+
+def named_places(entries: Iterable[Placed]) -> set[Place]:
+    """Return the places of all items that entries name."""
+    return {(number, place) for number, places, _ in entries for place in places}
+
+
+def _only_adds(entries: Sequence[Placed], before: Iterable[CountRow], epoch: int) -> bool:
+    """Return whether entries are lists of an epoch, and all counts are in it: then none fades."""
+    lists = all(entry.epoch == epoch and not isinstance(entry, EventEntry) for *_, entry in entries)
+    return lists and all(row[-1] == epoch for row in before)
 
 
 def changed_counts(entries: Sequence[Placed], before: Iterable[CountRow]) -> list[CountRow]:
@@ -313,29 +346,71 @@ def time_of(entry: Operation) -> float:
 # --- operations, and their rows ------------------------------------------------------------------
 
 
-def last_times(operations: Sequence[Operation]) -> dict[str, float]:
-    """Return the queries that operations name, with the latest time of each."""
-    times: dict[str, float] = {}
-    for entry in operations:
-        time = time_of(entry)
-        if time > times.setdefault(entry.query, 0.0):
-            times[entry.query] = time
-    return times
+class LogBatch:
+    """Operations on their way into the log.
 
-
-def named_items(operations: Sequence[Operation]) -> list[tuple[str, str]]:
-    """Return the queries and items whose places no hint says.
+    Attributes:
+        times: the queries that they name, with the latest time of each.
+        lives: the lives of queries that hints belong to.
+        names: queries and items whose places no hint says, once each.
 
     Raises:
         ValueError: if a hint is of other items than its entry.
+        UnknownQuery: if two hints belong to different lives of a query.
     """
-    names: dict[tuple[str, str], None] = {}
-    for entry in operations:
-        if entry.hint is None:
-            names.update(dict.fromkeys((entry.query, name) for name in items_of(entry)))
-        elif len(entry.hint.places) != len(items_of(entry)):
-            raise ValueError(f"a hint of {len(entry.hint.places)} places for other items")
-    return list(names)
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        times: dict[str, float] = {}
+        lives: dict[str, int] = {}
+        names: dict[tuple[str, str], None] = {}
+        self.operations, self.times, self.lives, self.names = operations, times, lives, names
+        for entry in operations:
+            query, hint, time = entry.query, entry.hint, time_of(entry)
+            if time > times.setdefault(query, 0.0):
+                times[query] = time
+            if hint is None:
+                names.update(dict.fromkeys((query, name) for name in items_of(entry)))
+            elif len(hint.places) != len(items_of(entry)):
+                raise ValueError(f"a hint of {len(hint.places)} places for other items")
+            elif lives.setdefault(query, hint.life) != hint.life:
+                raise other_life(query)
+
+    def placed(
+        self, numbers: Mapping[str, int], places: Mapping[tuple[int, str], int]
+    ) -> list[Placed]:
+        """Return the operations with where their items stand, as hints say or as looked up.
+
+        Args:
+            numbers: of queries.
+            places: of items by their names, and the numbers of their queries.
+
+        Raises:
+            StoreError: if an item was not found.
+        """
+        if len(places) < len(self.names):
+            raise StoreError("a query lacks an item of its list; nothing was stored")
+        placed: list[Placed] = []
+        for entry in self.operations:
+            number, hint = numbers[entry.query], entry.hint
+            if hint is None:
+                placed.append((number, [places[number, name] for name in items_of(entry)], entry))
+            else:
+                placed.append((number, hint.places, entry))
+        return placed
+
+
+def other_life(query: str) -> UnknownQuery:
+    """Return the error for a hint that belongs to an earlier life of a query."""
+    return UnknownQuery(f"query {query!r} was deleted, and given again")
+
+
+def event_keys(entries: Iterable[Placed]) -> list[tuple[int, str, str, int]]:
+    """Return what earlier events may have in common with these: the id, or list and place."""
+    return [
+        (query, entry.event_id, entry.ranking_id, places[0])
+        for query, places, entry in entries
+        if isinstance(entry, EventEntry)
+    ]
 
 
 class Codec(NamedTuple):
@@ -347,7 +422,7 @@ class Codec(NamedTuple):
         plain: returns the values of the last columns.
     """
 
-    table: Table
+    table: StoreTable
     columns: tuple[str, ...]
     plain: Callable[[Any], tuple[Any, ...]]
 
@@ -359,7 +434,7 @@ class Codec(NamedTuple):
         return f"SELECT {names}, q.name FROM {source}"
 
 
-def _codec(table: Table, *special: str) -> Codec:
+def _codec(table: StoreTable, *special: str) -> Codec:
     plain = tuple(column.name for column in table.columns if column.name not in special)
     return Codec(table, special + plain, attrgetter(*plain))
 
@@ -442,7 +517,8 @@ def listed(numbers: str | None) -> Sequence[int]:
 
 def rows_of(entries: Sequence[Placed], begin: int) -> tuple[list[Row], list[Row]]:
     """Return the rows of rankings and of events, numbered in order from `begin`."""
-    rankings, events = list[Row](), list[Row]()
+    rankings: list[Row] = []
+    events: list[Row] = []
     for seq, (query, places, entry) in enumerate(entries, begin):
         if isinstance(entry, EventEntry):
             events.append(event_row(seq, query, places, entry))

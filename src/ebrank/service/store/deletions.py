@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import astuple
 from typing import Literal
 
-from ebrank.service.store.driver import Connection, Driver
+from ebrank.service.store.driver import Connection, StoreGroup
 from ebrank.service.store.log import BEGINNING, SLACK_SECONDS
 from ebrank.service.store.meta import touch
 from ebrank.service.store.records import Deletion
@@ -40,17 +40,12 @@ _REMOVALS = {
 }
 
 
-class StoredDeletions:
+class StoredDeletions(StoreGroup):
     """Deletes things permanently, and keeps a proof. Counters stay snapshot + log."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
 
     async def all(self) -> list[Deletion]:
         """Return the proofs of all deletions, oldest first."""
-        sql = f"{_PROOFS} ORDER BY number"
-        rows = await self._driver.read_long(lambda connection: connection.fetch(sql))
-        return [Deletion(*row) for row in rows]
+        return [Deletion(*row) for row in await self._fetch_long(f"{_PROOFS} ORDER BY number")]
 
     async def query(self, query: str, digest: str, time: float) -> Deletion | None:
         """Delete a query: its items, counters and entries of the log; None if it is unknown."""
@@ -154,17 +149,13 @@ class StoredDeletions:
 
     async def finish(self) -> None:
         """Finish the deletions that were interrupted."""
-        async with self._driver.read() as connection:
-            begun = await connection.fetch("SELECT proof FROM unfinished")
-        for (proof,) in begun:
+        for (proof,) in await self._fetch("SELECT proof FROM unfinished"):
             await self._finished(proof, pause=0.0)
 
     async def _finished(self, proof: int, pause: float = PAUSE_SECONDS) -> Deletion:
         """Remove what a deletion left in the log while others write, and return its proof."""
-        async with self._driver.read() as connection:
-            sql = 'SELECT query, "user" FROM unfinished WHERE proof = ?1'
-            begun = await connection.fetch(sql, proof)
-            [(first, last)] = await connection.fetch(_BORDERS)
+        begun = await self._fetch('SELECT query, "user" FROM unfinished WHERE proof = ?1', proof)
+        [(first, last)] = await self._fetch(_BORDERS)
         for query, user in begun:
             kind: Literal["user", "query"] = "user" if query is None else "query"
             for table, sql in _REMOVALS[kind]:
@@ -185,8 +176,7 @@ class StoredDeletions:
                 if query is not None:
                     await _delete_parts(connection, query)  # a roll-up may have come in between
                 await connection.execute("DELETE FROM unfinished WHERE proof = ?1", proof)
-        async with self._driver.read() as connection:
-            [row] = await connection.fetch(f"{_PROOFS} WHERE number = ?1", proof)
+        [row] = await self._fetch(f"{_PROOFS} WHERE number = ?1", proof)
         return Deletion(*row)
 
 

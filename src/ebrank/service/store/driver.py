@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from ebrank.errors import EBRankError
-from ebrank.service.store.announcements import Announced
-from ebrank.service.store.records import Commit, Fault, Operation, QueryState, StoreSize
-from ebrank.service.store.rows import Count, ItemRow
-from ebrank.service.store.tables import Row, Table
+from ebrank.service.store.records import Announced, Commit, Fault, Operation, StoreSize
+from ebrank.service.store.tables import Row, StoreTable
 
 T = TypeVar("T")
 
@@ -40,6 +38,8 @@ Remembered: TypeAlias = Callable[[str], int | None]
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with how much is done, and the total."""
 
+LATELY_SECONDS = 60.0
+"""A server that has been silent for this long is gone."""
 ANOTHER_EPOCH = (
     "the connection to the store was lost, perhaps with what was not on disk yet; send the request "
     "again."
@@ -75,44 +75,28 @@ class Connection(Protocol):
 
     async def fetch(self, sql: str, *given: object) -> list[Row]:
         """Return the rows of a statement."""
-        ...
 
     async def execute(self, sql: str, *given: object) -> int:
         """Run a statement, and return how many rows it changed."""
-        ...
 
     async def many(self, sql: str, rows: Iterable[Row]) -> None:
         """Run a statement with the values of each row."""
-        ...
 
     async def insert(
-        self, table: Table, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+        self, table: StoreTable, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
     ) -> None:
         """Insert rows, in order; `conflict` says what to do, in SQL, if there is one already."""
-        ...
 
     async def matching(
-        self, table: Table, columns: str, keys: Sequence[str], rows: Iterable[Row]
+        self, table: StoreTable, columns: str, keys: Sequence[str], rows: Iterable[Row]
     ) -> list[Row]:
         """Return columns, as SQL, of those rows of a table, called t, that have these keys."""
-        ...
 
     async def lock(self, queries: Iterable[int], *, wait: bool = True) -> bool:
         """Keep others from writing to queries, by their numbers, until the transaction ends.
 
         Return whether that is so: without waiting, not if another writes to one of them now.
         """
-        ...
-
-
-class Loaded(NamedTuple):
-    """A query as the tables have it: its items, their features, and counts now and rolled up."""
-
-    version: int
-    items: Sequence[ItemRow]
-    features: Sequence[bytes]
-    evidence: Iterable[Count]
-    snapshot: Iterable[Count]
 
 
 class Rebuilding(NamedTuple):
@@ -136,7 +120,9 @@ class Driver(Protocol):
         touched: when it was last changed before it was opened, by the clock of its disk or its
             server; None if unknown.
         shared: whether other servers may write to it.
-        texts: SQL that it has in its own words: `length` of the log, `floor` of a number.
+        texts: SQL that it has in its own words: `length` of the log, `floor` of a number; and
+            `arrays`, if one statement can read a query and its rows at one moment, each column as
+            an array. Otherwise all reads over a connection must see one moment.
         portion: numbers of the log that are searched in one transaction.
     """
 
@@ -149,32 +135,21 @@ class Driver(Protocol):
     @property
     def epoch(self) -> int:
         """How often it became unknown which writes have happened, since it was opened."""
-        ...
 
     def read(self) -> AbstractAsyncContextManager[Connection]:
         """Lend a connection for something quick; each statement sees one moment."""
-        ...
 
     async def read_long(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """Return what work reads, which may take long, without blocking others."""
-        ...
 
     def write(self) -> AbstractAsyncContextManager[Connection]:
         """Lend the connection that writes, in a transaction."""
-        ...
 
     def chore(self, *, erases: bool = False) -> AbstractAsyncContextManager[Connection]:
         """Lend a connection in a transaction that should not hold up requests.
 
         What it erases is overwritten; it may search whole tables.
         """
-        ...
-
-    async def load(
-        self, query: str, decoded: Callable[[Loaded], QueryState], *, rolled_up: bool
-    ) -> QueryState | None:
-        """Return a query as it is at one moment, decoded; its snapshot only if asked for."""
-        ...
 
     async def log(
         self,
@@ -187,40 +162,46 @@ class Driver(Protocol):
 
         `ebrank.service.store.counting` decides what to write.
         """
-        ...
 
     async def flush(self) -> None:
         """Return when all earlier writes are on disk; others may write meanwhile."""
-        ...
 
     async def size(self) -> StoreSize | None:
         """Return how much space it takes; None if there is no disk."""
-        ...
 
     async def elected(self, job: str) -> bool:
         """Return whether this server is the one that does a job for all."""
-        ...
 
     async def announce(self, server: str, about: str | None) -> None:
         """Record that a server is running, and what it reports; None when it leaves."""
-        ...
 
     async def servers(self) -> list[Announced]:
         """Return the servers that have announced themselves recently, by name."""
-        ...
 
     async def faults(self) -> list[Fault]:
         """Return what is wrong with its files, and with values in its tables."""
-        ...
 
     async def backup(self, target: Path, progress: Progress | None = None) -> Path:
         """Copy all of it to a new file or into a folder; return the file."""
-        ...
 
     async def purge(self) -> None:
         """Rewrite all files, so that no trace of deleted data remains."""
-        ...
 
     async def close(self, *, discard: bool = False) -> None:
         """Flush and release everything; with `discard`, a store opened as new never appears."""
-        ...
+
+
+class StoreGroup:
+    """A group of a store's methods."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    async def _fetch(self, sql: str, *given: object) -> list[Row]:
+        """Return the rows of a statement that is quick."""
+        async with self._driver.read() as connection:
+            return await connection.fetch(sql, *given)
+
+    async def _fetch_long(self, sql: str, *given: object) -> list[Row]:
+        """Return the rows of a statement that may take long, or return many."""
+        return await self._driver.read_long(lambda connection: connection.fetch(sql, *given))

@@ -4,65 +4,32 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
-from ebrank.service.store.driver import (
-    CatalogChanged,
-    Connection,
-    Driver,
-    Loaded,
-    StoreError,
-)
+from ebrank.service.store import tables
+from ebrank.service.store.driver import CatalogChanged, Connection, StoreError, StoreGroup
 from ebrank.service.store.meta import set_meta, touch
-from ebrank.service.store.records import (
-    LIFE,
-    CatalogCommit,
-    NewItem,
-    QueryRow,
-    QueryState,
-    Tally,
-)
-from ebrank.service.store.rows import (
-    count_rows,
-    item_rows,
-    snapshot_of,
-    state_of,
-    summed,
-    tally_of,
-)
-from ebrank.service.store.tables import (
-    CATALOG,
-    EVIDENCE,
-    FEATURES,
-    ITEMS,
-    QUERIES,
-    SNAPSHOT,
-    Row,
-    features_of,
-    packed,
-    unpacked,
-)
+from ebrank.service.store.records import LIFE, CatalogCommit, NewItem, QueryRow, QueryState, Tally
+from ebrank.service.store.rows import count_rows, item_rows, snapshot_of, state_of, tallied
 from ebrank.typing import Features
 
 PAGE = 1000
 """Rows read at a time where there may be many."""
+QUICK_ITEMS = 500
+"""A query of so many items is read from a file in 2 ms; more must not block others."""
 LAST = "\U0010ffff"
 """Follows every other character."""
 
 _ITEM = ("query", "place", "id", "entered", "active", "first_shown")
-_COUNT = ("query", "place", "outcome", "slot", "count", "epoch")
 _ADDED = "INSERT INTO queries (name, version, size, used) SELECT ?1, lives * ?2 + 1, 0, ?3"
 
 
-class StoredItems:
+class StoredItems(StoreGroup):
     """Queries and their items."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
 
     async def queries(self) -> list[str]:
         """Return the names of all queries, in the order in which they were added."""
-        sql = "SELECT name FROM queries ORDER BY number"
-        rows = await self._driver.read_long(lambda connection: connection.fetch(sql))
+        rows = await self._fetch_long("SELECT name FROM queries ORDER BY number")
         return [name for (name,) in rows]
 
     async def find(
@@ -72,18 +39,12 @@ class StoredItems:
 
         They are ordered by their names as UTF-8.
         """
-        sql = "SELECT name, size FROM queries WHERE name >= ?1 AND name < ?2"
-        given: list[object] = [prefix, prefix + LAST]
-        for value, condition in (
-            (after, "name > ?{}"),
-            (contains, "name != replace(name, ?{}, '')"),
-        ):
-            if value or (value == "" and condition.startswith("name >")):
-                given.append(value)
-                sql += f" AND {condition.format(len(given))}"
-        given.append(limit)
-        sql += f" ORDER BY name LIMIT ?{len(given)}"
-        rows = await self._driver.read_long(lambda connection: connection.fetch(sql, *given))
+        above, lowest = (">", after) if after is not None and after >= prefix else (">=", prefix)
+        sql = (
+            f"SELECT name, size FROM queries WHERE name {above} ?1 AND name < ?2 "
+            "AND (?3 = '' OR name != replace(name, ?3, '')) ORDER BY name LIMIT ?4"
+        )
+        rows = await self._fetch_long(sql, lowest, prefix + LAST, contains, limit)
         return [QueryRow(*row) for row in rows]
 
     async def load(self, query: str) -> QueryState | None:
@@ -95,12 +56,15 @@ class StoredItems:
         return await self._load(query, rolled_up=True)
 
     async def _load(self, query: str, *, rolled_up: bool) -> QueryState | None:
-        def decoded(loaded: Loaded) -> QueryState:
-            features = features_of(loaded.features)
-            state = state_of(query, loaded.items, features, loaded.evidence, loaded.version)
-            return snapshot_of(state, loaded.snapshot) if rolled_up else state
-
-        return await self._driver.load(query, decoded, rolled_up=rolled_up)
+        if "arrays" in self._driver.texts:
+            rows = await self._fetch(self._driver.texts["arrays"], query, rolled_up)
+            return _of_arrays(query, rows[0], rolled_up) if rows else None
+        work = partial(_of_rows, query=query, rolled_up=rolled_up)
+        async with self._driver.read() as connection:
+            size = await connection.fetch("SELECT size FROM queries WHERE name = ?1", query)
+            if not size or size[0][0] <= QUICK_ITEMS:
+                return await work(connection)
+        return await self._driver.read_long(work)
 
     async def put(
         self,
@@ -118,8 +82,7 @@ class StoredItems:
         `CatalogChanged` if its version is not the one `known`. Without items, nothing changes.
         """
         if not items:
-            async with self._driver.read() as connection:
-                rows = await connection.fetch("SELECT version FROM queries WHERE name = ?1", query)
+            rows = await self._fetch("SELECT version FROM queries WHERE name = ?1", query)
             return int(rows[0][0]) if rows else 0
         async with self._driver.write() as connection:
             if meta:
@@ -157,25 +120,25 @@ class StoredItems:
         names = [(state.query,) for state in states]
         async with self._driver.write() as connection:
             await touch(connection, time)
-            for (name,) in await connection.matching(QUERIES, "t.name", ["name"], names):
+            for (name,) in await connection.matching(tables.QUERIES, "t.name", ["name"], names):
                 raise StoreError(f"query {name!r} is there already")
             [(lives,)] = await connection.fetch("SELECT lives FROM state")
             new = [(state.query, lives * LIFE + 1, len(state.ids), time) for state in states]
-            await connection.insert(QUERIES, ("name", "version", "size", "used"), new)
-            found = await connection.matching(QUERIES, "t.name, t.number", ["name"], names)
+            await connection.insert(tables.QUERIES, ("name", "version", "size", "used"), new)
+            found = await connection.matching(tables.QUERIES, "t.name, t.number", ["name"], names)
             numbers: dict[str, int] = dict(found)
-            items, features, counts = list[Row](), list[Row](), list[Row]()
+            items, features, counts = list[tables.Row](), list[tables.Row](), list[tables.Row]()
             for state in states:
                 number = numbers[state.query]
                 items += ((number, place, *row) for place, row in enumerate(item_rows(state)))
                 features += (
-                    (number, place, packed(row)) for place, row in enumerate(state.features)
+                    (number, place, tables.packed(row)) for place, row in enumerate(state.features)
                 )
                 counts += ((number, *row) for row in count_rows(state))
-            await connection.insert(ITEMS, _ITEM, items)
-            await connection.insert(FEATURES, ("query", "place", "numbers"), features)
-            for table in (EVIDENCE, SNAPSHOT):
-                await connection.insert(table, _COUNT, counts)
+            await connection.insert(tables.ITEMS, _ITEM, items)
+            await connection.insert(tables.FEATURES, ("query", "place", "numbers"), features)
+            for table in (tables.EVIDENCE, tables.SNAPSHOT):
+                await connection.insert(table, tables.COUNTS, counts)
 
     async def tally(self) -> Tally:
         """Return how many items all queries have, and how many have a number in each column."""
@@ -185,13 +148,41 @@ class StoredItems:
         )
         total, last = Tally(0, []), (0, 0)
         while True:
-            page = await self._driver.read_long(
-                lambda connection, last=last: connection.fetch(sql, *last, PAGE)  # type: ignore[misc]
-            )
-            total = summed(total, tally_of([features_of([blob for blob, *_ in page])]))
+            page = await self._fetch_long(sql, *last, PAGE)
+            total = tallied(total, tables.features_of([blob for blob, *_ in page]))
             if len(page) < PAGE:
                 return total
-            last = page[-1][1], page[-1][2]
+            last = page[-1][1:]
+
+
+async def _of_rows(connection: Connection, query: str, rolled_up: bool) -> QueryState | None:
+    """Return a query as it is, or as if only what was rolled up had happened."""
+    sql = "SELECT number, version, size FROM queries WHERE name = ?1"
+    for number, version, size in await connection.fetch(sql, query):
+        sql = "SELECT id, entered, active, first_shown FROM items WHERE query = ?1 ORDER BY place"
+        rows: Any = await connection.fetch(sql, number)
+        sql = "SELECT numbers FROM features WHERE query = ?1 ORDER BY place"
+        features = tables.features_of([blob for (blob,) in await connection.fetch(sql, number)])
+        if len(rows) != size:
+            raise ValueError("items, features and counts of a query do not fit together")
+        sql = f"SELECT {', '.join(tables.COUNTS[1:])} FROM {{}} WHERE query = ?1"
+        counts: Any = await connection.fetch(sql.format("evidence"), number)
+        state = state_of(query, rows, features, counts, version)
+        if rolled_up:
+            counts = await connection.fetch(sql.format("snapshot"), number)
+        return snapshot_of(state, counts) if rolled_up else state
+    return None
+
+
+def _of_arrays(query: str, row: tables.Row, rolled_up: bool) -> QueryState:
+    """Return the same, given one row with an array for each column."""
+    version, names, entered, active, first, blobs, *counts = row
+    items: Any = list(zip(names, entered, active, first, strict=True))
+    now, rolled = (
+        list(zip(*some, strict=True)) if some[0] else [] for some in (counts[:5], counts[5:])
+    )
+    state = state_of(query, items, tables.features_of(blobs), now, version)
+    return snapshot_of(state, rolled) if rolled_up else state
 
 
 async def _put(connection: Connection, query: str, items: Sequence[NewItem], time: float) -> int:
@@ -201,24 +192,26 @@ async def _put(connection: Connection, query: str, items: Sequence[NewItem], tim
     [(number, version, size)] = await connection.fetch(
         f"{advance} {returned}", query
     ) or await connection.fetch(f"{_ADDED} FROM state {returned}", query, LIFE, time)
-    features = {item.id: packed(item.features) for item in items}
+    features = {item.id: tables.packed(item.features) for item in items}
     places: dict[str, int] = {}
-    withdrawn: list[Row] = []
+    withdrawn: list[tables.Row] = []
     if size:
         keys = [(number, name) for name in features]
         columns = "t.id, t.place, t.active"
-        for name, place, active in await connection.matching(ITEMS, columns, ["query", "id"], keys):
+        for name, place, active in await connection.matching(
+            tables.ITEMS, columns, ["query", "id"], keys
+        ):
             places[name] = place
             if not active:
                 withdrawn.append((number, place))
     new = [name for name in features if name not in places]
     rows = [(number, place, name, time, True, None) for place, name in enumerate(new, size)]
     places |= {name: place for place, name in enumerate(new, size)}
-    await connection.insert(ITEMS, _ITEM, rows)
+    await connection.insert(tables.ITEMS, _ITEM, rows)
     back = "UPDATE items SET active = true WHERE query = ?1 AND place = ?2"
     await connection.many(back, withdrawn)
     await connection.insert(
-        FEATURES,
+        tables.FEATURES,
         ("query", "place", "numbers"),
         [(number, places[name], numbers) for name, numbers in features.items()],
         "(query, place) DO UPDATE SET numbers = excluded.numbers",
@@ -239,16 +232,12 @@ async def _check_catalog(connection: Connection, known: int | None) -> int:
     return int(version)
 
 
-class StoredCatalog:
+class StoredCatalog(StoreGroup):
     """Features of items that all queries share, by the items' names."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
 
     async def version(self) -> int:
         """Return how many writes have changed the catalog, or a setting stored with it."""
-        async with self._driver.read() as connection:
-            [(version,)] = await connection.fetch("SELECT catalog FROM state")
+        [(version,)] = await self._fetch("SELECT catalog FROM state")
         return int(version)
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
@@ -263,14 +252,16 @@ class StoredCatalog:
 
     async def entries(self) -> AsyncIterator[tuple[str, Features]]:
         """Yield all items with their rows, in the order of their names as UTF-8."""
-        last: str | None = None
-        while True:
-            page = await self.find(last, PAGE)
+        async for page in self._pages():
             for entry in page:
                 yield entry
-            if len(page) < PAGE:
-                return
-            last = page[-1][0]
+
+    async def _pages(self) -> AsyncIterator[list[tuple[str, Features]]]:
+        page = await self.find(limit=PAGE)
+        yield page
+        while len(page) == PAGE:
+            page = await self.find(page[-1][0], PAGE)
+            yield page
 
     async def find(self, after: str | None = None, limit: int = 100) -> list[tuple[str, Features]]:
         """Return items after a name with their rows, in the order of `entries`."""
@@ -278,7 +269,9 @@ class StoredCatalog:
         sql = f"SELECT id, numbers FROM catalog {where} ORDER BY id LIMIT ?1"
 
         async def page(connection: Connection) -> list[tuple[str, Features]]:
-            return [(name, unpacked(blob)) for name, blob in await connection.fetch(sql, *given)]
+            return [
+                (name, tables.unpacked(blob)) for name, blob in await connection.fetch(sql, *given)
+            ]
 
         return await self._driver.read_long(page)
 
@@ -295,11 +288,11 @@ class StoredCatalog:
         The version grows by one if a row is new or changed, or if settings are given, which are
         rejected with `CatalogChanged` if the version is not the one `known`.
         """
-        rows = {item.id: packed(item.features) for item in items}
+        rows = {item.id: tables.packed(item.features) for item in items}
         names = [(name,) for name in rows]
         async with self._driver.write() as connection:
             version = await _check_catalog(connection, known if meta else None)
-            rows_there = await connection.matching(CATALOG, "t.id, t.numbers", ["id"], names)
+            rows_there = await connection.matching(tables.CATALOG, "t.id, t.numbers", ["id"], names)
             there: dict[str, bytes] = dict(rows_there)
             changed = [
                 (name, version + 1, numbers)
@@ -309,7 +302,7 @@ class StoredCatalog:
             if not (changed or meta):
                 return CatalogCommit(version, 0)
             await connection.insert(
-                CATALOG,
+                tables.CATALOG,
                 ("id", "version", "numbers"),
                 changed,
                 "(id) DO UPDATE SET version = excluded.version, numbers = excluded.numbers",
@@ -321,13 +314,10 @@ class StoredCatalog:
 
     async def tally(self) -> Tally:
         """Return how many items there are, and how many have a number in each column."""
-        total, last = Tally(0, []), None
-        while True:
-            page = await self.find(last, PAGE)
-            total = summed(total, tally_of(row[None] for _, row in page))
-            if len(page) < PAGE:
-                return total
-            last = page[-1][0]
+        total = Tally(0, [])
+        async for page in self._pages():
+            total = tallied(total, tables.padded([row for _, row in page]))
+        return total
 
 
 async def _changed(connection: Connection, names: Sequence[str], since: int) -> dict[str, Features]:
@@ -337,7 +327,7 @@ async def _changed(connection: Connection, names: Sequence[str], since: int) -> 
         changes = await connection.fetch(sql, since, len(names) + 1)
         if len(changes) <= len(names):
             wanted = set(names)
-            return {name: unpacked(blob) for name, blob in changes if name in wanted}
+            return {name: tables.unpacked(blob) for name, blob in changes if name in wanted}
     columns, keys = "t.id, t.numbers, t.version", [(name,) for name in names]
-    found = await connection.matching(CATALOG, columns, ["id"], keys)
-    return {name: unpacked(blob) for name, blob, version in found if version > since}
+    found = await connection.matching(tables.CATALOG, columns, ["id"], keys)
+    return {name: tables.unpacked(blob) for name, blob, version in found if version > since}

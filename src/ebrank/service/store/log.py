@@ -12,25 +12,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from functools import partial
 from typing import Any
 
-from ebrank.service.store.counting import (
-    EVENT,
-    RANKING,
-    Codec,
-    Placed,
-    changed_counts,
-    entry_of,
-    places_of,
-    sums,
-)
-from ebrank.service.store.driver import Connection, Driver, Remembered
+from ebrank.service.store import counting
+from ebrank.service.store.driver import Connection, Driver, Remembered, StoreGroup
 from ebrank.service.store.meta import touch
-from ebrank.service.store.records import (
-    Commit,
-    Operation,
-    RankingEntry,
-    RolledUp,
-)
-from ebrank.service.store.tables import ITEMS, QUERIES, SNAPSHOT, Row, Table
+from ebrank.service.store.records import Commit, Operation, RankingEntry, RolledUp
+from ebrank.service.store.tables import COUNTS, ITEMS, QUERIES, SNAPSHOT, Row
 
 PAGE = 1000
 """Entries of a kind read at a time: a long read would keep SQLite's WAL from shrinking."""
@@ -58,14 +44,9 @@ _HEAD = """SELECT seq, query, time FROM (
     ) AS head"""
 BEGINNING = f"SELECT min(time) FROM ({_HEAD.format(limit=HEAD)}) AS beginning"
 """The time at which the log begins, None if it is empty; takes a number below its first."""
-COUNTS = ("query", "place", "outcome", "slot", "count", "epoch")
-SET_COUNTS = (
-    "(query, place, outcome, slot) DO UPDATE SET count = excluded.count, epoch = excluded.epoch"
-)
-ADD_COUNTS = "(query, place, outcome, slot) DO UPDATE SET count = {}.count + excluded.count"
 
 
-class StoredLog:
+class StoredLog(StoreGroup):
     """Rankings and events, in the order in which they were written.
 
     Their times are in this order too if one server wrote them. Each server has its own clock, and
@@ -76,7 +57,7 @@ class StoredLog:
     """
 
     def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+        super().__init__(driver)
         self.write = driver.log  # type: ignore[method-assign]  # each list and click saves a call
         self.pause: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -106,25 +87,23 @@ class StoredLog:
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
         async with self._driver.read() as connection:
-            rows = await connection.fetch(f"{RANKING.selected} WHERE id = ?1", ranking_id)
-            for _, (_, _, entry) in await _named(connection, {RANKING: rows}):
+            rows = await connection.fetch(f"{counting.RANKING.selected} WHERE id = ?1", ranking_id)
+            for _, (_, _, entry) in await _named(connection, {counting.RANKING: rows}):
                 assert isinstance(entry, RankingEntry)
                 return entry
         return None
 
     async def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in order, up to its current end."""
-        async with self._driver.read() as connection:
-            [(end,)] = await connection.fetch(_END)
+        [(end,)] = await self._fetch(_END)
         async for entry in self._between(-1, end):
             yield entry
 
     async def latest(self, lists: int) -> AsyncIterator[Operation]:
         """Yield the end of the log in order, starting this many lists back."""
         nth_last = "SELECT seq FROM rankings ORDER BY seq DESC LIMIT 1 OFFSET ?1"
-        async with self._driver.read() as connection:
-            [(end,)] = await connection.fetch(_END)
-            first = await connection.fetch(nth_last, lists - 1)
+        [(end,)] = await self._fetch(_END)
+        first = await self._fetch(nth_last, lists - 1)
         async for entry in self._between(first[0][0] - 1 if first else -1, end):
             yield entry
 
@@ -137,14 +116,12 @@ class StoredLog:
 
     async def length(self) -> int:
         """Return how many entries the log holds, or slightly more, for progress bars."""
-        async with self._driver.read() as connection:
-            [(length,)] = await connection.fetch(self._driver.texts["length"])
+        [(length,)] = await self._fetch(self._driver.texts["length"])
         return int(length)
 
     async def last_time(self) -> float:
         """Return the time of the latest write, 0 if there is none: clocks may jump back."""
-        async with self._driver.read() as connection:
-            [(time,)] = await connection.fetch(LAST_TIME)
+        [(time,)] = await self._fetch(LAST_TIME)
         return float(time)
 
     async def roll_up(self, before: float, *, minutes_before: float | None = None) -> RolledUp:
@@ -162,8 +139,7 @@ class StoredLog:
         events of rankings slightly younger than `before`, or one in flight may count twice.
         """
         total, portion, after, young = RolledUp(), FIRST_PORTION, -1, set[int]()
-        async with self._driver.read() as connection:
-            [(end,)] = await connection.fetch(_END)
+        [(end,)] = await self._fetch(_END)
         head = f"{_HEAD.format(limit='?2')} ORDER BY seq LIMIT ?2"
         while after < end:
             began = clock.perf_counter()
@@ -219,7 +195,7 @@ async def _page(connection: Connection, after: int, end: int) -> tuple[list[Oper
     where = "WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3"
     parts = {
         codec: await connection.fetch(f"{codec.selected} {where}", after, end, PAGE)
-        for codec in (RANKING, EVENT)
+        for codec in (counting.RANKING, counting.EVENT)
     }
     # What follows a full page is not read yet: the other kind must not run ahead of it.
     last = min([end, *(part[-1][0] for part in parts.values() if len(part) == PAGE)])
@@ -228,17 +204,21 @@ async def _page(connection: Connection, after: int, end: int) -> tuple[list[Oper
 
 
 async def _named(
-    connection: Connection, parts: Mapping[Codec, Sequence[Row]]
-) -> list[tuple[int, Placed]]:
+    connection: Connection, parts: Mapping[counting.Codec, Sequence[Row]]
+) -> list[tuple[int, counting.Placed]]:
     """Return the entries of rows, by their numbers in the log, in order."""
-    rows = [(codec, row, places_of(codec, row)) for codec, part in parts.items() for row in part]
+    rows = [
+        (codec, row, counting.places_of(codec, row))
+        for codec, part in parts.items()
+        for row in part
+    ]
     keys = {(row[1], place) for _, row, places in rows for place in places}
     names: dict[int, dict[int, str]] = {row[1]: {} for _, row, _ in rows}
     columns = "t.query, t.place, t.id"
     for query, place, name in await connection.matching(ITEMS, columns, ["query", "place"], keys):
         names[query][place] = name
     entries = [
-        (row[0], (row[1], places, entry_of(codec, row, names[row[1]])))
+        (row[0], (row[1], places, counting.entry_of(codec, row, names[row[1]])))
         for codec, row, places in rows
     ]
     return sorted(entries, key=lambda numbered: numbered[0])
@@ -267,28 +247,22 @@ async def _moved(connection: Connection, old: Sequence[Row]) -> RolledUp:
     names: dict[int, str] = dict(
         await connection.matching(QUERIES, "t.number, t.name", ["number"], keys)
     )
-    entries, counts = list[tuple[int, Placed]](), list[int]()
+    entries, counts = list[tuple[int, counting.Placed]](), list[int]()
     seqs = [(seq,) for seq, *_ in old]
-    for codec in (RANKING, EVENT):
+    for codec in (counting.RANKING, counting.EVENT):
         columns = ", ".join(f't."{name}"' for name in codec.columns)
         rows = await connection.matching(codec.table, columns, ["seq"], seqs)
         for row in rows:
             if row[1] in names:
-                entry = entry_of(codec, (*row, names[row[1]]), _ByPlace())
-                entries.append((row[0], (row[1], places_of(codec, row), entry)))
+                entry = counting.entry_of(codec, (*row, names[row[1]]), _ByPlace())
+                entries.append((row[0], (row[1], counting.places_of(codec, row), entry)))
         await connection.many(f"DELETE FROM {codec.table.name} WHERE seq = ?1", seqs)
         counts.append(len(rows))
     entries.sort(key=lambda numbered: numbered[0])
-    await add_counts(connection, SNAPSHOT, [entry for _, entry in entries])
+    moved = [entry for _, entry in entries]
+    epoch, columns = counting.latest_epoch(moved), ", ".join(f"t.{name}" for name in COUNTS)
+    places = counting.named_places(moved) if epoch else set[counting.Place]()
+    before: Any = await connection.matching(SNAPSHOT, columns, ["query", "place"], places)
+    conflict, rows = counting.counted(moved, epoch, before, "snapshot")
+    await connection.insert(SNAPSHOT, COUNTS, rows, conflict)
     return RolledUp(*counts)
-
-
-async def add_counts(connection: Connection, table: Table, entries: Sequence[Placed]) -> None:
-    """Add entries to the counts of a table, within a transaction that holds their queries."""
-    if any(entry.epoch for _, _, entry in entries):
-        keys = {(number, place) for number, places, _ in entries for place in places}
-        columns = ", ".join(f"t.{name}" for name in COUNTS)
-        before: Any = await connection.matching(table, columns, ["query", "place"], keys)
-        await connection.insert(table, COUNTS, changed_counts(entries, before), SET_COUNTS)
-    else:
-        await connection.insert(table, COUNTS, sums(entries), ADD_COUNTS.format(table.name))

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from ebrank.service.store.base import Store
 from ebrank.service.store.driver import Mode
-from ebrank.service.store.sqlite.database import Memory
+from ebrank.service.store.sqlite.database import MemoryDatabase
 from ebrank.service.store.sqlite.driver import SqliteDriver
-
-
-class _MemoryDriver(SqliteDriver):
-    async def size(self) -> None:
-        """Return nothing: there is no disk."""
 
 
 class MemoryStore(Store):
@@ -18,4 +13,4 @@ class MemoryStore(Store):
 
     def __init__(self, argument: str = "", mode: Mode = "serve") -> None:
         """Take what `open` passes: only `memory:` has a meaning, and all modes are the same."""
-        super().__init__(_MemoryDriver(Memory()))
+        super().__init__(SqliteDriver(MemoryDatabase()))

@@ -6,30 +6,25 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from ebrank.service.store.driver import Connection, Driver, StoreError
+from ebrank.service.store.driver import Connection, StoreError, StoreGroup
 from ebrank.service.store.records import Minute, ModelRecord
-from ebrank.service.store.tables import META, MINUTES, MODELS, Row
+from ebrank.service.store.tables import META, MINUTES, MODELS
 
 _SETTING = ("key", "value")
 _MODEL = tuple(column.name for column in MODELS.columns)
 
 
-class StoredMeta:
+class StoredMeta(StoreGroup):
     """Settings that belong to the data, such as the feature schema, and sums per minute."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
 
     async def get(self, key: str) -> str | None:
         """Return a setting."""
-        async with self._driver.read() as connection:
-            rows = await connection.fetch("SELECT value FROM meta WHERE key = ?1", key)
+        rows = await self._fetch("SELECT value FROM meta WHERE key = ?1", key)
         return str(rows[0][0]) if rows else None
 
     async def all(self) -> dict[str, str]:
         """Return all settings, in the order of their names."""
-        async with self._driver.read() as connection:
-            return dict(await connection.fetch("SELECT key, value FROM meta ORDER BY key"))
+        return dict(await self._fetch("SELECT key, value FROM meta ORDER BY key"))
 
     async def set(self, values: Mapping[str, str], minutes: Sequence[Minute] = ()) -> None:
         """Keep settings, and add the sums of some minutes to those kept, in one transaction."""
@@ -59,7 +54,7 @@ class StoredMeta:
         """Keep the settings that are not set yet; return the current value of each."""
         async with self._driver.write() as connection:
             await connection.insert(META, _SETTING, sorted(values.items()), "(key) DO NOTHING")
-            kept: dict[str, str] = dict(await connection.fetch("SELECT key, value FROM meta"))
+        kept = await self.all()
         return {key: kept[key] for key in values}
 
     async def sums(self, since: float, width: float) -> list[Minute]:
@@ -81,7 +76,7 @@ class StoredMeta:
         return await self._minutes(sql, since)
 
     async def _minutes(self, sql: str, *given: float) -> list[Minute]:
-        rows = await self._driver.read_long(lambda connection: connection.fetch(sql, *given))
+        rows = await self._fetch_long(sql, *given)
         return [
             Minute(start, {name: value for _, name, value in group})
             for start, group in itertools.groupby(rows, key=lambda row: float(row[0]))
@@ -109,18 +104,18 @@ async def _add_minutes(connection: Connection, minutes: Iterable[Minute]) -> Non
     await connection.insert(MINUTES, ("start", "name", "value"), rows, conflict)
 
 
-class StoredModels:
+class StoredModels(StoreGroup):
     """The versions of the prior."""
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
 
     async def all(self) -> list[ModelRecord]:
         """Return all versions, oldest first."""
         columns = ", ".join(_MODEL[:-1])
         async with self._driver.read() as connection:
             rows = await connection.fetch(f"SELECT {columns} FROM models ORDER BY version")
-            return [_record(row) for row in rows]
+            return [
+                ModelRecord(*[*row, bool(activated), reason, tuple(json.loads(features))])
+                for *row, activated, reason, features in rows
+            ]
 
     async def document(self, version: int) -> bytes | None:
         """Return the file of a version."""
@@ -129,8 +124,7 @@ class StoredModels:
 
     async def active(self) -> int:
         """Return the active version, 0 before any training."""
-        async with self._driver.read() as connection:
-            [(version,)] = await connection.fetch("SELECT active_model FROM state")
+        [(version,)] = await self._fetch("SELECT active_model FROM state")
         return int(version)
 
     async def add(
@@ -178,12 +172,6 @@ class StoredModels:
         async with self._driver.write() as connection:
             await _activate(connection, version)
             await set_meta(connection, meta or {})
-
-
-def _record(row: Row) -> ModelRecord:
-    version, created, rows, loss, previous, activated, reason, features = row
-    learned = tuple(json.loads(features))
-    return ModelRecord(version, created, rows, loss, previous, bool(activated), reason, learned)
 
 
 async def _locked(connection: Connection) -> int:

@@ -334,3 +334,17 @@ class Minute:
 
     start: float
     values: dict[str, float] = field(default_factory=dict)
+
+
+class Announced(NamedTuple):
+    """A server that shares a store.
+
+    Attributes:
+        server: its unique name.
+        seconds: how long ago it announced itself.
+        about: what it reported, for other servers to read.
+    """
+
+    server: str
+    seconds: float
+    about: str

@@ -143,18 +143,8 @@ def count_rows(state: QueryState) -> list[Count]:
     return [*((*row, epoch) for row in rows), *faded]
 
 
-def tally_of(parts: Iterable[Features]) -> Tally:
-    """Return how many rows there are in all, and how many have a number in each column."""
-    rows, given = 0, np.zeros(0, np.int64)
-    for part in parts:
-        there = (~np.isnan(part)).sum(axis=0)
-        width = max(len(given), len(there))
-        given = np.pad(given, (0, width - len(given))) + np.pad(there, (0, width - len(there)))
-        rows += len(part)
-    return Tally(rows, given.tolist())
-
-
-def summed(one: Tally, other: Tally) -> Tally:
-    """Return the tally of two sets of rows."""
-    given = zip_longest(one.given, other.given, fillvalue=0)
-    return Tally(one.rows + other.rows, [sum(pair) for pair in given])
+def tallied(tally: Tally, features: Features) -> Tally:
+    """Return a tally with more rows added to it."""
+    counts = (~np.isnan(features)).sum(axis=0).tolist()
+    given = [sum(pair) for pair in zip_longest(tally.given, counts, fillvalue=0)]
+    return Tally(tally.rows + len(features), given)

@@ -48,7 +48,7 @@ KINDS = {
 }
 
 
-class Column(NamedTuple):
+class StoreColumn(NamedTuple):
     """A column of a table.
 
     Attributes:
@@ -64,7 +64,7 @@ class Column(NamedTuple):
     out: str
 
 
-def _column(text: str) -> Column:
+def _column(text: str) -> StoreColumn:
     """Return a column written as `name:kind`, with `?` if it may be null.
 
     What it is in an export, if that is something else, follows a `>`.
@@ -76,10 +76,10 @@ def _column(text: str) -> Column:
     name, kind = here.rstrip("?").split(":")
     null, parquet = here.endswith("?"), KINDS[kind].parquet
     optional = "?" if null and not parquet.endswith("s") else ""
-    return Column(name, KINDS[kind], null, there if other else f"{name}:{parquet}{optional}")
+    return StoreColumn(name, KINDS[kind], null, there if other else f"{name}:{parquet}{optional}")
 
 
-class Table:
+class StoreTable:
     """A table.
 
     Args:
@@ -125,6 +125,11 @@ class Table:
         return [kinds[name] for name in names]
 
 
+COUNTS = ("query", "place", "outcome", "slot", "count", "epoch")
+SET_COUNTS = (
+    "(query, place, outcome, slot) DO UPDATE SET count = excluded.count, epoch = excluded.epoch"
+)
+ADD_COUNTS = "(query, place, outcome, slot) DO UPDATE SET count = {}.count + excluded.count"
 _COUNTS = (
     "query:number>query:string place:int>item:string outcome:small slot:small count:int epoch:int",
     "PRIMARY KEY (query, place, outcome, slot)",
@@ -135,14 +140,14 @@ _ROOM = ") WITH (fillfactor = {})"  # for the next version of a row that changes
 # `version` counts the writes to a query from its life on, `size` its items; `used` is the time of
 # its latest list or event, or of when it was added. No number is used again: the log may hold
 # entries of a query that is being deleted. In PostgreSQL each write locks its row.
-QUERIES = Table(
+QUERIES = StoreTable(
     "queries",
     "number:identity name:text version:number size:int used:real",
     "UNIQUE (name)",
     postgresql=_ROOM.format(50),
     leaves=False,
 )
-ITEMS = Table(
+ITEMS = StoreTable(
     "items",
     "query:number>query:string place:int> id:text>item:string entered:real active:bool "
     "first_shown:real?",
@@ -150,28 +155,28 @@ ITEMS = Table(
     sqlite=_BY_PLACE,
     postgresql=_ROOM.format(80),
 )
-FEATURES = Table(
+FEATURES = StoreTable(
     "features",
     "query:number place:int numbers:floats",
     "PRIMARY KEY (query, place)",
     sqlite=_BY_PLACE,
     leaves=False,  # but with the items
 )
-CATALOG = Table(
+CATALOG = StoreTable(
     "catalog",
     "id:text>item:string version:number> numbers:floats?>features:floats",
     "PRIMARY KEY (id)",
     sqlite=_BY_PLACE,
     about="shared by all queries",
 )
-EVIDENCE = Table(
+EVIDENCE = StoreTable(
     "evidence",
     *_COUNTS,
     sqlite=_BY_PLACE,
     postgresql=_ROOM.format(70),
     about="what users did, zero counts omitted",
 )
-SNAPSHOT = Table(
+SNAPSHOT = StoreTable(
     "snapshot",
     *_COUNTS,
     sqlite=_BY_PLACE,
@@ -179,7 +184,7 @@ SNAPSHOT = Table(
     about="the sum of everything rolled up",
 )
 # Rankings and events share one sequence: the order of the log.
-RANKINGS = Table(
+RANKINGS = StoreTable(
     "rankings",
     "seq:number>position:int64 id:text query:number>query:string time:real model:int items:places "
     "counted:bool explored:bools relevance:reals cost:real user:text? would_rank:places? "
@@ -188,7 +193,7 @@ RANKINGS = Table(
     postgresql=", UNIQUE (id, query))",
     about="lists by rank, best first",
 )
-EVENTS = Table(
+EVENTS = StoreTable(
     "events",
     "seq:number>position:int64 event_id:text ranking_id:text query:number>query:string "
     "place:int>item:string type:text rank:int outcome:small shows:bool time:real received:real "
@@ -197,32 +202,34 @@ EVENTS = Table(
     sqlite=", PRIMARY KEY (seq), UNIQUE (ranking_id, place, type))",
     postgresql=", PRIMARY KEY (query, ranking_id, place, type))",
 )
-MINUTES = Table(
+MINUTES = StoreTable(
     "minutes",
     "start:real name:text value:real",
     "PRIMARY KEY (start, name)",
     sqlite=_BY_PLACE,
     about="sums for the dashboard",
 )
-MODELS = Table(
+MODELS = StoreTable(
     "models",
     "version:int created:real rows:number validation_loss:real? previous_loss:real? "
     "activated:bool reason:text features:texts document:bytes",
     "PRIMARY KEY (version)",
 )
-DELETIONS = Table(
+DELETIONS = StoreTable(
     "deletions",
     "number:identity> time:real kind:text digest:text queries:int rankings:int events:int",
     about="proofs of deletions",
 )
 # Deletions whose query or user may still be in the log, by the numbers of their proofs.
-UNFINISHED = Table(
+UNFINISHED = StoreTable(
     "unfinished", "proof:number query:number? user:text?", "PRIMARY KEY (proof)", leaves=False
 )
-META = Table("meta", "key:text value:text", "PRIMARY KEY (key)", sqlite=_BY_PLACE, leaves=False)
+META = StoreTable(
+    "meta", "key:text value:text", "PRIMARY KEY (key)", sqlite=_BY_PLACE, leaves=False
+)
 # One row: the active model, the latest time that no query has, how far the log of a folder was
 # rolled up, the version of the catalog, and how many queries were deleted.
-STATE = Table(
+STATE = StoreTable(
     "state",
     "one:int active_model:int last_time:real rolled_up:number catalog:number lives:number",
     "PRIMARY KEY (one), CHECK (one = 1)",

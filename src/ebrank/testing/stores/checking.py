@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
+from inspect import signature
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -24,6 +25,14 @@ class Stores:
         self._numbers = count()
         self.keeps = keeps
 
+    async def run(self, check: Check) -> None:
+        """Run a check."""
+        if "stores" in signature(check).parameters:
+            await check(self)
+        else:
+            async with self.new() as store:
+                await check(store)
+
     def new(self) -> AbstractAsyncContextManager[Store]:
         """Open an empty store."""
         return self.named(f"new{next(self._numbers)}")
@@ -33,8 +42,11 @@ class Stores:
         return self._open(f"{self._prefix}-{name}")
 
 
-Check: TypeAlias = Callable[[Stores], Coroutine[None, None, None]]
-"""Raises an `AssertionError` if a store breaks the promise in its docstring."""
+Check: TypeAlias = Callable[..., Coroutine[None, None, None]]
+"""Raises an `AssertionError` if a store breaks the promise in its docstring.
+
+Its one argument is a new `store`, or `stores`, to open several.
+"""
 
 
 def equal(what: str, found: object, expected: object) -> None:
@@ -67,7 +79,11 @@ async def log_of(store: Store) -> list[Operation]:
     return [entry async for entry in store.log.entries()]
 
 
-async def counts_of(store: Store, query: str = "q") -> dict[str, dict[tuple[int, int], int]]:
+Counts: TypeAlias = dict[str, dict[tuple[int, int], int]]
+"""Counts of items that are not 0, by outcome and rank."""
+
+
+async def counts_of(store: Store, query: str = "q") -> Counts:
     """Return the counts of a query's items."""
     return counts(await store.items.load(query))
 
@@ -79,6 +95,6 @@ async def state_of(store: Store, query: str = "q") -> QueryState:
     return state
 
 
-async def statuses_of(store: Store, operations: list[Operation]) -> list[str]:
+async def statuses_of(store: Store, operations: Sequence[Operation]) -> list[str]:
     """Write operations, and return what became of each."""
     return [one.status for one in (await store.log.write(operations)).written]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from ebrank.evidence.slots import SLOTS, slot_of
-from ebrank.service.store.counting import ALREADY_COUNTED, ID_SEEN
-from ebrank.service.store.records import EventEntry, NewItem, Operation, RankingEntry
+from ebrank.service.store.base import Store
+from ebrank.service.store.counting import ALREADY_COUNTED, ID_SEEN, as_written
+from ebrank.service.store.records import EventEntry, NewItem, Operation, RankingEntry, Written
 from ebrank.testing.histories import counts, event, first_shown, new_items, ranking
 from ebrank.testing.stores.checking import (
+    Counts,
     Stores,
     counts_of,
     equal,
@@ -22,68 +25,65 @@ from ebrank.testing.stores.checking import (
 )
 
 
-async def served_lists(stores: Stores) -> None:
+async def served_lists(store: Store) -> None:
     """A served list counts an impression of each item at its rank."""
-    async with stores.new() as store:
-        await store.items.put("q", new_items(*"abcd"), 1.0)
-        statuses = await statuses_of(store, [ranking("r1", "cab", time=9.0)])
-        equal("what was written", statuses, ["accepted"])
-        await store.log.write([ranking("r2", "ca", time=10.0)])
-        await store.log.write([ranking("r3", "d", time=11.0, counted=False)])
-        state = await state_of(store)
-        expected = {"a": {(0, 2): 2}, "b": {(0, 3): 1}, "c": {(0, 1): 2}, "d": {}}
-        equal("the counts", counts(state), expected)
-        equal("first_shown", first_shown(state), {"a": 9.0, "b": 9.0, "c": 9.0, "d": None})
+    await store.items.put("q", new_items(*"abcd"), 1.0)
+    statuses = await statuses_of(store, [ranking("r1", "cab", time=9.0)])
+    equal("what was written", statuses, ["accepted"])
+    await store.log.write([ranking("r2", "ca", time=10.0)])
+    await store.log.write([ranking("r3", "d", time=11.0, counted=False)])
+    state = await state_of(store)
+    expected = {"a": {(0, 2): 2}, "b": {(0, 3): 1}, "c": {(0, 1): 2}, "d": {}}
+    equal("the counts", counts(state), expected)
+    equal("first_shown", first_shown(state), {"a": 9.0, "b": 9.0, "c": 9.0, "d": None})
 
 
-async def long_lists(stores: Stores) -> None:
+async def long_lists(store: Store) -> None:
     """Deep ranks count in bands, as `ebrank.evidence.slots` has them."""
-    async with stores.new() as store:
-        names = [f"i{number}" for number in range(400)]
-        await store.items.put("q", [NewItem(name, (1.0,)) for name in names], 1.0)
-        ranks = [1, 10, 11, 15, 16, 25, 26, 50, 51, 100, 101, 300, 301, 400]
-        clicks = [
-            EventEntry(f"e{rank}", "r", "q", names[rank - 1], "click", rank, 1, False, 3.0, 3.0)
-            for rank in ranks
-        ]
-        await store.log.write([RankingEntry("r", "q", 2.0, 0, tuple(names)), *clicks])
-        expected = np.zeros((400, 2, SLOTS), np.int32)
-        for rank in range(1, 401):
-            expected[rank - 1, 0, slot_of(rank)] = 1
-            expected[rank - 1, 1, slot_of(rank)] = rank in ranks
-        found = (await state_of(store)).counts
-        assert np.array_equal(found, expected), "counts at deep ranks are wrong"
-        await store.log.roll_up(10.0)
-        snapshot = await store.items.snapshot("q")
-        assert snapshot is not None, "the query is unknown"
-        assert np.array_equal(snapshot.counts, expected), "the snapshot at deep ranks is wrong"
+    names = [f"i{number}" for number in range(400)]
+    await store.items.put("q", [NewItem(name, (1.0,)) for name in names], 1.0)
+    ranks = [1, 10, 11, 15, 16, 25, 26, 50, 51, 100, 101, 300, 301, 400]
+    clicks = [
+        EventEntry(f"e{rank}", "r", "q", names[rank - 1], "click", rank, 1, False, 3.0, 3.0)
+        for rank in ranks
+    ]
+    await store.log.write([RankingEntry("r", "q", 2.0, 0, tuple(names)), *clicks])
+    expected = np.zeros((400, 2, SLOTS), np.int32)
+    for rank in range(1, 401):
+        expected[rank - 1, 0, slot_of(rank)] = 1
+        expected[rank - 1, 1, slot_of(rank)] = rank in ranks
+    found = (await state_of(store)).counts
+    assert np.array_equal(found, expected), "counts at deep ranks are wrong"
+    await store.log.roll_up(10.0)
+    snapshot = await store.items.snapshot("q")
+    assert snapshot is not None, "the query is unknown"
+    assert np.array_equal(snapshot.counts, expected), "the snapshot at deep ranks is wrong"
 
 
-async def pages(stores: Stores) -> None:
+async def pages(store: Store) -> None:
     """A page counts at its ranks, and only what its user has not seen before."""
-    async with stores.new() as store:
-        await store.items.put("q", new_items(*"abcd"), 1.0)
-        first = ranking("r1", "ab", time=5.0)
-        second = ranking("r2", "cd", time=6.0, offset=9, continues="r1")
-        again = ranking("r3", "bda", time=7.0, continues="r1", seen=(2, 0, 1))
-        bot = ranking("r4", "abcd", time=8.0, counted=False, bot=True)
-        ignored = replace(event("e1", bot, "a", time=9.0), outcome=0, bot=True)
-        log: list[Operation] = [first, second, again, bot, ignored]
-        await store.log.write(log)
-        equal("the log", await log_of(store), log)
-        expected = {
-            "a": {(0, 1): 1},
-            "b": {(0, 2): 1},
-            "c": {(0, 10): 1},
-            "d": {(0, 11): 1, (0, 2): 1},
-        }
-        for rolled_up in (False, True):
-            if rolled_up:
-                await store.log.roll_up(1000.0)
-                equal("the snapshot", counts(await store.items.snapshot("q")), expected)
-            state = await state_of(store)
-            equal("the counts", counts(state), expected)
-            equal("first_shown", first_shown(state), {"a": 5.0, "b": 5.0, "c": 6.0, "d": 6.0})
+    await store.items.put("q", new_items(*"abcd"), 1.0)
+    first = ranking("r1", "ab", time=5.0)
+    second = ranking("r2", "cd", time=6.0, offset=9, continues="r1")
+    again = ranking("r3", "bda", time=7.0, continues="r1", seen=(2, 0, 1))
+    bot = ranking("r4", "abcd", time=8.0, counted=False, bot=True)
+    ignored = replace(event("e1", bot, "a", time=9.0), outcome=0, bot=True)
+    log: list[Operation] = [first, second, again, bot, ignored]
+    await store.log.write(log)
+    equal("the log", await log_of(store), log)
+    expected = {
+        "a": {(0, 1): 1},
+        "b": {(0, 2): 1},
+        "c": {(0, 10): 1},
+        "d": {(0, 11): 1, (0, 2): 1},
+    }
+    for rolled_up in (False, True):
+        if rolled_up:
+            await store.log.roll_up(1000.0)
+            equal("the snapshot", counts(await store.items.snapshot("q")), expected)
+        state = await state_of(store)
+        equal("the counts", counts(state), expected)
+        equal("first_shown", first_shown(state), {"a": 5.0, "b": 5.0, "c": 6.0, "d": 6.0})
 
 
 async def all_or_nothing(stores: Stores) -> None:
@@ -105,148 +105,123 @@ async def all_or_nothing(stores: Stores) -> None:
             equal("the next event", await statuses_of(store, good[1:]), ["accepted"])
 
 
+def accepted(outcome: int = 0, *, replaces: int = 0, shows: bool = False) -> Written:
+    """Return what becomes of an event that is logged."""
+    return Written("accepted", "", shows, outcome, replaces)
+
+
+async def _counted(
+    stores: Stores,
+    lists: Sequence[RankingEntry],
+    events: Sequence[tuple[EventEntry, Written]],
+    expected: Counts,
+) -> None:
+    """Raise unless events become what they should, in one batch and one by one."""
+    entries = [entry for entry, _ in events]
+    log = [as_written(entry, result) for entry, result in events if result.status == "accepted"]
+    for batches in ([entries], [[entry] for entry in entries]):
+        async with stores.new() as store:
+            await store.items.put("q", new_items(*lists[0].items), 1.0)
+            await store.log.write(lists)
+            written = [one for batch in batches for one in (await store.log.write(batch)).written]
+            equal("what was written", written, [result for _, result in events])
+            equal("the log", await log_of(store), [*lists, *log])
+            equal("the counts", await counts_of(store), expected)
+            again = await statuses_of(store, entries)
+            equal("the same events again", again, ["duplicate"] * len(entries))
+            equal("the counts after that", await counts_of(store), expected)
+            await store.log.roll_up(1000.0)
+            equal("the snapshot", counts(await store.items.snapshot("q")), expected)
+
+
 async def event_counts(stores: Stores) -> None:
     """Events count at the rank that was logged."""
-    async with stores.new() as store:
-        await store.items.put("q", new_items(*"abc"), 1.0)
-        served, quiet = ranking("r1", "abc"), ranking("r2", "cba", counted=False)
-        await store.log.write(
-            [
-                served,
-                quiet,
-                event("e1", served, "c"),
-                event("e2", quiet, "a", "impression", shows=True, time=21.0),
-                event("e3", quiet, "b", shows=True, time=22.0),
-                event("e4", quiet, "c", "bookmark"),
-            ]
-        )
-        expected = {
-            "a": {(0, 1): 1, (0, 3): 1},
-            "b": {(0, 2): 2, (1, 2): 1},
-            "c": {(0, 3): 1, (1, 3): 1},
-        }
-        equal("the counts", await counts_of(store), expected)
+    served, quiet = ranking("r1", "abc"), ranking("r2", "cba", counted=False)
+    events = [
+        (event("e1", served, "c"), accepted(1)),
+        (event("e2", quiet, "a", "impression", shows=True), accepted(shows=True)),
+        (event("e3", quiet, "b", shows=True), accepted(1, shows=True)),
+        (event("e4", quiet, "c", "bookmark"), accepted()),
+    ]
+    expected = {
+        "a": {(0, 1): 1, (0, 3): 1},
+        "b": {(0, 2): 2, (1, 2): 1},
+        "c": {(0, 3): 1, (1, 3): 1},
+    }
+    await _counted(stores, [served, quiet], events, expected)
 
 
 async def negative_behavior(stores: Stores) -> None:
     """After a negative behavior an impression has no outcome, whatever comes before or after."""
     one, two, three = ranking("r1", "ab"), ranking("r2", "ab"), ranking("r3", "ab", counted=False)
-    entries: list[Operation] = [
-        event("e1", one, "a", "click"),
-        event("e2", one, "a", "purchase"),
-        event("e3", one, "a", "hide"),
-        event("e4", one, "a", "return"),
-        event("e5", two, "a", "hide"),
-        event("e6", two, "a", "click"),
-        event("e7", one, "b", "click"),
-        event("e8", two, "b", "bookmark"),
-        event("e9", two, "b", "return"),
-        event("f1", three, "b", "hide", shows=True),
-        event("f2", three, "b", "click", shows=True),
+    events = [
+        (event("e1", one, "a", "click"), accepted(1)),
+        (event("e2", one, "a", "purchase"), accepted(2, replaces=1)),
+        (event("e3", one, "a", "hide"), accepted(-1, replaces=2)),
+        (event("e4", one, "a", "return"), accepted()),
+        (event("e5", two, "a", "hide"), accepted(-1)),
+        (event("e6", two, "a", "click"), accepted()),
+        (event("e7", one, "b", "click"), accepted(1)),
+        (event("e8", two, "b", "bookmark"), accepted()),
+        (event("e9", two, "b", "return"), accepted(-1)),
+        (event("f1", three, "b", "hide", shows=True), accepted(-1, shows=True)),
+        (event("f2", three, "b", "click", shows=True), accepted()),
     ]
-    counted = [(1, 0), (2, 1), (-1, 2), (0, 0), (-1, 0), (0, 0), (1, 0), (0, 0), (-1, 0)]
-    counted += [(-1, 0), (0, 0)]
-    for batches in ([entries], [[entry] for entry in entries]):
-        async with stores.new() as store:
-            await store.items.put("q", new_items(*"ab"), 1.0)
-            await store.log.write([one, two, three])
-            written = [one for batch in batches for one in (await store.log.write(batch)).written]
-            found = [(one.outcome, one.replaces) for one in written]
-            equal("outcomes, and what they replace", found, counted)
-            expected = {"a": {(0, 1): 2}, "b": {(0, 2): 3, (1, 2): 1}}
-            equal("the counts", await counts_of(store), expected)
-            await store.log.roll_up(1000.0)
-            equal("the snapshot", counts(await store.items.snapshot("q")), expected)
+    expected = {"a": {(0, 1): 2}, "b": {(0, 2): 3, (1, 2): 1}}
+    await _counted(stores, [one, two, three], events, expected)
 
 
 async def best_behavior(stores: Stores) -> None:
     """An impression's outcome is its best behavior, in whatever order they come."""
     one, two = ranking("r1", "ab"), ranking("r2", "ab")
-    entries: list[Operation] = [
-        event("e1", one, "a", "click"),
-        event("e2", one, "a", "purchase"),
-        event("e3", two, "a", "purchase"),
-        event("e4", two, "a", "click"),
-        event("e5", one, "b", "impression"),
-        event("e6", one, "b", "click"),
-        event("e7", two, "b", "bookmark"),
-        event("e8", two, "b", "purchase"),
+    events = [
+        (event("e1", one, "a", "click"), accepted(1)),
+        (event("e2", one, "a", "purchase"), accepted(2, replaces=1)),
+        (event("e3", two, "a", "purchase"), accepted(2)),
+        (event("e4", two, "a", "click"), accepted()),
+        (event("e5", one, "b", "impression"), accepted()),
+        (event("e6", one, "b", "click"), accepted(1)),
+        (event("e7", two, "b", "bookmark"), accepted()),
+        (event("e8", two, "b", "purchase"), accepted(2)),
     ]
-    counted = [(1, 0), (2, 1), (2, 0), (0, 0), (0, 0), (1, 0), (0, 0), (2, 0)]
-    for batches in ([entries], [[entry] for entry in entries]):
-        async with stores.new() as store:
-            await store.items.put("q", new_items(*"ab"), 1.0)
-            await store.log.write([one, two])
-            written = [one for batch in batches for one in (await store.log.write(batch)).written]
-            equal("what was written", {one.status for one in written}, {"accepted"})
-            found = [(one.outcome, one.replaces) for one in written]
-            equal("outcomes, and what they replace", found, counted)
-            logged = [entry for entry in await log_of(store) if isinstance(entry, EventEntry)]
-            found = [(entry.outcome, entry.replaces) for entry in logged]
-            equal("outcomes in the log", found, counted)
-            expected = {
-                "a": {(0, 1): 2, (2, 1): 2},
-                "b": {(0, 2): 2, (1, 2): 1, (2, 2): 1},
-            }
-            equal("the counts", await counts_of(store), expected)
-            await store.log.roll_up(1000.0)
-            equal("the snapshot", counts(await store.items.snapshot("q")), expected)
+    expected = {"a": {(0, 1): 2, (2, 1): 2}, "b": {(0, 2): 2, (1, 2): 1, (2, 2): 1}}
+    await _counted(stores, [one, two], events, expected)
 
 
 async def one_impression(stores: Stores) -> None:
     """An item of a list is shown once: by the first event that counts, not by a duplicate."""
     one, two = ranking("r1", "abc", counted=False), ranking("r2", "abc", counted=False)
-    entries: list[Operation] = [
-        event("e1", one, "a", "impression", shows=True),
-        event("e2", one, "a", "click", shows=True),
-        event("e3", one, "b", "click", shows=True),
-        event("e4", one, "b", "impression", shows=True),
-        event("e1", one, "c", "impression", shows=True),
-        event("e5", one, "c", "click", shows=True),
-        event("e6", two, "a", "bookmark"),
-        event("e7", two, "a", "click", shows=True),
+    events = [
+        (event("e1", one, "a", "impression", shows=True), accepted(shows=True)),
+        (event("e2", one, "a", "click", shows=True), accepted(1)),
+        (event("e3", one, "b", "click", shows=True), accepted(1, shows=True)),
+        (event("e4", one, "b", "impression", shows=True), accepted()),
+        (event("e1", one, "c", "impression", shows=True), Written("duplicate", ID_SEEN)),
+        (event("e5", one, "c", "click", shows=True), accepted(1, shows=True)),
+        (event("e6", two, "a", "bookmark"), accepted()),
+        (event("e7", two, "a", "click", shows=True), accepted(1, shows=True)),
     ]
-    expected = [True, False, True, False, False, True, False, True]
-    for batches in ([entries], [[entry] for entry in entries]):
-        async with stores.new() as store:
-            await store.items.put("q", new_items(*"abc"), 1.0)
-            await store.log.write([one, two])
-            written = [one for batch in batches for one in (await store.log.write(batch)).written]
-            statuses = ["accepted"] * 4 + ["duplicate"] + ["accepted"] * 3
-            equal("what was written", [one.status for one in written], statuses)
-            equal("what shows", [one.shows for one in written], expected)
-            logged = [entry for entry in await log_of(store) if isinstance(entry, EventEntry)]
-            shows = [entry.shows for entry in logged]
-            equal("what the log says shows", shows, expected[:4] + expected[5:])
-            found = await counts_of(store)
-            both = {(0, 2): 1, (1, 2): 1}
-            expected_counts = {"a": {(0, 1): 2, (1, 1): 2}, "b": both, "c": {(0, 3): 1, (1, 3): 1}}
-            equal("the counts", found, expected_counts)
+    clicked = {rank: {(0, rank): 1, (1, rank): 1} for rank in (2, 3)}
+    expected = {"a": {(0, 1): 2, (1, 1): 2}, "b": clicked[2], "c": clicked[3]}
+    await _counted(stores, [one, two], events, expected)
 
 
 async def duplicates(stores: Stores) -> None:
     """The same event, or the same type of event for an item of a list, counts once."""
     served = ranking("r1", "abc")
-    entries: list[Operation] = [
-        served,
-        event("e1", served, "a"),
-        event("e1", served, "b"),
-        event("e2", served, "a"),
-        event("e3", served, "a", "impression"),
+    events = [
+        (event("e1", served, "a"), accepted(1)),
+        (event("e1", served, "b"), Written("duplicate", ID_SEEN)),
+        (event("e2", served, "a"), Written("duplicate", ALREADY_COUNTED)),
+        (event("e3", served, "a", "impression"), accepted()),
     ]
-    for batches in ([entries], [[entry] for entry in entries]):
-        async with stores.new() as store:
-            await store.items.put("q", new_items(*"abc"), 1.0)
-            written = [one for batch in batches for one in (await store.log.write(batch)).written]
-            statuses = ["accepted", "accepted", "duplicate", "duplicate", "accepted"]
-            equal("what was written", [one.status for one in written], statuses)
-            reasons = [one.reason for one in written]
-            equal("the list of reasons", reasons, ["", "", ID_SEEN, ALREADY_COUNTED, ""])
-            expected = {"a": {(0, 1): 1, (1, 1): 1}, "b": {(0, 2): 1}, "c": {(0, 3): 1}}
-            equal("the counts", await counts_of(store), expected)
-            equal("the log", await log_of(store), [entries[0], entries[1], entries[4]])
-            again = await statuses_of(store, entries[1:])
-            equal("the same events again", again, ["duplicate"] * 4)
-            await store.items.put("p", new_items(*"abc"), 1.0)
-            other = event("e1", ranking("r9", "abc", query="p"), "a")
-            equal("the id in another query", await statuses_of(store, [other]), ["accepted"])
+    expected = {"a": {(0, 1): 1, (1, 1): 1}, "b": {(0, 2): 1}, "c": {(0, 3): 1}}
+    await _counted(stores, [served], events, expected)
+
+
+async def ids_of_other_queries(store: Store) -> None:
+    """The same id in another query is another event."""
+    for query in "qp":
+        await store.items.put(query, new_items(*"abc"), 1.0)
+        click = event("e1", ranking(f"r{query}", "abc", query=query), "a")
+        equal("the id of an event", await statuses_of(store, [click]), ["accepted"])

@@ -1,158 +1,210 @@
-"""Checks of queries and their items."""
+"""Checks of queries and their items, and of the catalog."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ebrank.service.store.base import Store
 from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
-from ebrank.testing.histories import bits, catalog, counts, fill, new_items
-from ebrank.testing.stores.checking import Stores, counts_of, equal, log_of, state_of
+from ebrank.testing.histories import bits, catalog, counts, fill, new_items, ranking
+from ebrank.testing.stores.checking import counts_of, equal, log_of, state_of
 
 
-async def empty(stores: Stores) -> None:
+async def empty(store: Store) -> None:
     """A new store knows nothing."""
-    async with stores.new() as store:
-        equal("items.queries()", await store.items.queries(), [])
-        equal("items.load('q')", await store.items.load("q"), None)
-        equal("items.snapshot('q')", await store.items.snapshot("q"), None)
-        equal("log.ranking('r')", await store.log.ranking("r"), None)
-        equal("log.entries()", await log_of(store), [])
-        equal("log.length()", await store.log.length(), 0)
-        equal("log.last_time()", await store.log.last_time(), 0.0)
-        equal("models.all()", await store.models.all(), [])
-        equal("models.document(1)", await store.models.document(1), None)
-        equal("models.active()", await store.models.active(), 0)
-        equal("meta.get('features')", await store.meta.get("features"), None)
-        equal("meta.all()", await store.meta.all(), {})
-        equal("meta.minutes(0.0)", await store.meta.minutes(0.0), [])
-        equal("log.write([])", (await store.log.write([]))[:4], ([], {}, 0, 0))
-        equal("items.tally()", await store.items.tally(), (0, []))
-        equal("catalog.version()", await store.catalog.version(), 0)
-        equal("catalog.read(['a'])", await store.catalog.read(["a"]), {})
-        equal("the catalog", await catalog(store), {})
-        equal("catalog.tally()", await store.catalog.tally(), (0, []))
-        await store.flush()
+    equal("items.queries()", await store.items.queries(), [])
+    equal("items.load('q')", await store.items.load("q"), None)
+    equal("items.snapshot('q')", await store.items.snapshot("q"), None)
+    equal("log.ranking('r')", await store.log.ranking("r"), None)
+    equal("log.entries()", await log_of(store), [])
+    equal("log.length()", await store.log.length(), 0)
+    equal("log.last_time()", await store.log.last_time(), 0.0)
+    equal("models.all()", await store.models.all(), [])
+    equal("models.document(1)", await store.models.document(1), None)
+    equal("models.active()", await store.models.active(), 0)
+    equal("meta.get('features')", await store.meta.get("features"), None)
+    equal("meta.all()", await store.meta.all(), {})
+    equal("meta.minutes(0.0)", await store.meta.minutes(0.0), [])
+    equal("log.write([])", (await store.log.write([]))[:4], ([], {}, 0, 0))
+    equal("items.tally()", await store.items.tally(), (0, []))
+    equal("catalog.version()", await store.catalog.version(), 0)
+    equal("catalog.read(['a'])", await store.catalog.read(["a"]), {})
+    equal("the catalog", await catalog(store), {})
+    equal("catalog.tally()", await store.catalog.tally(), (0, []))
+    await store.flush()
 
 
-async def item_order(stores: Stores) -> None:
+async def item_order(store: Store) -> None:
     """Items stand in the order in which they entered, with their last features."""
-    async with stores.new() as store:
-        nan = float("nan")
-        await store.items.put("q", [NewItem("b", (1.0, nan)), NewItem("a", (3.0, 0.1))], 5.0)
-        await store.items.put("q", new_items("c", "a"), 6.0)
-        state = await state_of(store)
-        equal("query and ids", (state.query, list(state.ids)), ("q", ["b", "a", "c"]))
-        expected = np.array([[1.0, nan], [97.0, 97.0], [99.0, 99.0]], np.float32)
-        equal("the type of features", state.features.dtype, np.dtype(np.float32))
-        assert np.array_equal(state.features, expected, equal_nan=True), "features differ"
-        equal("entered", state.entered.tolist(), [5.0, 5.0, 6.0])
-        assert np.isnan(state.first_shown).all(), "first_shown of an item never shown is not NaN"
-        equal("active", state.active.tolist(), [True] * 3)
-        equal("the counts", counts(state), {"b": {}, "a": {}, "c": {}})
-        found = state.counts.shape, state.counts.dtype
-        equal("the shape and type of counts", found, ((3, 2, 1), np.dtype(np.int32)))
-        equal("log.last_time()", await store.log.last_time(), 6.0)
+    nan = float("nan")
+    await store.items.put("q", [NewItem("b", (1.0, nan)), NewItem("a", (3.0, 0.1))], 5.0)
+    await store.items.put("q", new_items("c", "a"), 6.0)
+    state = await state_of(store)
+    equal("query and ids", (state.query, list(state.ids)), ("q", ["b", "a", "c"]))
+    expected = np.array([[1.0, nan], [97.0, 97.0], [99.0, 99.0]], np.float32)
+    equal("the type of features", state.features.dtype, np.dtype(np.float32))
+    assert np.array_equal(state.features, expected, equal_nan=True), "features differ"
+    equal("entered", state.entered.tolist(), [5.0, 5.0, 6.0])
+    assert np.isnan(state.first_shown).all(), "first_shown of an item never shown is not NaN"
+    equal("active", state.active.tolist(), [True] * 3)
+    equal("the counts", counts(state), {"b": {}, "a": {}, "c": {}})
+    found = state.counts.shape, state.counts.dtype
+    equal("the shape and type of counts", found, ((3, 2, 1), np.dtype(np.int32)))
+    equal("log.last_time()", await store.log.last_time(), 6.0)
 
 
-async def query_order(stores: Stores) -> None:
+async def query_order(store: Store) -> None:
     """Queries stand in the order in which they were first given; no items make no query."""
-    async with stores.new() as store:
-        for query in ("z", "a", "m", "a"):
-            await store.items.put(query, new_items("x"), 1.0)
-        equal("put without items", await store.items.put("none", [], 1.0), 0)
-        equal("items.queries()", await store.items.queries(), ["z", "a", "m"])
-        equal("items.load('none')", await store.items.load("none"), None)
+    for query in ("z", "a", "m", "a"):
+        await store.items.put(query, new_items("x"), 1.0)
+    equal("put without items", await store.items.put("none", [], 1.0), 0)
+    equal("items.queries()", await store.items.queries(), ["z", "a", "m"])
+    equal("items.load('none')", await store.items.load("none"), None)
 
 
-async def withdrawn(stores: Stores) -> None:
+async def withdrawn(store: Store) -> None:
     """A withdrawn item keeps its history and may come back."""
-    async with stores.new() as store:
-        await fill(store)
-        before = await counts_of(store)
-        assert await store.items.withdraw("q", "a", 80.0) is not None, "it was a candidate"
-        for query, item in (("q", "a"), ("q", "nobody"), ("nothing", "a")):
-            found = await store.items.withdraw(query, item, 81.0)
-            equal(f"withdrawing {item!r} of {query!r}", found, None)
-        state = await state_of(store)
-        equal("active", state.active.tolist(), [False, True, True, False])
-        equal("log.last_time()", await store.log.last_time(), 80.0)
-        await store.items.put("q", new_items("a"), 90.0)
-        state = await state_of(store)
-        equal("active", state.active.tolist(), [True, True, True, False])
-        equal("entered of the item that came back", state.entered[0], 1.0)
-        equal("the counts", counts(state), before)
+    await fill(store)
+    before = await counts_of(store)
+    assert await store.items.withdraw("q", "a", 80.0) is not None, "it was a candidate"
+    for query, item in (("q", "a"), ("q", "nobody"), ("nothing", "a")):
+        found = await store.items.withdraw(query, item, 81.0)
+        equal(f"withdrawing {item!r} of {query!r}", found, None)
+    state = await state_of(store)
+    equal("active", state.active.tolist(), [False, True, True, False])
+    equal("log.last_time()", await store.log.last_time(), 80.0)
+    await store.items.put("q", new_items("a"), 90.0)
+    state = await state_of(store)
+    equal("active", state.active.tolist(), [True, True, True, False])
+    equal("entered of the item that came back", state.entered[0], 1.0)
+    equal("the counts", counts(state), before)
 
 
-async def widths(stores: Stores) -> None:
+async def widths(store: Store) -> None:
     """A row of features may end before others do; what follows is missing."""
-    async with stores.new() as store:
-        mixed = [*new_items("a"), *new_items("b", width=3), *new_items("c", width=0)]
-        await store.items.put("q", mixed, 1.0)
-        await store.items.put("q", new_items("a", width=1), 2.0)
-        nan = float("nan")
-        expected = np.array([[97.0, nan, nan], [98.0] * 3, [nan] * 3], np.float32)
-        found = (await state_of(store)).features
-        assert np.array_equal(found, expected, equal_nan=True), f"features are {found}"
-        await store.items.put("p", new_items("z", width=0), 3.0)
-        equal("features of no width", (await state_of(store, "p")).features.shape, (1, 0))
-        equal("items.tally()", await store.items.tally(), (4, [2, 1, 1]))
+    mixed = [*new_items("a"), *new_items("b", width=3), *new_items("c", width=0)]
+    await store.items.put("q", mixed, 1.0)
+    await store.items.put("q", new_items("a", width=1), 2.0)
+    nan = float("nan")
+    expected = np.array([[97.0, nan, nan], [98.0] * 3, [nan] * 3], np.float32)
+    found = (await state_of(store)).features
+    assert np.array_equal(found, expected, equal_nan=True), f"features are {found}"
+    await store.items.put("p", new_items("z", width=0), 3.0)
+    equal("features of no width", (await state_of(store, "p")).features.shape, (1, 0))
+    equal("items.tally()", await store.items.tally(), (4, [2, 1, 1]))
 
 
-async def ownership(stores: Stores) -> None:
+async def ownership(store: Store) -> None:
     """The caller owns what is loaded."""
-    async with stores.new() as store:
-        await fill(store)
-        state, before = await state_of(store), bits(await store.items.load("q"))
-        state.counts[:] = 7
-        state.features[:] = 0.0
-        state.active[:] = False
-        equal("the query, loaded again", bits(await store.items.load("q")), before)
+    await fill(store)
+    state, before = await state_of(store), bits(await store.items.load("q"))
+    state.counts[:] = 7
+    state.features[:] = 0.0
+    state.active[:] = False
+    equal("the query, loaded again", bits(await store.items.load("q")), before)
 
 
-async def many_items(stores: Stores) -> None:
+async def many_items(store: Store) -> None:
     """A query of thousands of items is like any other."""
-    async with stores.new() as store:
-        items = [NewItem(f"i{number}", (float(number),)) for number in range(3000)]
-        await store.items.put("q", items, 1.0)
-        await store.items.put("q", [NewItem("i7", (0.5,)), NewItem("last", (1.0,))], 2.0)
-        state = await state_of(store)
-        equal("the ids", list(state.ids), [*(item.id for item in items), "last"])
-        equal("a feature that was changed", state.features[7].tolist(), [0.5])
-        equal("the version", state.version, 2)
+    items = [NewItem(f"i{number}", (float(number),)) for number in range(3000)]
+    await store.items.put("q", items, 1.0)
+    await store.items.put("q", [NewItem("i7", (0.5,)), NewItem("last", (1.0,))], 2.0)
+    state = await state_of(store)
+    equal("the ids", list(state.ids), [*(item.id for item in items), "last"])
+    equal("a feature that was changed", state.features[7].tolist(), [0.5])
+    equal("the version", state.version, 2)
 
 
-async def search(stores: Stores) -> None:
+async def search(store: Store) -> None:
     """Queries are found by their names, a page at a time."""
-    async with stores.new() as store:
-        for name in ("tea", "green tea", "ätea", "teapot", "te", "☂"):
-            await store.items.put(name, new_items("a"), 1.0)
-        await store.items.put("tea", new_items("b"), 2.0)
-        equal("items.find()", await store.items.find(limit=2), [("green tea", 1), ("te", 1)])
-        later = await store.items.find(after="te", limit=9)
-        equal("what follows", later, [("tea", 2), ("teapot", 1), ("ätea", 1), ("☂", 1)])
-        equal("a prefix", await store.items.find("tea"), [("tea", 2), ("teapot", 1)])
-        equal("a prefix, later", await store.items.find("tea", after="tea"), [("teapot", 1)])
-        equal("a prefix of none", await store.items.find("x"), [])
-        inside = [name for name, _ in await store.items.find(contains="tea")]
-        equal("a part", inside, ["green tea", "tea", "teapot", "ätea"])
-        equal("both", await store.items.find("t", "pot"), [("teapot", 1)])
+    for name in ("tea", "green tea", "ätea", "teapot", "te", "☂"):
+        await store.items.put(name, new_items("a"), 1.0)
+    await store.items.put("tea", new_items("b"), 2.0)
+    equal("items.find()", await store.items.find(limit=2), [("green tea", 1), ("te", 1)])
+    later = await store.items.find(after="te", limit=9)
+    equal("what follows", later, [("tea", 2), ("teapot", 1), ("ätea", 1), ("☂", 1)])
+    equal("a prefix", await store.items.find("tea"), [("tea", 2), ("teapot", 1)])
+    equal("a prefix, later", await store.items.find("tea", after="tea"), [("teapot", 1)])
+    equal("a prefix of none", await store.items.find("x"), [])
+    inside = [name for name, _ in await store.items.find(contains="tea")]
+    equal("a part", inside, ["green tea", "tea", "teapot", "ätea"])
+    equal("both", await store.items.find("t", "pot"), [("teapot", 1)])
 
 
-async def names(stores: Stores) -> None:
+async def names(store: Store) -> None:
     """Any text without NUL is a name."""
     texts = ["", " ", "'; --", "%_\\", "☂", "e\u0301", "é", "a\nb", "x" * 600, "\U0010ffff"]
-    async with stores.new() as store:
-        for number, text in enumerate(texts):
-            query, item = f"{text}☂", f"{text}!"
-            items = [NewItem(item, (1.0,)), NewItem("", (2.0,))]
-            await store.items.put(query, items, 1.0)
-            served = RankingEntry(
-                f"r{text}{number}", query, 2.0, 0, (item, ""), would_rank=("", item)
-            )
-            name = f"e{text}{number}"
-            click = EventEntry(name, served.id, query, item, text, 1, 1, False, 3.0, 3.0)
-            await store.log.write([served, click])
-            equal("the end of the log", (await log_of(store))[-2:], [served, click])
-            equal("the ranking", await store.log.ranking(served.id), served)
-            expected = {item: {(0, 1): 1, (1, 1): 1}, "": {(0, 2): 1}}
-            equal("the counts", await counts_of(store, query), expected)
+    for number, text in enumerate(texts):
+        query, item = f"{text}☂", f"{text}!"
+        items = [NewItem(item, (1.0,)), NewItem("", (2.0,))]
+        await store.items.put(query, items, 1.0)
+        served = RankingEntry(f"r{text}{number}", query, 2.0, 0, (item, ""), would_rank=("", item))
+        name = f"e{text}{number}"
+        click = EventEntry(name, served.id, query, item, text, 1, 1, False, 3.0, 3.0)
+        await store.log.write([served, click])
+        equal("the end of the log", (await log_of(store))[-2:], [served, click])
+        equal("the ranking", await store.log.ranking(served.id), served)
+        expected = {item: {(0, 1): 1, (1, 1): 1}, "": {(0, 2): 1}}
+        equal("the counts", await counts_of(store, query), expected)
+
+
+# --- the catalog, which queries share ------------------------------------------------------------
+
+
+async def catalog_rows(store: Store) -> None:
+    """The catalog holds the last row of each item, until it is removed."""
+    items = [NewItem("ä", (1.0, float("nan"))), NewItem("b", (2.0,)), NewItem("a", (3.0, 4.0))]
+    equal("the first write", await store.catalog.put(items, 5.0), (1, 3))
+    equal("log.last_time()", await store.log.last_time(), 5.0)
+    names = [name async for name, _ in store.catalog.entries()]
+    equal("the order of names", names, ["a", "b", "ä"])
+    for after, limit in ((None, 2), ("a", 2), ("aa", 1), ("ä", 9)):
+        page = [name for name, _ in await store.catalog.find(after, limit)]
+        following = [name for name in names if after is None or name > after]
+        equal(f"{limit} names after {after!r}", page, following[:limit])
+    equal("catalog.tally()", await store.catalog.tally(), (3, [3, 1]))
+    equal("the same rows again", await store.catalog.put(items, 6.0), (1, 0))
+    some = [NewItem("b", (2.0, 0.5)), NewItem("c", ()), items[0]]
+    equal("two other rows", await store.catalog.put(some, 7.0), (2, 2))
+    equal("log.last_time()", await store.log.last_time(), 7.0)
+    rows = {"a": [3.0, 4.0], "b": [2.0, 0.5], "c": [], "ä": [1.0, None]}
+    equal("the catalog", await catalog(store), rows)
+    found = await store.catalog.read(["b", "nobody"])
+    equal("the items that are there", list(found), ["b"])
+    row = found["b"]
+    equal("the type of a row", row.dtype, np.dtype(np.float32))
+    row[:] = 7.0
+    equal("the catalog, read again", await catalog(store), rows)
+
+
+async def catalog_changes(store: Store) -> None:
+    """A reader finds out what has changed since it last looked, be that much or little."""
+    names = [f"i{number}" for number in range(1200)]
+    await store.catalog.put([NewItem(name, (1.0,)) for name in names], 1.0)
+    await store.catalog.put([NewItem(name, (2.0,)) for name in names[:700]], 2.0)
+    await store.catalog.put([NewItem(name, (3.0,)) for name in names[650:660]], 3.0)
+    some, most = names[640:655] + names[1000:1010], names[600:]
+    for asked in (some, most, names[655:656], ["nobody"]):
+        for since in (0, 1, 2, 3):
+            changed = [names, names[:700], names[650:660], []][since]
+            found = await store.catalog.read(asked, since)
+            expected = [name for name in asked if name in set(changed)]
+            equal(f"what changed since {since}", sorted(found), sorted(expected))
+            told = {name: float(row[0]) for name, row in found.items()}
+            numbers = {
+                name: 1.0 + (name in names[:700]) + (name in names[650:660]) for name in expected
+            }
+            equal("the numbers", told, numbers)
+
+
+async def catalog_found(store: Store) -> None:
+    """A write to the log says which version of the catalog it found; settings make a new one."""
+    await store.items.put("q", new_items("a"), 1.0)
+    equal("the version", (await store.log.write([ranking("r1", "a")])).catalog, 0)
+    await store.catalog.put(new_items("a"), 2.0, meta={"features": "one"})
+    equal("the version", (await store.log.write([ranking("r2", "a")])).catalog, 1)
+    equal("settings alone", await store.catalog.put([], 2.0, meta={"features": "two"}), (2, 0))
+    equal("nothing at all", await store.catalog.put([], 3.0), (2, 0))
+    equal("the version", (await store.log.write([ranking("r3", "a")])).catalog, 2)
+    equal("the version of no entries", (await store.log.write([])).catalog, 2)
+    equal("the setting", await store.meta.get("features"), "two")

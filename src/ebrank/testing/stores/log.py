@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import (
     EventEntry,
     Minute,
+    ModelRecord,
     NewItem,
     Operation,
     RankingEntry,
@@ -26,38 +30,26 @@ from ebrank.testing.stores.checking import (
 )
 
 
-async def log_gives_back(stores: Stores) -> None:
-    """The log gives back what was written."""
-    async with stores.new() as store:
-        log = await fill(store)
-        equal("the log", await log_of(store), log)
-        length = await store.log.length()
-        assert length >= len(log), f"log.length() is {length}, less than {len(log)}"
-        equal("a ranking", await store.log.ranking("r2"), log[2])
-        equal("log.last_time()", await store.log.last_time(), 71.0)
-
-
-async def long_log(stores: Stores) -> None:
+async def long_log(store: Store) -> None:
     """A log of thousands of entries is read in its order."""
-    async with stores.new() as store:
-        await store.items.put("q", new_items(*"abc"), 1.0)
-        log: list[Operation] = []
-        for number in range(900):
-            served = ranking(f"r{number}", "abc", time=10.0 + number)
-            log += [served, event(f"e{number}", served, "b", time=10.0 + number)]
-            if number % 3 == 0:
-                log.append(event(f"f{number}", served, "c", time=10.0 + number))
-        for begin in range(0, len(log), 500):
-            await store.log.write(log[begin : begin + 500])
-            await store.log.write([event("e0", ranking("r0", "abc"), "b")])  # a duplicate
-        equal("the log's entries", await log_of(store) == log, True)
-        rolled_up = await store.log.roll_up(10.0 + 700)
-        equal("what was rolled up", rolled_up, RolledUp(700, 700 + 234))
-        rest = log[700 + 700 + 234 :]
-        equal("the rest of the log", await log_of(store) == rest, True)
-        for lists, entries in ((1, 2), (150, 350), (200, len(rest)), (201, len(rest))):
-            found = [entry async for entry in store.log.latest(lists)]
-            equal(f"the log from the latest {lists} lists on", found == rest[-entries:], True)
+    await store.items.put("q", new_items(*"abc"), 1.0)
+    log: list[Operation] = []
+    for number in range(900):
+        served = ranking(f"r{number}", "abc", time=10.0 + number)
+        log += [served, event(f"e{number}", served, "b", time=10.0 + number)]
+        if number % 3 == 0:
+            log.append(event(f"f{number}", served, "c", time=10.0 + number))
+    for begin in range(0, len(log), 500):
+        await store.log.write(log[begin : begin + 500])
+        await store.log.write([event("e0", ranking("r0", "abc"), "b")])  # a duplicate
+    equal("the log's entries", await log_of(store) == log, True)
+    rolled_up = await store.log.roll_up(10.0 + 700)
+    equal("what was rolled up", rolled_up, RolledUp(700, 700 + 234))
+    rest = log[700 + 700 + 234 :]
+    equal("the rest of the log", await log_of(store) == rest, True)
+    for lists, entries in ((1, 2), (150, 350), (200, len(rest)), (201, len(rest))):
+        found = [entry async for entry in store.log.latest(lists)]
+        equal(f"the log from the latest {lists} lists on", found == rest[-entries:], True)
 
 
 async def roll_up(stores: Stores) -> None:
@@ -66,7 +58,10 @@ async def roll_up(stores: Stores) -> None:
         async with stores.new() as store:
             log = await fill(store)
             await store.meta.set({}, [Minute(0.0, {"clicks": 1.0}), Minute(60.0, {"clicks": 2.0})])
-            whole = await contents(store)
+            length, whole = await store.log.length(), await contents(store)
+            assert length >= len(log), f"log.length() is {length}, less than {len(log)}"
+            equal("the whole log", whole["log"], log)
+            equal("a ranking", await store.log.ranking("r2"), log[2])
             times = [one.received if isinstance(one, EventEntry) else one.time for one in log]
             old = [entry for entry, time in zip(log, times, strict=True) if time < before]
             events = sum(isinstance(entry, EventEntry) for entry in old)
@@ -92,57 +87,53 @@ async def roll_up(stores: Stores) -> None:
             equal("whether an old ranking is gone", gone, before > 10.0)
 
 
-async def roll_up_stops(stores: Stores) -> None:
+async def roll_up_stops(store: Store) -> None:
     """A roll-up stops at the first younger entry, whatever comes after it."""
-    async with stores.new() as store:
-        await store.items.put("q", new_items("a"), 1.0)
-        entries = [ranking(f"r{time}", "a", time=time) for time in (5.0, 9.0, 5.5)]
-        await store.log.write(entries)
-        equal("what was rolled up", await store.log.roll_up(9.0), RolledUp(1, 0))
-        equal("the log", await log_of(store), entries[1:])
+    await store.items.put("q", new_items("a"), 1.0)
+    entries = [ranking(f"r{time}", "a", time=time) for time in (5.0, 9.0, 5.5)]
+    await store.log.write(entries)
+    equal("what was rolled up", await store.log.roll_up(9.0), RolledUp(1, 0))
+    equal("the log", await log_of(store), entries[1:])
 
 
-async def after_roll_up(stores: Stores) -> None:
+async def after_roll_up(store: Store) -> None:
     """The log goes on after all was rolled up, and an event's ranking may have left it."""
-    async with stores.new() as store:
-        log = await fill(store)
-        await store.log.roll_up(1000.0)
-        first, again = log[0], ranking("r7", "ab", time=100.0)
-        assert isinstance(first, RankingEntry)
-        orphan = event("e1", first, "b", "bookmark", time=101.0)
-        equal("what was written", await statuses_of(store, [again, orphan]), ["accepted"] * 2)
-        equal("the log", await log_of(store), [again, orphan])
+    log = await fill(store)
+    await store.log.roll_up(1000.0)
+    first, again = log[0], ranking("r7", "ab", time=100.0)
+    assert isinstance(first, RankingEntry)
+    orphan = event("e1", first, "b", "bookmark", time=101.0)
+    equal("what was written", await statuses_of(store, [again, orphan]), ["accepted"] * 2)
+    equal("the log", await log_of(store), [again, orphan])
 
 
-async def minutes_kept_longer(stores: Stores) -> None:
+async def minutes_kept_longer(store: Store) -> None:
     """A roll-up may keep minutes longer than entries."""
-    async with stores.new() as store:
-        await store.meta.set({}, [Minute(start, {"clicks": 1.0}) for start in (0.0, 60.0, 120.0)])
-        await store.log.roll_up(120.0, minutes_before=60.0)
-        kept = [minute.start for minute in await store.meta.minutes(0.0)]
-        equal("the minutes", kept, [60.0, 120.0])
-        await store.log.roll_up(120.0)
-        equal("the minutes", [one.start for one in await store.meta.minutes(0.0)], [120.0])
+    await store.meta.set({}, [Minute(start, {"clicks": 1.0}) for start in (0.0, 60.0, 120.0)])
+    await store.log.roll_up(120.0, minutes_before=60.0)
+    kept = [minute.start for minute in await store.meta.minutes(0.0)]
+    equal("the minutes", kept, [60.0, 120.0])
+    await store.log.roll_up(120.0)
+    equal("the minutes", [one.start for one in await store.meta.minutes(0.0)], [120.0])
 
 
-async def restored(stores: Stores) -> None:
+async def restored(store: Store) -> None:
     """A history is restored: a snapshot, then the log."""
     origin = MemoryStore()
     await fill(origin)
     await origin.log.roll_up(30.5)
-    async with stores.new() as store:
-        found = [await origin.items.snapshot(query) for query in await origin.items.queries()]
-        states = [state for state in found if state is not None]
-        await store.items.restore(states, await origin.log.last_time())
-        for state in states:
-            await refused(store, partial(store.items.restore, [state], 99.0))
-            loaded = await store.items.load(state.query)
-            assert loaded is not None, "the query is unknown"
-            equal("the version", loaded.version, 1)
-        await store.log.write([entry async for entry in origin.log.entries()])
-        rows = [NewItem(name, tuple(row)) async for name, row in origin.catalog.entries()]
-        await store.catalog.put(rows, 1.0)
-        equal("the store", await contents(store), await contents(origin))
+    found = [await origin.items.snapshot(query) for query in await origin.items.queries()]
+    states = [state for state in found if state is not None]
+    await store.items.restore(states, await origin.log.last_time())
+    for state in states:
+        await refused(store, partial(store.items.restore, [state], 99.0))
+        loaded = await store.items.load(state.query)
+        assert loaded is not None, "the query is unknown"
+        equal("the version", loaded.version, 1)
+    await store.log.write([entry async for entry in origin.log.entries()])
+    rows = [NewItem(name, tuple(row)) async for name, row in origin.catalog.entries()]
+    await store.catalog.put(rows, 1.0)
+    equal("the store", await contents(store), await contents(origin))
 
 
 async def restored_upgrades(stores: Stores) -> None:
@@ -167,23 +158,106 @@ async def restored_upgrades(stores: Stores) -> None:
             equal("the store", await contents(store), await contents(origin))
 
 
-async def at_once(stores: Stores) -> None:
+async def at_once(store: Store) -> None:
     """Tasks that write, read and roll up at once lose and double nothing."""
-    async with stores.new() as store:
-        await store.items.put("q", new_items(*"abc"), 1.0)
+    await store.items.put("q", new_items(*"abc"), 1.0)
 
-        async def work(worker: int) -> None:
-            for number in range(20):
-                one = ranking(f"r{worker}-{number}", "abc", time=10.0)
-                await store.log.write([one, event(f"e{worker}-{number}", one, "b", time=10.0)])
-                await (store.log.roll_up(11.0) if number % 10 == 5 else store.flush())
-                await store.items.load("q")
+    async def work(worker: int) -> None:
+        for number in range(20):
+            one = ranking(f"r{worker}-{number}", "abc", time=10.0)
+            await store.log.write([one, event(f"e{worker}-{number}", one, "b", time=10.0)])
+            await (store.log.roll_up(11.0) if number % 10 == 5 else store.flush())
+            await store.items.load("q")
 
-        await asyncio.gather(*(work(worker) for worker in range(4)))
-        expected = {"a": {(0, 1): 80}, "b": {(0, 2): 80, (1, 2): 80}, "c": {(0, 3): 80}}
-        equal("the counts", await counts_of(store), expected)
-        state = await state_of(store)
-        equal("the version", state.version, 81)
-        await store.log.roll_up(11.0)
-        snapshot = counts(await store.items.snapshot("q"))
-        equal("the snapshot after a roll-up of all", snapshot, await counts_of(store))
+    await asyncio.gather(*(work(worker) for worker in range(4)))
+    expected = {"a": {(0, 1): 80}, "b": {(0, 2): 80, (1, 2): 80}, "c": {(0, 3): 80}}
+    equal("the counts", await counts_of(store), expected)
+    state = await state_of(store)
+    equal("the version", state.version, 81)
+    await store.log.roll_up(11.0)
+    snapshot = counts(await store.items.snapshot("q"))
+    equal("the snapshot after a roll-up of all", snapshot, await counts_of(store))
+
+
+# --- what a write says about those of other servers ----------------------------------------------
+
+
+async def versions(store: Store) -> None:
+    """Each write to a query, and nothing else, advances its version by one."""
+
+    async def known() -> list[int]:
+        states = [await store.items.load(query) for query in "qp"]
+        return [0 if state is None else state.version for state in states]
+
+    equal("the version of a new query", await store.items.put("q", new_items("a"), 1.0), 1)
+    equal("versions", await known(), [1, 0])
+    equal("the next", await store.items.put("q", new_items(*"abc"), 1.0), 2)
+    equal("that of another query", await store.items.put("p", new_items("a"), 1.0), 1)
+    equal("a put without items", await store.items.put("q", [], 1.0), 2)
+    equal("a withdrawal", await store.items.withdraw("q", "c", 1.0), 3)
+    equal("one of nothing", await store.items.withdraw("q", "c", 1.0), None)
+    one, two = ranking("r1", "ab"), ranking("r2", "a", query="p")
+    commit = await store.log.write([one, two, event("e1", one, "a")])
+    equal("versions after a write", commit.versions, {"q": 4, "p": 2})
+    commit = await store.log.write([event("e1", one, "a")])
+    equal("versions after a duplicate", commit.versions, {"q": 5})
+    await refused(store, lambda: store.log.write([ranking("r1", "a")]))
+    await store.log.roll_up(1000.0)
+    await store.meta.set({"key": "value"})
+    equal("versions", await known(), [5, 2])
+
+
+async def news(store: Store) -> None:
+    """A write may say what others have counted since a version; that, and no more, is new."""
+    await store.items.put("q", new_items(*"abcd"), 1.0)
+    await store.items.put("p", new_items("a"), 1.0)
+    ours = await state_of(store)
+    alone = await store.log.write([ranking("r0", "d")], known=lambda _: ours.version)
+    equal("news of nobody", alone.news, {})
+    ours = await state_of(store)
+    one = ranking("r1", "ab")
+    await store.log.write([one, event("e1", one, "b")])
+    last = ranking("r2", "ca")
+    commit = await store.log.write([last], known=lambda _: ours.version)
+    now = await state_of(store)
+    equal("the version", commit.versions, {"q": now.version})
+    for query, found in commit.news.items():
+        equal("whose news", query, "q")
+        caught_up = LiveQuery.read(ours, seed=0, since=0.0)
+        equal("since when", found.since, ours.version)
+        caught_up.catch_up(now.version - 1, found)
+        caught_up.add(last, [2, 0])
+        equal("the counts", caught_up.counts.tolist(), now.counts.tolist())
+        equal("first_shown", first_shown(caught_up.state), first_shown(now))
+    for change in (
+        lambda: store.items.put("q", new_items("e"), 9.0),
+        lambda: store.items.withdraw("q", "e", 9.0),
+        lambda: store.deletions.item("e", "gone", "digest", 9.0),
+    ):
+        before = (await state_of(store)).version
+        await change()
+        await store.log.write([replace(one, id=f"r{before}a")])
+        later = [replace(one, id=f"r{before}b"), ranking(f"r{before}c", "a", query="p")]
+        known = {"q": before, "p": None}
+        commit = await store.log.write(later, known=known.__getitem__)
+        equal("news where items have changed", commit.news, {})
+
+
+async def active_model_found(store: Store) -> None:
+    """A write says which model it found active."""
+    await store.items.put("q", new_items(*"ab"), 1.0)
+    for number, active in enumerate((0, 1, 0)):
+        if number == 1:
+            await store.models.add(ModelRecord(1, 5.0, 10, None, None, True), b"one")
+        await store.models.activate(active)
+        commit = await store.log.write([ranking(f"r{number}", "ab")])
+        equal("the active model", commit.model, active)
+
+
+async def epochs(store: Store) -> None:
+    """What was made of what another epoch remembered is refused, and leaves nothing."""
+    await store.items.put("q", new_items(*"ab"), 1.0)
+    now = store.epoch
+    await store.log.write([ranking("r1", "ab")], epoch=now)
+    await refused(store, lambda: store.log.write([ranking("r2", "ab")], epoch=now + 1))
+    equal("the epoch", store.epoch, now)

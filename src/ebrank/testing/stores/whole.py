@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from ebrank.evidence.behaviors import SHOWN
@@ -53,12 +54,8 @@ async def sound(stores: Stores) -> None:
 async def random_histories(stores: Stores) -> None:
     """Random histories make the same of a store as of the one in memory."""
     for seed in range(5):
-        async with stores.new() as store:
-            memory, lists = MemoryStore(), list[RankingEntry]()
-            for one in (store, memory):
-                await one.items.put("q", new_items(*"abcdef"), 1.0)
-                await one.items.put("p", new_items(*"abcdef"), 1.0)
-            chance = random.Random(seed)
+        async with _twins(stores) as (store, memory):
+            chance, lists = random.Random(seed), list[RankingEntry]()
             for turn in range(60):
                 call = _random_call(chance, float(turn + 10), lists)
                 found = await call(store)
@@ -69,12 +66,8 @@ async def random_histories(stores: Stores) -> None:
 async def forgetting(stores: Stores) -> None:
     """Counters fade from epoch to epoch by the same bits for all, whenever a roll-up comes."""
     for seed, roll_ups in enumerate((False, True, True)):
-        async with stores.new() as store:
-            memory, lists = MemoryStore(), list[RankingEntry]()
-            for one in (store, memory):
-                await one.items.put("q", new_items(*"abcdef"), 1.0)
-                await one.items.put("p", new_items(*"abcdef"), 1.0)
-            chance, epoch = random.Random(seed), 0
+        async with _twins(stores) as (store, memory):
+            chance, lists, epoch = random.Random(seed), list[RankingEntry](), 0
             for turn in range(40):
                 epoch += chance.choice([0, 0, 0, 1, 1, 5])
                 entries = _random_entries(chance, float(turn + 10), lists, epoch)
@@ -90,9 +83,19 @@ async def forgetting(stores: Stores) -> None:
                 assert most.min() >= 0, "there are more outcomes than impressions"
             await store.log.roll_up(1000.0)
             for query in "pq":
-                snapshot = await store.items.snapshot(query)
-                found_bits = bits(snapshot)
-                equal("the snapshot of all", found_bits, bits(await state_of(memory, query)))
+                rolled = bits(await store.items.snapshot(query))
+                equal("the snapshot of all", rolled, bits(await state_of(memory, query)))
+
+
+@asynccontextmanager
+async def _twins(stores: Stores) -> AsyncIterator[tuple[Store, Store]]:
+    """Open a store with two queries, and one in memory with the same."""
+    async with stores.new() as store:
+        both = store, MemoryStore()
+        for twin in both:
+            for query in "qp":
+                await twin.items.put(query, new_items(*"abcdef"), 1.0)
+        yield both
 
 
 def _random_call(
@@ -100,7 +103,7 @@ def _random_call(
 ) -> Callable[[Store], Awaitable[object]]:
     """Return something to do with a store; `lists` are those that events may cite."""
     query, order = chance.choice("qp"), "".join(chance.sample("abcdef", chance.randint(1, 4)))
-    kinds = ["put", "withdraw", "share", "rank", "rank", "events", "events", "roll up"]
+    kinds = ["put", "withdraw", "share", "log", "log", "log", "log", "roll up"]
     kind, items = chance.choice(kinds), new_items(*order, width=chance.randint(0, 3))
     if kind == "put":
         return lambda store: store.items.put(query, items, time)
@@ -112,41 +115,31 @@ def _random_call(
         before = time - chance.uniform(0.0, 30.0)
         lists[:] = [served for served in lists if served.time >= before]
         return lambda store: store.log.roll_up(before)
-    if kind == "rank":
-        counted = chance.random() < 0.5
-        offset = chance.choice([0, 0, 3, 10, 290])
-        seen = tuple(chance.choice([0, 5]) for _ in order) if chance.random() < 0.3 else ()
-        served = ranking(f"r{time}", order, query=query, time=time, counted=counted)
-        lists.append(replace(served, offset=offset, seen=seen))
-        return lambda store: store.log.write(lists[-1:])
-    entries = _random_events(chance, time, lists)
+    entries = _random_entries(chance, time, lists, most=3)
     return lambda store: store.log.write(entries)
 
 
 def _random_entries(
-    chance: random.Random, time: float, lists: list[RankingEntry], epoch: int
+    chance: random.Random, time: float, lists: list[RankingEntry], epoch: int = 0, most: int = 20
 ) -> list[Operation]:
-    """Return lists of an epoch and events about these and others; the ids of events are new."""
-    entries: list[Operation] = []
-    for number in range(chance.randint(1, 8)):
+    """Return lists of an epoch, and events about these and others.
+
+    In a later epoch the ids of events are new: a store forgets those that it has rolled up.
+    """
+    new: list[RankingEntry] = []
+    for number in range(chance.randint(0, most // 2)):
         order = "".join(chance.sample("abcdef", chance.randint(1, 4)))
-        counted = chance.random() < 0.7
         served = ranking(f"r{time} {number}", order, query=chance.choice("qp"), time=time)
-        lists.append(replace(served, counted=counted))
-        entries.append(lists[-1])
-    for number, entry in enumerate(_random_events(chance, time, lists[-40:], most=20)):
-        entries.append(replace(entry, event_id=f"e{time} {number}"))
-    return [replace(entry, epoch=epoch) for entry in entries]
-
-
-def _random_events(
-    chance: random.Random, time: float, lists: list[RankingEntry], most: int = 3
-) -> list[EventEntry]:
-    """Return events about some lists."""
-    entries: list[EventEntry] = []
-    for served in chance.sample(lists, min(len(lists), most)):
-        name, item = f"e{chance.randrange(40)}", chance.choice(served.items)
+        seen = tuple(chance.choice([0, 5]) for _ in order) if chance.random() < 0.3 else ()
+        counted, offset = chance.random() < 0.6, chance.choice([0, 0, 3, 10, 290])
+        new.append(replace(served, counted=counted, offset=offset, seen=seen))
+    lists += new
+    events: list[EventEntry] = []
+    for number, served in enumerate(chance.sample(lists[-40:], min(len(lists[-40:]), most))):
+        name = f"e{time} {number}" if epoch else f"e{chance.randrange(40)}"
         kind = chance.choice([*BEHAVIORS, "click", "impression", "bookmark"])
         shows = not served.counted and kind != "bookmark"
-        entries.append(event(name, served, item, kind, shows=shows, time=time))
-    return entries
+        item = chance.choice(served.items)
+        events.append(event(name, served, item, kind, shows=shows, time=time))
+    entries: list[Operation] = [*new, *events]
+    return [replace(entry, epoch=epoch) for entry in entries]

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.store.sqlite import SqliteStore, backup, database
+from ebrank.service.store.sqlite import SqliteStore, database
+from ebrank.service.store.sqlite import store as backup
 from ebrank.service.store.sqlite.database import Database, Wal
 from ebrank.testing.histories import new_items, ranking
 from tests.service.store.blocking import Blocking, run
@@ -21,6 +22,7 @@ from tests.service.store.blocking import Blocking, run
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Blocking]:
     monkeypatch.setattr(database, "INTERVAL_SECONDS", 3600.0)  # the tests checkpoint themselves
+    monkeypatch.setattr(database, "LIMIT_PAGES", 50)
     opened = Blocking(SqliteStore(tmp_path / "store"))
     opened.items.put("q", new_items(*"abc"), 1.0)
     yield opened
@@ -45,7 +47,6 @@ def wal_size(store: Blocking) -> int:
 def test_a_long_wal_is_used_from_its_start_again_though_others_write(
     store: Blocking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "LIMIT_PAGES", 50)
     fill(store, 0, 100)
     size, checkpoints = wal_size(store), wal_of(store)
     passive = checkpoints._passive
@@ -71,21 +72,9 @@ def test_a_long_wal_is_used_from_its_start_again_though_others_write(
     assert len(store.log.entries()) == 100 + 10 * 41
 
 
-def test_a_reader_keeps_its_view_while_the_wal_is_checkpointed(
+async def test_others_write_during_a_flush(
     store: Blocking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "LIMIT_PAGES", 10)
-    fill(store, 0, 50)
-    view = Blocking(SqliteStore(store.database.path, "read"))
-    fill(store, 50, 50)
-    wal_of(store).checkpoint()
-    store.log.roll_up(1000.0)
-    assert len(view.log.entries()) == 50
-    view.close()
-    assert store.log.entries() == []
-
-
-def test_others_write_during_a_flush(store: Blocking, monkeypatch: pytest.MonkeyPatch) -> None:
     began, sign = threading.Event(), threading.Event()
     flush = os.fdatasync
 
@@ -94,17 +83,14 @@ def test_others_write_during_a_flush(store: Blocking, monkeypatch: pytest.Monkey
         assert sign.wait(timeout=10)
         flush(file)
 
-    async def session() -> None:
-        flushing = asyncio.create_task(store.wrapped.flush())
-        await asyncio.to_thread(began.wait, 10)
-        await store.wrapped.log.write([ranking("meanwhile", "abc")])
-        assert await store.wrapped.log.ranking("meanwhile") is not None
-        assert not flushing.done()
-        sign.set()
-        await flushing
-
     monkeypatch.setattr(os, "fdatasync", slow)
-    run(session())
+    flushing = asyncio.create_task(store.wrapped.flush())
+    await asyncio.to_thread(began.wait, 10)
+    await store.wrapped.log.write([ranking("meanwhile", "abc")])
+    assert await store.wrapped.log.ranking("meanwhile") is not None
+    assert not flushing.done()
+    sign.set()
+    await flushing
     monkeypatch.undo()
 
 
@@ -123,43 +109,36 @@ def test_only_a_flush_flushes(store: Blocking, monkeypatch: pytest.MonkeyPatch) 
 # --- who reads does not make the WAL grow -----------------------------------------------------
 
 
-def rush(store: Blocking, monkeypatch: pytest.MonkeyPatch, begin: int) -> int:
+def rush(store: Blocking, begin: int) -> int:
     """Write a lot with a checkpoint now and then; return the size of the WAL at the end."""
-    monkeypatch.setattr(database, "LIMIT_PAGES", 50)
     for portion in range(10):
         fill(store, begin + 40 * portion, 40)
         wal_of(store).checkpoint()
     return wal_size(store)
 
 
-def test_views_keep_their_moment_and_the_wal_stays_short(
-    store: Blocking, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    alone = rush(store, monkeypatch, 0)
+def test_views_keep_their_moment_and_the_wal_stays_short(store: Blocking) -> None:
+    alone = rush(store, 0)
     view = Blocking(SqliteStore(store.database.path.parent, "read"))
     browsed = Blocking(SqliteStore(store.database.path.parent, "browse"))
     assert len(view.log.entries()) == len(browsed.log.entries()) == 400
-    assert rush(store, monkeypatch, 400) <= 2 * alone
+    assert rush(store, 400) <= 2 * alone
     assert len(view.log.entries()) == 400
     assert len(browsed.log.entries()) == len(store.log.entries()) == 800
     view.close()
     browsed.close()
-    assert {one.name for one in store.database.path.parent.iterdir()} == {
-        "lock",
-        "log.db",
-        "log.db-wal",
-        "log.db-shm",
-    }
+    names = {one.name for one in store.database.path.parent.iterdir()}
+    assert names == {"lock", "log.db", "log.db-wal", "log.db-shm"}
 
 
 def test_a_backup_holds_the_wal_no_longer_than_it_copies(
     store: Blocking, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    alone = rush(store, monkeypatch, 0)
+    alone = rush(store, 0)
     check, sizes = backup._check, []
 
     def meanwhile(*paths: Path) -> None:
-        sizes.append(rush(store, monkeypatch, 400))
+        sizes.append(rush(store, 400))
         check(*paths)
 
     monkeypatch.setattr(backup, "_check", meanwhile)
@@ -168,13 +147,7 @@ def test_a_backup_holds_the_wal_no_longer_than_it_copies(
     assert sizes[0] <= 2 * alone
 
 
-def test_a_wal_that_had_to_grow_shrinks_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "INTERVAL_SECONDS", 3600.0)
-    monkeypatch.setattr(database, "LIMIT_PAGES", 50)
-    store = Blocking(SqliteStore(tmp_path / "store"))
-    store.items.put("q", new_items(*"abc"), 1.0)
+def test_a_wal_that_had_to_grow_shrinks_again(store: Blocking) -> None:
     with closing(sqlite3.connect(store.database.path)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM queries").fetchall()
@@ -184,13 +157,11 @@ def test_a_wal_that_had_to_grow_shrinks_again(
     wal_of(store).checkpoint()
     fill(store, 400, 1)
     assert wal_size(store) <= 60 * 4096 < grown / 4
-    store.close()
 
 
 def test_the_database_is_flushed_before_writers_are_held_off(
     store: Blocking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "LIMIT_PAGES", 50)
     fill(store, 0, 100)
     flushes: list[bool] = []
     writing = wal_of(store)._writing

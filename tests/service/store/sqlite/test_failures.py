@@ -20,6 +20,7 @@ from ebrank.service.store.records import Minute
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, event, fill, new_items, ranking
 from tests.service.store.blocking import Blocking, run
+from tests.service.store.killing import kill_again_and_again
 
 NOBODY = 65534
 MODES: tuple[Mode, ...] = ("serve", "read")
@@ -180,7 +181,7 @@ def damage(path: Path, page: int, length: int = 4096) -> None:
 def root_of(store: Blocking, table: str) -> int:
     """Return the number of a table's first page, from 0."""
     sql = "SELECT rootpage - 1 FROM sqlite_schema WHERE name = ?"
-    return int(store.database._reader.execute(sql, (table,)).fetchone()[0])
+    return int(store.database._connection.execute(sql, (table,)).fetchone()[0])
 
 
 def test_a_damaged_page_is_told_by_whoever_meets_it(store: Blocking, tmp_path: Path) -> None:
@@ -197,18 +198,16 @@ def test_a_damaged_page_is_told_by_whoever_meets_it(store: Blocking, tmp_path: P
     store.close()
 
 
-def test_a_damaged_log_is_told_at_once(store: Blocking, tmp_path: Path) -> None:
-    page = root_of(store, "rankings")
+@pytest.mark.parametrize("table", ["rankings", None])
+def test_a_damaged_log_or_header_is_told_at_once(
+    store: Blocking, tmp_path: Path, table: str | None
+) -> None:
+    page = 0 if table is None else root_of(store, table)
     store.close()
-    damage(tmp_path / "store/log.db", page)
-    refused(lambda: SqliteStore(tmp_path / "store"), "the database is damaged")
-
-
-def test_a_damaged_header_is_told(tmp_path: Path) -> None:
-    run(SqliteStore(tmp_path / "store").close())
-    damage(tmp_path / "store/log.db", 0, length=50)
+    damage(tmp_path / "store/log.db", page, length=50 if table is None else 4096)
+    told = "log.db: not a database" if table is None else "the database is damaged"
     for mode in MODES:
-        refused(lambda mode=mode: SqliteStore(tmp_path / "store", mode), "log.db: not a database")  # type: ignore[misc]
+        refused(lambda mode=mode: SqliteStore(tmp_path / "store", mode), told)  # type: ignore[misc]
 
 
 def test_a_damaged_tail_of_the_wal_loses_only_what_was_not_flushed(tmp_path: Path) -> None:
@@ -298,3 +297,10 @@ def test_minutes_and_settings_are_stored_together_or_not_at_all(tmp_path: Path) 
         store.meta.set({"totals": "\ud800"}, [Minute(60.0, {"clicks": 1.0})])
     assert (store.meta.minutes(0.0), store.meta.all()) == ([], {})
     store.close()
+
+
+@pytest.mark.slow
+def test_nothing_acknowledged_is_lost_and_nothing_counts_twice(tmp_path: Path) -> None:
+    """`kill -9` at random moments: what was acknowledged is there, once. A benchmark kills more."""
+    outcome = kill_again_and_again(tmp_path / "store", rounds=4)
+    assert outcome.acknowledged >= 4 * 3

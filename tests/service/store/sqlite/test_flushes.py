@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ebrank.service.api import RankRequest
 from ebrank.service.engine import Engine
-from ebrank.service.store.records import EventEntry, ModelRecord
+from ebrank.service.store.records import ModelRecord
 from ebrank.service.store.sqlite import SqliteStore, database
 from ebrank.testing.histories import new_items
 from tests.service.scenes import better, click, items, play, settings
@@ -41,22 +42,10 @@ class Disk:
         for name in FILES:
             shutil.copy(self._folder / name, self._copies / name)
 
-    def events(self) -> set[str]:
-        """Return the events that would be there after a power cut."""
-        store = SqliteStore(self._copies)
-        found = {
-            entry.event_id for entry in run(store.log.entries()) if isinstance(entry, EventEntry)
-        }
-        run(store.close())
-        return found
-
-    def count(self, sql: str) -> int:
-        """Return a number that SQL finds in what would be there."""
-        connection = sqlite3.connect(self._copies / "log.db")
-        try:
-            return int(connection.execute(sql).fetchone()[0])
-        finally:
-            connection.close()
+    def column(self, sql: str) -> list[object]:
+        """Return the values that SQL finds in what would be there after a power cut."""
+        with closing(sqlite3.connect(self._copies / "log.db")) as connection:
+            return [value for (value,) in connection.execute(sql)]
 
 
 @pytest.fixture
@@ -84,8 +73,9 @@ def test_acknowledged_feedback_survives_a_power_cut(tmp_path: Path, disk: Disk) 
 
     play(scene, store=store)
     run(store.close())
-    seen = [Disk(tmp_path / "store", tmp_path / f"disk{number}").events() for number in range(3)]
-    assert seen == [{"e0"}, {"e0", "e1"}, {"e0", "e1", "e2"}]
+    disks = [Disk(tmp_path / "store", tmp_path / f"disk{number}") for number in range(3)]
+    seen = [disk.column("SELECT event_id FROM events ORDER BY seq") for disk in disks]
+    assert seen == [["e0"], ["e0", "e1"], ["e0", "e1", "e2"]]
 
 
 def test_items_models_and_durable_lists_are_flushed_before_the_answer(
@@ -95,15 +85,15 @@ def test_items_models_and_durable_lists_are_flushed_before_the_answer(
 
     async def scene(engine: Engine) -> None:
         await engine.put_items("q", items(4))
-        assert disk.count("SELECT count(*) FROM items") == 4
+        assert disk.column("SELECT count(*) FROM items") == [4]
         await engine.withdraw("q", "i3")
-        assert disk.count("SELECT count(*) FROM items WHERE active") == 3
+        assert disk.column("SELECT count(*) FROM items WHERE active") == [3]
         await engine.rank(RankRequest("q"))
-        assert disk.count("SELECT count(*) FROM rankings") == 1
+        assert disk.column("SELECT count(*) FROM rankings") == [1]
         record = ModelRecord(1, 1.0, 1, None, None, activated=False)
         await store.models.add(record, (better().document or "").encode())
         await engine.activate(1)
-        assert disk.count("SELECT active_model FROM state") == 1
+        assert disk.column("SELECT active_model FROM state") == [1]
 
     play(scene, settings(store={"durability": "disk"}), store=store)
     run(store.close())
@@ -120,7 +110,7 @@ def test_every_connection_that_writes_flushes_at_checkpoints(tmp_path: Path) -> 
         [mode] = connection.execute("PRAGMA journal_mode").fetchone()
         return level, mode
 
-    held = [opened._writer, opened._reader, opened._far_reader, opened._wal._connection]
+    held = [opened._writer, opened._connection, opened._far_reader, opened._wal._connection]
     assert [look(connection) for connection in held] == [(NORMAL, "wal")] * 4
     run(store.items.put("q", new_items("a"), 1.0))
     run(store.close())

@@ -16,7 +16,7 @@ from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.ops.transfer.exporting import export
 from ebrank.service.ops.transfer.importing import import_store
 from ebrank.service.store import open
-from ebrank.service.store.sqlite.backup import private_copy
+from ebrank.service.store.sqlite.store import private_copy
 from ebrank.testing.histories import fill
 from tests.service.store.blocking import run
 
@@ -37,23 +37,20 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> dict[Path, set[str]]:
     return names
 
 
-def test_a_store_a_backup_and_an_import_have_their_names_on_disk(
+async def test_a_store_a_backup_and_an_import_have_their_names_on_disk(
     tmp_path: Path, flushed: dict[Path, set[str]]
 ) -> None:
-    async def session() -> None:
-        async with open(str(tmp_path / "new" / "deep" / "store")) as store:
-            await fill(store)
-            assert "new" in flushed[tmp_path]
-            assert "deep" in flushed[tmp_path / "new"]
-            assert "store" in flushed[tmp_path / "new" / "deep"]
-            assert {"log.db", "lock"} <= flushed[tmp_path / "new" / "deep" / "store"]
-            await store.backup(tmp_path / "copy.db")
-            assert "copy.db" in flushed[tmp_path]
-            await export(store, tmp_path / "exported")
-        await import_store(Exported(tmp_path / "exported"), str(tmp_path / "imported"))
-        assert "imported" in flushed[tmp_path]
-
-    run(session())
+    async with open(str(tmp_path / "new" / "deep" / "store")) as store:
+        await fill(store)
+        assert "new" in flushed[tmp_path]
+        assert "deep" in flushed[tmp_path / "new"]
+        assert "store" in flushed[tmp_path / "new" / "deep"]
+        assert {"log.db", "lock"} <= flushed[tmp_path / "new" / "deep" / "store"]
+        await store.backup(tmp_path / "copy.db")
+        assert "copy.db" in flushed[tmp_path]
+        await export(store, tmp_path / "exported")
+    await import_store(Exported(tmp_path / "exported"), str(tmp_path / "imported"))
+    assert "imported" in flushed[tmp_path]
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077])
@@ -69,20 +66,17 @@ def modes(folder: Path) -> dict[str, int]:
     return {".": folder.stat().st_mode & 0o777, **found}
 
 
-def test_store_backup_export_and_import_are_private_whatever_the_umask(
+async def test_store_backup_export_and_import_are_private_whatever_the_umask(
     tmp_path: Path, umask: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def session() -> None:
-        async with open(str(tmp_path / "store")) as store:
-            await fill(store)
-            await store.backup(tmp_path / "copies" / "copy.db")
-            await export(store, tmp_path / "exported")
-            found = modes(tmp_path / "store")
-            assert found.keys() == {".", "lock", "log.db", "log.db-wal", "log.db-shm"}
-            assert found == {name: 0o700 if name == "." else 0o600 for name in found}
-        await import_store(Exported(tmp_path / "exported"), str(tmp_path / "imported"))
-
-    run(session())
+    async with open(str(tmp_path / "store")) as store:
+        await fill(store)
+        await store.backup(tmp_path / "copies" / "copy.db")
+        await export(store, tmp_path / "exported")
+        found = modes(tmp_path / "store")
+        assert found.keys() == {".", "lock", "log.db", "log.db-wal", "log.db-shm"}
+        assert found == {name: 0o700 if name == "." else 0o600 for name in found}
+    await import_store(Exported(tmp_path / "exported"), str(tmp_path / "imported"))
     assert modes(tmp_path / "copies") == {".": 0o700, "copy.db": 0o600}
     for folder in ("exported", "imported"):
         found = modes(tmp_path / folder)
@@ -93,15 +87,11 @@ def test_store_backup_export_and_import_are_private_whatever_the_umask(
 def test_a_store_that_others_may_read_is_warned_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def session() -> None:
-        async with open(str(tmp_path / "store")):
-            pass
-
-    run(session())
+    run(closed(tmp_path / "store"))
     (tmp_path / "store").chmod(0o755)
     (tmp_path / "store" / "log.db").chmod(0o640)
     with caplog.at_level(logging.WARNING):
-        run(session())
+        run(closed(tmp_path / "store"))
     [record] = caplog.records
     assert "store has mode 755, log.db has mode 640" in record.getMessage()
     assert f"chmod -R go= {tmp_path / 'store'}" in record.getMessage()
@@ -143,10 +133,10 @@ asyncio.run(session())
 
 
 @pytest.mark.parametrize("what", ["backup", "new"])
-def test_what_a_killed_backup_or_import_left_is_removed_by_the_next(
+async def test_what_a_killed_backup_or_import_left_is_removed_by_the_next(
     tmp_path: Path, what: str
 ) -> None:
-    run(closed(tmp_path / "store"))
+    await closed(tmp_path / "store")
     there = tmp_path / "there"
     there.mkdir()
     (there / ".mine.0a1b2c3d").write_text("not ours")
@@ -156,16 +146,12 @@ def test_what_a_killed_backup_or_import_left_is_removed_by_the_next(
         assert done.returncode == -signal.SIGKILL
         names = {one.name for one in there.iterdir()} - {".mine.0a1b2c3d"}
         assert {name.split(".")[1] for name in names} == {target}
-
-    async def session() -> None:
-        async with open(str(there / "other"), "new"):  # which is being built all the while
-            building = {one.name for one in there.iterdir()}
-            assert len(building) == 2
-            async with open(str(tmp_path / "store")) as store:
-                await store.backup(there / "wednesday")
-            assert {one.name for one in there.iterdir()} == building | {"wednesday"}
-
-    run(session())
+    async with open(str(there / "other"), "new"):  # which is being built all the while
+        building = {one.name for one in there.iterdir()}
+        assert len(building) == 2
+        async with open(str(tmp_path / "store")) as store:
+            await store.backup(there / "wednesday")
+        assert {one.name for one in there.iterdir()} == building | {"wednesday"}
     assert {one.name for one in there.iterdir()} == {".mine.0a1b2c3d", "wednesday", "other"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from ebrank.service.store.records import EventEntry, Hint
 from ebrank.service.store.sqlite import SqliteStore, database
+from ebrank.service.store.sqlite.database import make_tables
+from ebrank.service.store.sqlite.driver import matching
 from ebrank.testing.histories import contents, event, new_items, ranking
 from tests.service.store.blocking import Blocking, run
 
@@ -51,21 +54,6 @@ def test_a_list_of_nothing_is_logged(tmp_path: Path) -> None:
     store.close()
 
 
-def test_an_event_that_counts_nothing_beside_one_that_does(tmp_path: Path) -> None:
-    """What is logged as it was given is not read back; the rest is."""
-    store, listed = stored(tmp_path / "store"), ranking("r", "abc")
-    store.log.write([listed])
-    kinds = {"1": "click", "2": "saved", "3": "purchase", "4": "click"}
-    events = [
-        event(name, listed, "b" if name == "4" else "a", kind) for name, kind in kinds.items()
-    ]
-    written = store.log.write(events).written
-    assert [(one.outcome, one.replaces) for one in written] == [(1, 0), (0, 0), (2, 1), (1, 0)]
-    again = store.log.write([event("5", listed, "a", "shared"), events[0]]).written
-    assert [one.status for one in again] == ["accepted", "duplicate"]
-    store.close()
-
-
 def test_events_of_a_query_lie_side_by_side_whatever_their_ids(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,3 +79,27 @@ def test_events_of_a_query_lie_side_by_side_whatever_their_ids(
     store.log.write(batch)
     assert (wal.stat().st_size - before) / database.PAGE_BYTES < 30
     store.close()
+
+
+def test_a_few_items_are_found_without_reading_all() -> None:
+    connection, size, steps = sqlite3.connect(":memory:"), 1000, 0
+    make_tables(connection)
+    connection.executemany(
+        "INSERT INTO items VALUES (7, ?, ?, 0, 1, NULL)",
+        [(place, f"item {place}") for place in range(size)],
+    )
+
+    def found(names: list[str]) -> list[tuple[object, ...]]:
+        keys = [(7, name) for name in names]
+        return matching(connection, "items", "t.id, t.place", (("query", "id"),), keys)
+
+    def count() -> None:
+        nonlocal steps
+        steps += 1
+
+    some = found(["item 900", "no such", "item 3"])
+    assert sorted(some) == [("item 3", 3), ("item 900", 900)]
+    connection.set_progress_handler(count, 1)  # at every instruction of SQLite's machine
+    names = [f"item {place}" for place in range(0, size, 100)]
+    assert len(found(names)) == len(names)
+    assert steps < size

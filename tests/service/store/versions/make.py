@@ -23,10 +23,9 @@ from ebrank.service.api import DeletionRequest, ItemIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.transfer.copying import copy_store
 from ebrank.service.store import Store, open
-from ebrank.service.store.postgresql import schema as postgresql
 from ebrank.service.store.records import RankingEntry
 from ebrank.service.store.rows import count_rows
-from ebrank.service.store.sqlite import schema as sqlite
+from ebrank.service.store.schema import POSTGRESQL, SQLITE
 from tests.postgres import postgres, programs
 from tests.service.scenes import START, Clock, better, click, ids, items, settings
 
@@ -123,7 +122,7 @@ async def made() -> None:
             await store.deletions.purge()
             await store.backup(Path(folder) / "log.db")
         data = (Path(folder) / "log.db").read_bytes()
-        (HERE / f"sqlite-{sqlite.VERSION}.db.gz").write_bytes(gzip.compress(data, mtime=0))
+        (HERE / f"sqlite-{SQLITE.version}.db.gz").write_bytes(gzip.compress(data, mtime=0))
         async with open(place, "read") as store:
             found = await contents(store)
         text = json.dumps(found, indent=1)
@@ -131,7 +130,7 @@ async def made() -> None:
         with postgres(fsync=False) as database:
             await copy_store(place, database.url())
             sql = dumped(database.url())
-        (HERE / f"postgresql-{postgresql.VERSION}.sql").write_text(sql, encoding="utf-8")
+        (HERE / f"postgresql-{POSTGRESQL.version}.sql").write_text(sql, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,10 @@
 `database` says who uses which connection when, `driver` what a store needs of them.
 """
 
-from ebrank.service.store.postgresql.store import PostgresStore
+from ebrank.environment.extras import import_extra
+
+import_extra("asyncpg", extra="postgresql", purpose="for a store in PostgreSQL")
+
+from ebrank.service.store.postgresql.driver import PostgresStore  # noqa: E402 (it needs asyncpg)
 
 __all__ = ["PostgresStore"]

@@ -25,19 +25,13 @@ from contextlib import (
     suppress,
 )
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from ebrank.environment.extras import import_extra
-from ebrank.service.store.driver import Mode, StoreError
-from ebrank.service.store.postgresql import schema
-from ebrank.service.store.postgresql.schema import VERSION
-from ebrank.service.store.urls import without_password
+import asyncpg
 
-if TYPE_CHECKING:
-    import asyncpg
-else:
-    asyncpg = import_extra("asyncpg", extra="postgresql", purpose="for a store in PostgreSQL")
+from ebrank.service.store.driver import Mode, StoreError
+from ebrank.service.store.schema import POSTGRESQL
+from ebrank.service.store.urls import without_password
 
 SCHEMA = "ebrank"
 """Where the tables are unless the URL says otherwise."""
@@ -45,6 +39,10 @@ READERS = 4
 MOST_CONNECTIONS = READERS + 3
 """Those that read, and one each to write, to flush and for elections."""
 CONNECT_SECONDS, COMMAND_SECONDS, CANCEL_SECONDS = 10.0, 60.0, 1.0
+MOST_SECONDS = 3600.0
+"""How long a statement of a migration, or one that searches all tables, may take."""
+UNFINISHED = -POSTGRESQL.version
+"""The version of a store that is being copied: nobody may use it yet."""
 MOST_SKEW_SECONDS = 60.0
 """How far the clocks of a server and the database may be apart."""
 
@@ -109,18 +107,24 @@ class Address:
         connection = await asyncpg.connect(
             self.dsn, timeout=CONNECT_SECONDS, command_timeout=COMMAND_SECONDS
         )
-        try:
-            await self.set_up(connection)
-            if settings:
-                await connection.execute(settings)
-        except BaseException:
-            connection.terminate()
-            raise
+        with _ended_on_failure(connection):
+            await connection.execute(f"SET search_path = {quoted(self.schema)}; {settings}")
         return connection
 
-    async def set_up(self, connection: asyncpg.Connection) -> None:
-        """Make a new connection find the schema."""
-        await connection.execute(f"SET search_path = {schema.quoted(self.schema)}")
+
+def one_moment(connection: asyncpg.Connection) -> asyncpg.transaction.Transaction:
+    """Return a transaction that sees one moment, and only reads."""
+    return connection.transaction(isolation="repeatable_read", readonly=True)
+
+
+@contextmanager
+def _ended_on_failure(connection: asyncpg.Connection) -> Iterator[None]:
+    """Close a connection at once if it cannot be set up."""
+    try:
+        yield
+    except BaseException:
+        connection.terminate()
+        raise
 
 
 @asynccontextmanager
@@ -150,21 +154,6 @@ def _in_words(problem: asyncpg.PostgresError) -> str:
     return f"{problem} ({type(problem).__name__})."
 
 
-class Connections(Protocol):
-    """What the parts of a store need."""
-
-    address: Address
-    epoch: int
-
-    def reader(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
-        """Lend a connection to read with; each statement sees one moment."""
-        ...
-
-    def writer(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
-        """Lend the connection that writes; a new one begins a new epoch."""
-        ...
-
-
 class Session:
     """One connection in one transaction: to see one moment, or to write all or nothing.
 
@@ -187,56 +176,47 @@ class Session:
         """Begin: a store to read must exist, a new one must not."""
         with address.explained():
             session = cls(address, await address.connected(), mode)
-            try:
+            with _ended_on_failure(session._connection):
                 await session._begin()
-            except BaseException:
-                session._connection.terminate()
-                raise
         return session
 
     async def _begin(self) -> None:
-        connection, place, name = self._connection, self.address.schema, self.address.name
+        connection, address = self._connection, self.address
         if self._mode == "copy":
             await self._begin_copy()
             return
         if self._mode != "browse":
-            self._whole = self._transaction(reads=self._mode == "read")
+            self._whole = (
+                one_moment(connection) if self._mode == "read" else connection.transaction()
+            )
             await self._whole.start()
-        there = await schema.check(connection, place, name)
         if self._mode == "new":
-            if there:
-                raise StoreError(f"{name}: there is a store already. Name another schema.")
-            await schema.make(connection, place, name)
-        elif not there:
-            raise StoreError(f"{name}: there is no store. Name one that was served.")
+            await _make_new(connection, address)
+        elif not await _store_exists(connection, address):
+            raise StoreError(f"{address.name}: there is no store. Name one that was served.")
 
     async def _begin_copy(self) -> None:
         """Continue an unfinished copy, or begin one; each write is a separate transaction."""
-        connection, place, name = self._connection, self.address.schema, self.address.name
+        connection, address = self._connection, self.address
         await connection.execute(_WRITER)
-        if not await connection.fetchval(_ELECT, f"{place} copy"):
-            raise StoreError(f"{name}: another copy is on its way there. Wait for it, or end it.")
-        if await schema.version_of(connection, place) == schema.UNFINISHED:
-            return
-        if await schema.check(connection, place, name):
-            raise StoreError(f"{name}: there is a store already. Name another schema.")
-        async with connection.transaction():
-            await schema.make(connection, place, name)
-            await connection.execute("UPDATE state SET schema_version = $1", schema.UNFINISHED)
-
-    def _transaction(self, *, reads: bool) -> asyncpg.transaction.Transaction:
-        if not reads:
-            return self._connection.transaction()
-        return self._connection.transaction(isolation="repeatable_read", readonly=True)
+        if not await connection.fetchval(_ELECT, f"{address.schema} copy"):
+            raise StoreError(
+                f"{address.name}: another copy is on its way there. Wait for it, or end it."
+            )
+        if await _version(connection, address) != UNFINISHED:
+            async with connection.transaction():
+                await _make_new(connection, address)
+                await connection.execute("UPDATE state SET schema_version = $1", UNFINISHED)
 
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[asyncpg.Connection]:
         """Lend the connection; a failure leaves it as it was."""
-        reads = self._mode == "browse"
+        raw = self._connection
         with self.address.explained():
-            whole = nullcontext() if self._mode == "copy" else self._transaction(reads=reads)
-            async with self._turn, _ended_if_unsure(self._connection), whole:
-                yield self._connection
+            whole = one_moment(raw) if self._mode == "browse" else raw.transaction()
+            part = nullcontext() if self._mode == "copy" else whole
+            async with self._turn, _ended_if_unsure(raw), part:
+                yield raw
 
     def writer(self) -> AbstractAsyncContextManager[asyncpg.Connection]:
         """Lend the connection, unless it was opened to be read."""
@@ -266,13 +246,13 @@ class Session:
     async def _finish(self) -> None:
         if self._mode == "copy":
             await self._connection.execute("SET synchronous_commit = on")
-            await self._connection.execute("UPDATE state SET schema_version = $1", VERSION)
+            await self._connection.execute(POSTGRESQL.done)
         elif self._whole is not None:
             await self._connection.execute(_LASTING)
             await self._whole.commit()
 
 
-class Database:
+class Pool:
     """The connections of a server."""
 
     def __init__(self, address: Address, writer: asyncpg.Connection, started: datetime) -> None:
@@ -291,16 +271,13 @@ class Database:
         self._closed = False
 
     @classmethod
-    async def open(cls, address: Address) -> Database:
+    async def open(cls, address: Address) -> Pool:
         """Connect, and make the tables if there are none."""
         with address.explained():
             writer, started = await _connected(address, _WRITER)
-            try:
-                await made(writer, address)
+            with _ended_on_failure(writer):
+                await _made(writer, address)
                 await _check_clock(writer, address)
-            except BaseException:
-                writer.terminate()
-                raise
             return cls(address, writer, started)
 
     @asynccontextmanager
@@ -390,30 +367,25 @@ class Database:
             self._idle = []
 
 
-async def made(connection: asyncpg.Connection, address: Address) -> bool:
-    """Return whether there was no store in a schema; then there is one now."""
-    if await schema.check(connection, address.schema, address.name):
-        return False
+async def _made(connection: asyncpg.Connection, address: Address) -> None:
+    """Make a store in a schema, unless there is one."""
+    if await _store_exists(connection, address):
+        return
     # Not within the transaction: one that waits does not see what was made meanwhile.
     await connection.execute("SELECT pg_advisory_lock(hashtext($1))", address.schema)
     try:
         async with connection.transaction():
-            if await schema.check(connection, address.schema, address.name):
-                return False
-            await schema.make(connection, address.schema, address.name)
+            if not await _store_exists(connection, address):
+                await _make_tables(connection, address)
     finally:
         await connection.execute("SELECT pg_advisory_unlock(hashtext($1))", address.schema)
-    return True
 
 
 async def _connected(address: Address, settings: str = "") -> tuple[asyncpg.Connection, datetime]:
     """Return a connection, and when the server started that it leads to."""
     connection = await address.connected(settings)
-    try:
+    with _ended_on_failure(connection):
         return connection, await connection.fetchval("SELECT pg_postmaster_start_time()")
-    except BaseException:
-        connection.terminate()
-        raise
 
 
 async def _check_clock(connection: asyncpg.Connection, address: Address) -> None:
@@ -425,3 +397,78 @@ async def _check_clock(connection: asyncpg.Connection, address: Address) -> None
             f"{address.name}: this machine's clock is {abs(apart):.0f} seconds "
             f"{'ahead of' if apart > 0 else 'behind'} the database's. Set both right (NTP)."
         )
+
+
+# --- the tables ----------------------------------------------------------------------------------
+
+
+async def _version(connection: asyncpg.Connection, address: Address) -> int | None:
+    """Return the version of a store, None if there is none."""
+    table = f"{quoted(address.schema)}.state"
+    if await connection.fetchval("SELECT to_regclass($1)", table) is None:
+        return None
+    return int(await connection.fetchval("SELECT schema_version FROM state"))
+
+
+async def _store_exists(connection: asyncpg.Connection, address: Address) -> bool:
+    """Return whether there is a store; if there is, it is one of this version.
+
+    Raises:
+        StoreError: if it belongs to another version of ebrank.
+    """
+    version = await _version(connection, address)
+    if version is not None and version < 0:
+        raise StoreError(
+            f"{address.name}: an unfinished copy. Run the same `ebrank store copy` again, of the "
+            "same version, to go on with it, or "
+            f"DROP SCHEMA {quoted(address.schema)} CASCADE."
+        )
+    if version is not None:
+        POSTGRESQL.check(version, address.name)
+    return version is not None
+
+
+async def _make_new(connection: asyncpg.Connection, address: Address) -> None:
+    """Make the tables where there must not be any, within a transaction."""
+    if await _store_exists(connection, address):
+        raise StoreError(f"{address.name}: there is a store already. Name another schema.")
+    await _make_tables(connection, address)
+
+
+async def _make_tables(connection: asyncpg.Connection, address: Address) -> None:
+    """Make the tables, within a transaction."""
+    encoding = await connection.fetchval("SHOW server_encoding")
+    if encoding != "UTF8":
+        raise StoreError(f"{address.name}: its texts are {encoding}. Name a database in UTF8.")
+    name = quoted(address.schema)
+    if await connection.fetchval("SELECT to_regnamespace($1)::oid", name) is None:
+        await connection.execute(f"CREATE SCHEMA {name}")
+    for statement in POSTGRESQL.made:
+        await connection.execute(statement)
+
+
+async def migrate(connection: asyncpg.Connection, address: Address) -> int:
+    """Bring a store up to this version; return the version that it had.
+
+    Raises:
+        StoreError: if there is none, or it is newer, or there is no way.
+    """
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtext($1))", address.schema)
+        version = await _version(connection, address)
+        if version is None:
+            raise StoreError(f"{address.name}: there is no store. Run `ebrank store init`.")
+        if version >= 0:  # an unfinished copy is refused
+            for statement in POSTGRESQL.steps(version, address.name):
+                await connection.execute(statement, timeout=MOST_SECONDS)
+        await _store_exists(connection, address)
+    return version
+
+
+def quoted(name: str) -> str:
+    """Return an identifier as SQL.
+
+    >>> quoted("my store")
+    '"my store"'
+    """
+    return '"' + name.replace('"', '""') + '"'

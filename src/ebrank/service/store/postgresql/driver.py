@@ -12,53 +12,42 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
 import asyncpg
 import msgspec
 
-from ebrank.service.store.announcements import LATELY_SECONDS, Announced
-from ebrank.service.store.counting import (
-    EVENT,
-    RANKING,
-    Earlier,
-    Placed,
-    changed_counts,
-    decide,
-    first_shown,
-    items_of,
-    last_times,
-    logged,
-    named_items,
-    rows_of,
-    sums,
-)
+from ebrank.service.store import counting
+from ebrank.service.store.base import Store
+from ebrank.service.store.counting import EVENT, RANKING, Placed
 from ebrank.service.store.driver import (
     ANOTHER_EPOCH,
+    LATELY_SECONDS,
     Connection,
-    Loaded,
+    Mode,
     Progress,
     Remembered,
     StoreError,
     UnknownQuery,
 )
-from ebrank.service.store.log import ADD_COUNTS, COUNTS, SET_COUNTS
-from ebrank.service.store.postgresql.database import Database, Session
-from ebrank.service.store.postgresql.schema import MOST_SECONDS
+from ebrank.service.store.postgresql import database as connections
+from ebrank.service.store.postgresql.database import MOST_SECONDS, Pool, Session
 from ebrank.service.store.records import (
     LIFE,
+    Announced,
     Commit,
     EventEntry,
     Fault,
     News,
     Operation,
-    QueryState,
     StoreSize,
     Written,
 )
-from ebrank.service.store.rows import ItemRow
-from ebrank.service.store.tables import EVENTS, EVIDENCE, RANKINGS, Row, Table
+from ebrank.service.store.schema import POSTGRESQL
+from ebrank.service.store.tables import COUNTS, EVENTS, EVIDENCE, RANKINGS, Row, StoreTable
 
 T = TypeVar("T")
 
@@ -87,18 +76,17 @@ _TABLES = """SELECT quote_ident(relname), pg_has_role(relowner, 'USAGE') FROM pg
     WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind = 'r'"""
 _LOCK = "SELECT 1 FROM queries WHERE {} = ANY ($1) ORDER BY number FOR UPDATE"
 
-# One statement: what it returns is of one moment.
 _COUNTED = """SELECT array_agg(place), array_agg(outcome), array_agg(slot), array_agg(count),
     array_agg(epoch) FROM {table} WHERE query = q.number"""
-_LOAD = f"""SELECT q.version, i.*, f.*, e.*, s.* FROM queries AS q
+_ARRAYS = f"""SELECT q.version, i.*, f.*, e.*, s.* FROM queries AS q
     CROSS JOIN LATERAL (SELECT array_agg(id ORDER BY place), array_agg(entered ORDER BY place),
         array_agg(active ORDER BY place), array_agg(first_shown ORDER BY place)
         FROM items WHERE query = q.number) AS i
     CROSS JOIN LATERAL (SELECT array_agg(numbers ORDER BY place)
         FROM features WHERE query = q.number) AS f
     CROSS JOIN LATERAL ({_COUNTED.format(table="evidence")}) AS e
-    CROSS JOIN LATERAL (SELECT a.* FROM ({_COUNTED.format(table="snapshot")} AND $2) AS a) AS s
-    WHERE q.name = $1"""
+    CROSS JOIN LATERAL (SELECT a.* FROM ({_COUNTED.format(table="snapshot")} AND ?2) AS a) AS s
+    WHERE q.name = ?1"""
 
 
 @cache
@@ -108,7 +96,7 @@ def _numbered(sql: str) -> str:
 
 
 @cache
-def _unnested(table: Table, columns: tuple[str, ...], name: str, first: int = 1) -> str:
+def _unnested(table: StoreTable, columns: tuple[str, ...], name: str, first: int = 1) -> str:
     """Return arrays, one for each of some columns, as a table in SQL."""
     arrays = ", ".join(
         f"${at}::{kind}[]" for at, kind in enumerate(table.types(columns), start=first)
@@ -144,14 +132,14 @@ class PostgresConnection:
         await self._raw.executemany(_numbered(sql), rows)
 
     async def insert(
-        self, table: Table, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+        self, table: StoreTable, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
     ) -> None:
         """Insert rows."""
         if rows:
             await self._raw.execute(_inserting(table, tuple(columns), conflict), *_columns(rows))
 
     async def matching(
-        self, table: Table, columns: str, keys: Sequence[str], rows: Iterable[Row]
+        self, table: StoreTable, columns: str, keys: Sequence[str], rows: Iterable[Row]
     ) -> list[Row]:
         """Return columns of the rows that have these keys."""
         arrays = _columns(rows)
@@ -168,7 +156,7 @@ class PostgresConnection:
 
 
 @cache
-def _inserting(table: Table, columns: tuple[str, ...], conflict: str) -> str:
+def _inserting(table: StoreTable, columns: tuple[str, ...], conflict: str) -> str:
     names = ", ".join(f'"{name}"' for name in columns)
     otherwise = f" ON CONFLICT {conflict}" if conflict else ""
     source = _unnested(table, columns, "g")
@@ -176,7 +164,7 @@ def _inserting(table: Table, columns: tuple[str, ...], conflict: str) -> str:
 
 
 @cache
-def _matching(table: Table, columns: str, keys: tuple[str, ...]) -> str:
+def _matching(table: StoreTable, columns: str, keys: tuple[str, ...]) -> str:
     equal = " AND ".join(f"t.{key} = w.{key}" for key in keys)
     return f"SELECT {columns} FROM {_unnested(table, keys, 'w')} JOIN {table.name} AS t ON {equal}"
 
@@ -189,10 +177,11 @@ class PostgresDriver:
     portion = 2**62  # of the log, in one transaction: others can write meanwhile
     texts: Mapping[str, str] = {
         "floor": "floor({})",
+        "arrays": _ARRAYS,
         "length": "SELECT (SELECT count(*) FROM rankings) + (SELECT count(*) FROM events)",
     }
 
-    def __init__(self, database: Database | Session) -> None:
+    def __init__(self, database: Pool | Session) -> None:
         self.database = database
         self.url: str | None = database.address.url
         self.flush = database.flush
@@ -228,21 +217,6 @@ class PostgresDriver:
             if erases:
                 await raw.execute("SET LOCAL enable_seqscan = on")
             yield PostgresConnection(raw, MOST_SECONDS if erases else None)
-
-    async def load(
-        self, query: str, decoded: Callable[[Loaded], QueryState], *, rolled_up: bool
-    ) -> QueryState | None:
-        """Return a query as it is at one moment, decoded."""
-        async with self.database.reader() as raw:
-            row = await raw.fetchrow(_LOAD, query, rolled_up)
-        if row is None:
-            return None
-        version, names, entered, active, first, blobs, *counts = row
-        items = [ItemRow(*item) for item in zip(names, entered, active, first, strict=True)]
-        now, rolled = (
-            zip(*some, strict=True) if some[0] else () for some in (counts[:5], counts[5:])
-        )
-        return decoded(Loaded(version, items, blobs, now, rolled))
 
     async def log(
         self,
@@ -312,7 +286,7 @@ class PostgresDriver:
 _GIVEN = """unnest($1::text[], $2::bigint[], $3::bigint[], $4::float8[], $5::text[])
     WITH ORDINALITY AS g (name, version, life, used, news, at)"""
 _EVENTS = "unnest($6::bigint[], $7::text[], $8::text[], $9::integer[])"
-_EARLIER = ", ".join(f"e.{name}" for name in Earlier._fields)
+_EARLIER = ", ".join(f"e.{name}" for name in counting.Earlier._fields)
 _PLACES = """SELECT q.name, i.id, i.place FROM unnest($1::text[], $2::text[]) AS g (query, id)
     JOIN queries AS q ON q.name = g.query JOIN items AS i ON i.query = q.number AND i.id = g.id"""
 _CHANGES = """SELECT query, news FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
@@ -408,19 +382,23 @@ class _Write:
         self, raw: asyncpg.Connection, operations: Sequence[Operation], known: Remembered | None
     ) -> None:
         self._raw = raw
-        self._operations = operations
-        self._times = last_times(operations)
-        self._at = {query: at for at, query in enumerate(self._times, start=1)}
-        self._remembered = [None if known is None else known(query) for query in self._times]
+        self._batch = batch = counting.LogBatch(operations)
+        self._times = batch.times
+        self._at = {query: at for at, query in enumerate(batch.times, start=1)}
+        self._lives = [batch.lives.get(query) for query in batch.times]
+        self._remembered = [None if known is None else known(query) for query in batch.times]
         self._forgets = any(entry.epoch for entry in operations)
         self._events = any(isinstance(entry, EventEntry) for entry in operations)
 
     async def commit(self) -> Commit:
         """Write, and return what was found and done."""
-        if not self._operations:
+        if not self._batch.operations:
             sql = "SELECT active_model, catalog FROM state"
             return Commit([], {}, *await self._raw.fetchrow(sql))
-        placed = await self._placed()
+        names = self._batch.names
+        rows = await self._raw.fetch(_PLACES, *_columns(names)) if names else []
+        places = {(self._at[query], item): place for query, item, place in rows}
+        placed = self._batch.placed(self._at, places)
         done = None if self._forgets else await self._written(placed)
         if done is None:
             async with self._raw.transaction():
@@ -430,87 +408,52 @@ class _Write:
                     raise UnknownQuery("there is no such query; nothing was stored")
         return await self._with_news(*done)
 
-    async def _placed(self) -> list[Placed]:
-        """Return operations with where the items stand that they name; looked up without a hint."""
-        names, places = named_items(self._operations), dict[tuple[str, str], int]()
-        if names:
-            rows = await self._raw.fetch(_PLACES, *_columns(names))
-            places = {(query, item): place for query, item, place in rows}
-            if len(places) < len(names):
-                raise StoreError("a query lacks an item of its list; nothing was stored")
-        return [
-            (
-                self._at[entry.query],
-                [places[entry.query, item] for item in items_of(entry)]
-                if entry.hint is None
-                else entry.hint.places,
-                entry,
-            )
-            for entry in self._operations
-        ]
-
     async def _written(self, placed: Sequence[Placed]) -> tuple[list[Written], list[Row]] | None:
         """Write if nobody writes to one of the queries meanwhile, which must be there.
 
         As if no event came before those given: that is so for most, and the write finds out. If one
         did, the second write knows it.
         """
-        lives: list[int | None] = [None] * len(self._times)
-        for at, _, entry in placed:
-            if entry.hint is not None:
-                if lives[at - 1] not in (None, entry.hint.life):
-                    raise UnknownQuery(f"query {entry.query!r} was deleted, and given again")
-                lives[at - 1] = entry.hint.life
-        before = await self._counts(placed) if self._forgets else []
         expected: list[int | None] = [None] * len(self._times)
-        written, found = await self._tried(placed, [], before, expected, lives)
+        written, found = await self._tried(placed, [], expected)
         earlier: list[Any] = [(row[0], *row[7:]) for row in found if len(row) > 6 and row[6]]
         if earlier:
             expected = list({row[0]: row[2] for row in found}.values())
             if len(expected) == len(self._times):
-                written, found = await self._tried(placed, earlier, before, expected, lives)
+                written, found = await self._tried(placed, earlier, expected)
         done = len(found) == len(self._times) and all(row[3] for row in found)
         return (written, found) if done else None
 
     async def _tried(
         self,
         placed: Sequence[Placed],
-        earlier: Sequence[Earlier],
-        before: Sequence[Any],
+        earlier: Sequence[counting.Earlier],
         expected: Sequence[int | None],
-        lives: Sequence[int | None],
     ) -> tuple[list[Written], list[Row]]:
-        """Write, given earlier events, and counts before where they fade; return what was found."""
-        written = decide(placed, earlier)
-        entries = logged(placed, written)
-        rankings, events = rows_of(entries, 0)
-        firsts, news = first_shown(entries), list[str | None]([None] * len(self._times))
-        if self._forgets:
-            counts, rows = SET_COUNTS, list[Row](changed_counts(entries, before))
-        else:
-            counts, rows = ADD_COUNTS.format("evidence"), list[Row](sums(entries))
-            news = self._news(rows, firsts)
-        given = [list(self._times), expected, lives, list(self._times.values()), news]
+        """Write, given earlier events and the versions that queries must have, if any."""
+        written = counting.decide(placed, earlier)
+        entries = counting.logged(placed, written)
+        rankings, events = counting.rows_of(entries, 0)
+        firsts = counting.first_shown(entries)
+        epoch = counting.latest_epoch(entries)
+        before = await self._counts(entries) if epoch else []
+        conflict, counts = counting.counted(entries, epoch, before, "evidence")
+        news = [None] * len(self._times) if self._forgets else self._news(counts, firsts)
+        given = [list(self._times), expected, self._lives, list(self._times.values()), news]
         looks = self._events and not earlier
         if looks:
-            keys = [
-                (at, entry.event_id, entry.ranking_id, places[0])
-                for at, places, entry in placed
-                if isinstance(entry, EventEntry)
-            ]
-            given += _columns(keys)
-        for some in (rankings, events, rows, firsts):
+            given += _columns(counting.event_keys(placed))
+        parts: tuple[Sequence[Row], ...] = (rankings, events, counts, firsts)
+        for some in parts:
             given += _columns(some)
-        several = len(self._times) > 1
-        sql = _writing(
-            several, looks, bool(rankings), bool(events), counts if rows else "", bool(firsts)
-        )
+        there = (bool(rankings), bool(events), conflict if counts else "", bool(firsts))
+        sql = _writing(len(self._times) > 1, looks, *there)
         return written, await self._raw.fetch(sql, *given)
 
-    async def _counts(self, placed: Sequence[Placed]) -> list[Row]:
+    async def _counts(self, entries: Sequence[Placed]) -> list[Any]:
         """Return the counts of the items that entries name; queries are locked."""
         names = list(self._times)
-        keys = {(at, names[at - 1], place) for at, places, _ in placed for place in places}
+        keys = [(at, names[at - 1], place) for at, place in counting.named_places(entries)]
         return await self._raw.fetch(_COUNTS_OF, *_columns(keys)) if keys else []
 
     def _news(self, steps: Sequence[Row], firsts: Sequence[Row]) -> list[str | None]:
@@ -531,18 +474,56 @@ class _Write:
             for query, since, row in zip(self._times, self._remembered, found, strict=True)
             if since is not None and row[3] - TURNS <= since < row[3] - 1
         }
-        missed: dict[int, list[Any]] = {number: [] for number in behind}
+        news: dict[str, News] = {}
         if behind:
             keys = [(number, since, until) for number, (_, since, until) in behind.items()]
-            for number, news in await self._raw.fetch(_CHANGES, *_columns(keys)):
-                missed[number].append(msgspec.json.decode(news))
-        news_of = {
-            behind[number][0]: News(
-                behind[number][1],
-                [tuple(step) for steps, _ in changes for step in steps],
-                [tuple(first) for _, firsts in changes for first in firsts],
-            )
-            for number, changes in missed.items()
-            if len(changes) == behind[number][2] - behind[number][1] - 1
-        }
-        return Commit(written, versions, model, catalog, news_of)
+            rows = await self._raw.fetch(_CHANGES, *_columns(keys))
+            for number, missed in groupby(rows, key=itemgetter(0)):
+                changes: list[Any] = [msgspec.json.decode(text) for _, text in missed]
+                query, since, until = behind[number]
+                if len(changes) == until - since - 1:
+                    steps = [tuple(step) for added, _ in changes for step in added]
+                    firsts = [tuple(first) for _, shown in changes for first in shown]
+                    news[query] = News(since, steps, firsts)
+        return Commit(written, versions, model, catalog, news)
+
+
+# --- the store -----------------------------------------------------------------------------------
+
+
+class PostgresStore(Store):
+    """A schema of a database, which many servers share.
+
+    A `new` store is written in one transaction, and does not exist before that ends.
+    """
+
+    @classmethod
+    async def open(cls, rest: str, mode: Mode = "serve") -> PostgresStore:
+        """Return the store at an address, given without its scheme.
+
+        Raises:
+            StoreError: if it cannot be reached, or it is not a store.
+        """
+        address = connections.Address(f"postgresql:{rest}")
+        if mode != "serve":
+            return cls(PostgresDriver(await Session.open(address, mode)))
+        database = await Pool.open(address)
+        store = cls(PostgresDriver(database))
+        try:
+            await store.deletions.finish()
+        except BaseException:
+            await database.close(discard=True)
+            raise
+        return store
+
+    @classmethod
+    async def migrate(cls, rest: str) -> tuple[str, int, int]:
+        """Bring a store to this version; return its name and the versions before and now."""
+        address = connections.Address(f"postgresql:{rest}")
+        with address.explained():
+            connection = await address.connected()
+            try:
+                before = await connections.migrate(connection, address)
+            finally:
+                await connection.close()
+        return address.name, before, POSTGRESQL.version

@@ -20,12 +20,12 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NoReturn, TypeVar
 
 from ebrank.service.store.driver import Damaged, StoreError
-from ebrank.service.store.sqlite import schema
+from ebrank.service.store.schema import APPLICATION_ID, SQLITE
 from ebrank.service.store.sqlite.folder import Lock, flush_folder
 
 BUSY_SECONDS = 10.0
@@ -68,75 +68,56 @@ _SOUND = ("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_BUSY", "SQLIT
 T = TypeVar("T")
 
 
-class Connections(Protocol):
-    """What the parts of a store need."""
+class Connections:
+    """The connections to a database: here one, for everything, in the caller's thread."""
 
-    path: Path
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self._closed = False
 
-    def read(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend a connection for something quick, which sees one moment."""
-        ...
-
-    async def read_long(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what work reads over a connection, which sees one moment, without blocking."""
-        ...
-
-    def write(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Lend the connection that writes, in a transaction."""
-        ...
-
-    async def flush(self) -> None:
-        """Return when all earlier writes are on disk."""
-        ...
-
-    async def rewrite(self) -> None:
-        """Rewrite the whole database, without its free space."""
-        ...
-
-    async def close(self) -> None:
-        """Flush and release everything."""
-        ...
-
-
-class Memory:
-    """A database that is forgotten when it is closed; everything happens in the caller's thread."""
-
-    def __init__(self) -> None:
-        self.path = Path(":memory:")
-        self._connection = sqlite3.connect(
-            ":memory:", isolation_level=None, check_same_thread=False
-        )
-        schema.make(self._connection)
-        weakref.finalize(self, self._connection.close)
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"{self.path}: the store is closed")
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection."""
+        """Lend a connection for something quick, which sees one moment."""
         with explained(self.path, reading=True):
             yield self._connection
 
     async def read_long(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what work reads."""
+        """Return what work reads over a connection, which sees one moment."""
         with self.read() as connection:
             return work(connection)
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Lend the connection, in a transaction."""
+        """Lend the connection that writes, in a transaction."""
         with explained(self.path), transaction(self._connection):
             yield self._connection
 
     async def flush(self) -> None:
-        """Do nothing: there is no disk."""
+        """Return when all earlier writes are on disk."""
 
     async def rewrite(self) -> None:
-        """Do nothing: there is no file."""
+        """Rewrite the whole database, without its free space."""
 
     async def close(self) -> None:
-        """Do nothing: it may be used until nobody has it any more."""
+        """Flush and release everything; closing twice is harmless."""
 
 
-class Snapshot:
+class MemoryDatabase(Connections):
+    """A database without a file, which may be used until nobody has it any more."""
+
+    def __init__(self) -> None:
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        super().__init__(Path(":memory:"), connection)
+        make_tables(connection)
+        weakref.finalize(self, connection.close)
+
+
+class Snapshot(Connections):
     """A database that is only read; everything happens in the caller's thread.
 
     Args:
@@ -147,40 +128,32 @@ class Snapshot:
     """
 
     def __init__(self, path: Path, copy: Path | None = None, *, lasting: bool = True) -> None:
-        self.path = path
         self._lasting = lasting
-        with explained(path):
-            self._connection = connect(copy or path, read_only=True)
-            try:
-                if lasting:
-                    self._connection.execute("BEGIN")
-                if schema.is_empty(self._connection, path):
-                    raise StoreError(f"{path}: an empty database. Name a store that was served.")
-            except BaseException:
-                self._connection.close()
-                raise
-        self._closed = False
+        with explained(path), ExitStack() as opened:
+            super().__init__(path, connect(copy or path, read_only=True))
+            opened.callback(self._connection.close)
+            if lasting:
+                self._connection.execute("BEGIN")
+            if is_empty(self._connection, path):
+                raise StoreError(f"{path}: an empty database. Name a store that was served.")
+            opened.pop_all()
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection."""
         with explained(self.path, reading=True):
-            _check_open(self.path, self._closed)
+            self._check_open()
             with nullcontext() if self._lasting else _one_moment(self._connection):
                 yield self._connection
 
     async def read_long(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what work reads; other tasks get a turn first."""
         await asyncio.sleep(0)
-        with self.read() as connection:
-            return work(connection)
+        return await super().read_long(work)
 
-    def write(self) -> AbstractContextManager[sqlite3.Connection]:
+    def write(self) -> NoReturn:
         """Refuse."""
         raise StoreError(f"{self.path}: opened to be read, not to be written")
-
-    async def flush(self) -> None:
-        """Do nothing: nothing was written."""
 
     async def rewrite(self) -> None:
         """Refuse."""
@@ -192,27 +165,27 @@ class Snapshot:
         self._connection.close()
 
 
-class Database:
+class Database(Connections):
     """The database of a server; opening reads only its version, however long the log is."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         self._writing = threading.RLock()
         self._reading = threading.Lock()  # in threads
-        self._closing = threading.Event()
         with ExitStack() as opened, explained(path):
             opened.callback(Lock(path.parent).close)
             # Closed last: closing any file of a database releases all locks on it.
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             opened.callback(os.close, file)
+            self.path = path
             self._writer = self._connected(opened)
             self._writer.execute(f"PRAGMA cache_size = -{WRITER_KIB}")
-            empty = schema.is_empty(self._writer, path)
+            empty = is_empty(self._writer, path)
             _use_wal(self._writer, path)
             if empty:
                 with transaction(self._writer):
-                    schema.make(self._writer)
-            self._reader, self._far_reader = self._connected(opened), self._connected(opened)
+                    make_tables(self._writer)
+            super().__init__(path, self._connected(opened))
+            self._far_reader = self._connected(opened)
             self._wal = Wal(path, file, self._writing)
             opened.callback(self._wal.close)
             self._flusher = ThreadPoolExecutor(1, "flush")
@@ -230,16 +203,16 @@ class Database:
     def read(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection that reads."""
         with explained(self.path, reading=True):
-            _check_open(self.path, self._closing.is_set())
-            with _one_moment(self._reader):
-                yield self._reader
+            self._check_open()
+            with _one_moment(self._connection):
+                yield self._connection
 
     async def read_long(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return what work reads in a thread."""
 
         def read() -> T:
             with explained(self.path, reading=True), self._reading:
-                _check_open(self.path, self._closing.is_set())
+                self._check_open()
                 with _one_moment(self._far_reader):
                     return work(self._far_reader)
 
@@ -249,14 +222,14 @@ class Database:
     def write(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection that writes, in a transaction."""
         with explained(self.path), self._writing:
-            _check_open(self.path, self._closing.is_set())
+            self._check_open()
             self._wal.check()
             with transaction(self._writer):
                 yield self._writer
 
     async def flush(self) -> None:
         """Return when all earlier writes are on disk."""
-        _check_open(self.path, self._closing.is_set())
+        self._check_open()
         await asyncio.get_running_loop().run_in_executor(self._flusher, self._wal.flush)
 
     async def rewrite(self) -> None:
@@ -264,7 +237,7 @@ class Database:
 
         def rewrite() -> None:
             with explained(self.path), self._writing:
-                _check_open(self.path, self._closing.is_set())
+                self._check_open()
                 self._writer.execute("PRAGMA secure_delete = ON")
                 self._writer.execute("VACUUM")
                 self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -274,9 +247,9 @@ class Database:
 
     async def close(self) -> None:
         """Flush and release everything; closing twice is harmless."""
-        if self._closing.is_set():
+        if self._closed:
             return
-        self._closing.set()
+        self._closed = True
         for busy in (self._reading, self._writing):
             with busy:  # work under way ends, and none begins any more
                 pass
@@ -296,11 +269,6 @@ def _one_moment(connection: sqlite3.Connection) -> Iterator[None]:
     finally:
         if connection.in_transaction:
             connection.execute("COMMIT")
-
-
-def _check_open(path: Path, closed: bool) -> None:
-    if closed:
-        raise StoreError(f"{path}: the store is closed")
 
 
 def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
@@ -407,17 +375,13 @@ def error(path: Path, problem: sqlite3.Error) -> StoreError:
     """Return an error of SQLite as one that names the file and the remedy."""
     name = getattr(problem, "sqlite_errorname", None) or ""
     kind = StoreError if name.startswith(_SOUND) else Damaged
-    return kind(f"{path}: {_in_words(problem)}")
-
-
-def _in_words(problem: sqlite3.Error) -> str:
-    name = getattr(problem, "sqlite_errorname", None) or ""
     for prefix, what, remedy in _REMEDIES:
         if name.startswith(prefix):
-            return f"{what} ({problem}). {remedy}"
+            return kind(f"{path}: {what} ({problem}). {remedy}")
     if "decode" in str(problem):  # a text that is not valid
-        return "{} (a text is not UTF-8). {}".format(*_DAMAGED)
-    return f"{problem} ({name or type(problem).__name__})."
+        what, remedy = _DAMAGED
+        return kind(f"{path}: {what} (a text is not UTF-8). {remedy}")
+    return kind(f"{path}: {problem} ({name or type(problem).__name__}).")
 
 
 @contextmanager
@@ -462,10 +426,55 @@ def _mode(path: Path, read_only: bool) -> str:
     if not read_only:
         return "mode=rwc"
     wal = path.with_name(path.name + "-wal")
-    if not wal.exists() and not _writable(path.parent):
-        return "mode=ro&immutable=1"
-    return "mode=ro"
+    writable = wal.exists() or os.access(path.parent, os.W_OK)
+    return "mode=ro" if writable else "mode=ro&immutable=1"
 
 
-def _writable(folder: Path) -> bool:
-    return os.access(folder, os.W_OK)
+# --- the tables ----------------------------------------------------------------------------------
+
+
+def is_empty(connection: sqlite3.Connection, path: Path) -> bool:
+    """Return whether a database is new; if not, it is a store of this version.
+
+    Raises:
+        StoreError: if it belongs to something else, or to another version of ebrank.
+    """
+    version = _version(connection, path)
+    if version is not None:
+        SQLITE.check(version, str(path))
+    return version is None
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int | None:
+    """Return the version of a store, None if the database is new."""
+    tables = "SELECT count(*) FROM sqlite_schema"
+    version, owner, length = (
+        int(connection.execute(sql).fetchone()[0])
+        for sql in ("PRAGMA user_version", "PRAGMA application_id", tables)
+    )
+    if not (owner or version or length):
+        return None
+    if owner != APPLICATION_ID:
+        raise StoreError(f"{path}: a database of another program. Name a new folder for the store.")
+    return version
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables of an empty database, within a transaction."""
+    for statement in (*SQLITE.made, SQLITE.done):
+        connection.execute(statement)
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> int:
+    """Bring a store up to this version, within a transaction; return the version that it had.
+
+    Raises:
+        StoreError: if there is none, or it is newer, or there is no way.
+    """
+    version = _version(connection, path)
+    if version is None:
+        raise StoreError(f"{path}: an empty database. Name a store that was served.")
+    for statement in SQLITE.steps(version, str(path)):
+        connection.execute(statement)
+    is_empty(connection, path)  # refuses a newer one
+    return version

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import time
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -17,57 +18,30 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from ebrank.service.store.announcements import Announced, Announcements
-from ebrank.service.store.counting import (
-    EVENT,
-    RANKING,
-    Earlier,
-    Placed,
-    changed_counts,
-    decide,
-    first_shown,
-    items_of,
-    last_times,
-    logged,
-    named_items,
-    rows_of,
-    sums,
-)
+from ebrank.service.store import counting
 from ebrank.service.store.driver import (
     ANOTHER_EPOCH,
+    LATELY_SECONDS,
     Connection,
-    Loaded,
     Progress,
     Remembered,
     StoreError,
     UnknownQuery,
 )
-from ebrank.service.store.log import ADD_COUNTS, COUNTS, SET_COUNTS
-from ebrank.service.store.records import (
-    LIFE,
-    Commit,
-    EventEntry,
-    Fault,
-    Operation,
-    QueryState,
-    StoreSize,
-)
-from ebrank.service.store.rows import Count, ItemRow
+from ebrank.service.store.records import LIFE, Announced, Commit, Fault, Operation, StoreSize
 from ebrank.service.store.sqlite.database import Connections, error
-from ebrank.service.store.tables import TABLES, Row, Table
+from ebrank.service.store.tables import COUNTS, TABLES, Row, StoreTable
 
 T = TypeVar("T")
 
 AT_ONCE = 500
 """Keys looked up by one statement."""
-QUICK_ITEMS = 500
-"""A query of so many items is read in 2 ms: more are read in a thread."""
 MOST_FAULTS = 10
 
 _LAST = """SELECT max(rolled_up, coalesce((SELECT max(seq) FROM rankings), 0),
@@ -76,8 +50,10 @@ _ADVANCE = """UPDATE queries SET version = version + 1, used = max(used, ?1) WHE
     RETURNING number, version, (SELECT active_model FROM state), (SELECT catalog FROM state)"""
 _SHOWN = """UPDATE items SET first_shown = ?3
     WHERE query = ?1 AND place = ?2 AND first_shown IS NULL"""
-_EARLIER = ", ".join(f"t.{name}" for name in Earlier._fields)
+_EARLIER = ", ".join(f"t.{name}" for name in counting.Earlier._fields)
+_COUNTS = ", ".join(f"t.{name}" for name in COUNTS)
 _REPEATED = (("query", "event_id"), ("ranking_id", "place"))
+_NAMED, _PLACED = (("query", "id"),), (("query", "place"),)
 
 
 class SqliteConnection:
@@ -103,14 +79,14 @@ class SqliteConnection:
         self._raw.executemany(sql, rows)
 
     async def insert(
-        self, table: Table, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+        self, table: StoreTable, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
     ) -> None:
         """Insert rows."""
         if rows:
             self._raw.executemany(_inserting(table.name, tuple(columns), conflict), rows)
 
     async def matching(
-        self, table: Table, columns: str, keys: Sequence[str], rows: Iterable[Row]
+        self, table: StoreTable, columns: str, keys: Sequence[str], rows: Iterable[Row]
     ) -> list[Row]:
         """Return columns of the rows that have these keys."""
         return matching(self._raw, table.name, columns, (tuple(keys),), list(rows))
@@ -184,7 +160,9 @@ class SqliteDriver:
     def __init__(self, database: Connections, url: str | None = None) -> None:
         self.database = database
         self.url = url
-        self._announcements = Announcements()  # of one server: no other can open the store
+        self.flush = database.flush
+        self.purge = database.rewrite
+        self._announced: dict[str, tuple[float, str]] = {}
         with database.read() as connection:
             [self._last] = connection.execute(_LAST).fetchone()
 
@@ -205,35 +183,17 @@ class SqliteDriver:
         with self.database.write() as raw:
             yield SqliteConnection(raw, self.database.path)
 
-    def chore(self, *, erases: bool = False) -> AbstractAsyncContextManager[Connection]:
-        """Lend the connection that writes: there is but one."""
-        return self._erasing() if erases else self.write()
-
     @asynccontextmanager
-    async def _erasing(self) -> AsyncIterator[Connection]:
-        """Lend the connection that writes; what it deletes is overwritten with zeros."""
+    async def chore(self, *, erases: bool = False) -> AsyncIterator[Connection]:
+        """Lend the connection that writes: there is but one. What it erases becomes zeros."""
         async with self.write() as connection:
-            await connection.execute("PRAGMA secure_delete = ON")
+            if erases:
+                await connection.execute("PRAGMA secure_delete = ON")
             try:
                 yield connection
             finally:
-                await connection.execute("PRAGMA secure_delete = OFF")
-
-    async def load(
-        self, query: str, decoded: Callable[[Loaded], QueryState], *, rolled_up: bool
-    ) -> QueryState | None:
-        """Return a query as it is at one moment, decoded."""
-
-        def read(connection: sqlite3.Connection) -> QueryState | None:
-            loaded = _load(connection, query, rolled_up)
-            return None if loaded is None else decoded(loaded)
-
-        sql = "SELECT size FROM queries WHERE name = ?1"
-        with self.database.read() as connection:
-            size = connection.execute(sql, (query,)).fetchone()
-            if size is None or size[0] <= QUICK_ITEMS:
-                return read(connection)
-        return await self.database.read_long(read)
+                if erases:
+                    await connection.execute("PRAGMA secure_delete = OFF")
 
     async def log(
         self,
@@ -250,13 +210,11 @@ class SqliteDriver:
         self._last += count
         return commit
 
-    async def flush(self) -> None:
-        """Return when all earlier writes are on disk."""
-        await self.database.flush()
-
     async def size(self) -> StoreSize | None:
         """Return the bytes of the database and its write-ahead log, and what is free there."""
         place = self.database.path
+        if self.url is None:
+            return None
         files = [file for file in place.parent.glob(f"{place.name}*") if file.is_file()]
         used = sum(file.stat().st_size for file in files)
         with self.database.read() as connection:
@@ -269,11 +227,18 @@ class SqliteDriver:
 
     async def announce(self, server: str, about: str | None) -> None:
         """Record that a server is running, and what it reports; None when it leaves."""
-        self._announcements.announce(server, about)
+        self._announced.pop(server, None)
+        if about is not None:
+            self._announced[server] = time.monotonic(), about
 
     async def servers(self) -> list[Announced]:
-        """Return the servers that have announced themselves recently."""
-        return self._announcements.heard()
+        """Return the servers that have announced themselves recently, all of this process."""
+        now = time.monotonic()
+        return sorted(
+            Announced(name, now - then, about)
+            for name, (then, about) in self._announced.items()
+            if now - then <= LATELY_SECONDS
+        )
 
     async def faults(self) -> list[Fault]:
         """Return damaged pages, and values of another type than their column: SQLite keeps any."""
@@ -282,10 +247,6 @@ class SqliteDriver:
     async def backup(self, target: Path, progress: Progress | None = None) -> Path:
         """Refuse: there is no file."""
         raise StoreError("a store in memory has no files to copy. Export it instead")
-
-    async def purge(self) -> None:
-        """Rewrite the database."""
-        await self.database.rewrite()
 
     async def close(self, *, discard: bool = False) -> None:
         """Flush and release everything."""
@@ -300,29 +261,6 @@ def ended(work: Awaitable[T]) -> T:
         result: T = end.value
         return result
     raise RuntimeError("work on a database waits for something else")
-
-
-def _load(connection: sqlite3.Connection, query: str, rolled_up: bool) -> Loaded | None:
-    sql = "SELECT number, version, size FROM queries WHERE name = ?1"
-    found = connection.execute(sql, (query,)).fetchone()
-    if found is None:
-        return None
-    number, version, size = found
-    sql = "SELECT id, entered, active, first_shown FROM items WHERE query = ?1 ORDER BY place"
-    rows = [
-        ItemRow(name, entered, bool(active), first)
-        for name, entered, active, first in connection.execute(sql, (number,))
-    ]
-    sql = "SELECT numbers FROM features WHERE query = ?1 ORDER BY place"
-    blobs = [blob for (blob,) in connection.execute(sql, (number,))]
-    if len(rows) != size:
-        raise ValueError("items, features and counts of a query do not fit together")
-
-    def counts(table: str) -> list[Count]:
-        sql = f"SELECT place, outcome, slot, count, epoch FROM {table} WHERE query = ?1"
-        return connection.execute(sql, (number,)).fetchall()
-
-    return Loaded(version, rows, blobs, counts("evidence"), counts("snapshot") if rolled_up else ())
 
 
 def _faults(connection: sqlite3.Connection) -> Iterator[Fault]:
@@ -349,101 +287,51 @@ def _faults(connection: sqlite3.Connection) -> Iterator[Fault]:
 # --- writing to the log --------------------------------------------------------------------------
 
 
-class Advanced(NamedTuple):
-    """A query that is written to: its number and new version, the active model, the catalog's."""
-
-    number: int
-    version: int
-    model: int
-    catalog: int
-
-
 def _write(
     connection: sqlite3.Connection, operations: Sequence[Operation], begin: int
 ) -> tuple[Commit, int]:
     """Log operations, numbered from `begin`, and count them; also return how many were logged."""
-    queries: dict[str, Advanced] = {}
-    for query, used in last_times(operations).items():
-        row = connection.execute(_ADVANCE, (used, query)).fetchall()
-        if not row:
+    batch = counting.LogBatch(operations)
+    numbers: dict[str, int] = {}
+    versions: dict[str, int] = {}
+    places: dict[tuple[int, str], int] = {}
+    for query, used in batch.times.items():
+        advanced = connection.execute(_ADVANCE, (used, query)).fetchall()
+        if not advanced:
             raise UnknownQuery(f"there is no query {query!r}; nothing was stored")
-        queries[query] = Advanced(*row[0])
-    placed = _placed(connection, operations, queries)
-    written = decide(placed, _earlier(connection, placed))
-    entries = logged(placed, written)
-    rankings, events = rows_of(entries, begin)
+        [(numbers[query], versions[query], model, catalog)] = advanced
+    if not operations:
+        model, catalog = connection.execute("SELECT active_model, catalog FROM state").fetchone()
+    for query, life in batch.lives.items():
+        if life != versions[query] // LIFE:
+            raise counting.other_life(query)
+    if batch.names:
+        named = [(numbers[query], item) for query, item in batch.names]
+        columns = "t.query, t.id, t.place"
+        for number, item, place in matching(connection, "items", columns, _NAMED, named):
+            places[number, item] = place
+    placed = batch.placed(numbers, places)
+    keys = counting.event_keys(placed)
+    earlier: list[Any] = matching(connection, "events", _EARLIER, _REPEATED, keys) if keys else []
+    written = counting.decide(placed, earlier)
+    entries = counting.logged(placed, written)
+    rankings, events = counting.rows_of(entries, begin)
     if rankings:
         try:
-            connection.executemany(_inserting("rankings", RANKING.columns, ""), rankings)
+            connection.executemany(_inserting("rankings", counting.RANKING.columns, ""), rankings)
         except sqlite3.IntegrityError as problem:
             raise StoreError(f"a ranking's id is there already ({problem})") from problem
     if events:
-        connection.executemany(_inserting("events", EVENT.columns, ""), events)
-    _count(connection, entries)
-    firsts = first_shown(entries)
-    if firsts:
-        connection.executemany(_SHOWN, firsts)
-    if queries:
-        *_, model, catalog = next(iter(queries.values()))
-    else:
-        model, catalog = connection.execute("SELECT active_model, catalog FROM state").fetchone()
-    versions = {query: advanced.version for query, advanced in queries.items()}
-    return Commit(written, versions, model, catalog), len(entries)
-
-
-def _placed(
-    connection: sqlite3.Connection,
-    operations: Sequence[Operation],
-    queries: Mapping[str, Advanced],
-) -> list[Placed]:
-    """Return operations with where the items stand that they name; looked up if no hint says it."""
-    places: dict[tuple[int, str], int] = {}
-    keys = [(queries[query].number, item) for query, item in named_items(operations)]
-    if keys:
-        columns = "t.query, t.id, t.place"
-        for query, item, place in matching(connection, "items", columns, (("query", "id"),), keys):
-            places[query, item] = place
-        if len(places) < len(keys):
-            raise StoreError("a query lacks an item of its list; nothing was stored")
-    placed: list[Placed] = []
-    for entry in operations:
-        number, version, *_ = queries[entry.query]
-        if entry.hint is None:
-            placed.append((number, [places[number, item] for item in items_of(entry)], entry))
-        elif entry.hint.life != version // LIFE:
-            raise UnknownQuery(f"query {entry.query!r} was deleted, and given again")
-        else:
-            placed.append((number, entry.hint.places, entry))
-    return placed
-
-
-def _earlier(connection: sqlite3.Connection, entries: Sequence[Placed]) -> list[Any]:
-    """Return the earlier events that have the id, or are about the impression, of one of these."""
-    keys = [
-        (query, entry.event_id, entry.ranking_id, places[0])
-        for query, places, entry in entries
-        if isinstance(entry, EventEntry)
-    ]
-    return matching(connection, "events", _EARLIER, _REPEATED, keys) if keys else []
-
-
-def _count(connection: sqlite3.Connection, entries: Sequence[Placed]) -> None:
-    """Add entries to the counts."""
-    epoch = entries[-1][2].epoch if entries else 0
+        connection.executemany(_inserting("events", counting.EVENT.columns, ""), events)
+    epoch = counting.latest_epoch(entries)
     before: list[Any] = []
     if epoch:
-        keys = {(number, place) for number, places, _ in entries for place in places}
-        columns = ", ".join(f"t.{name}" for name in COUNTS)
-        before = matching(connection, "evidence", columns, (("query", "place"),), list(keys))
-    if epoch and not _only_adds(entries, before, epoch):
-        sql, rows = SET_COUNTS, list[Row](changed_counts(entries, before))
-    else:
-        sql, rows = ADD_COUNTS.format("evidence"), list[Row](sums(entries, epoch))
-    if rows:
-        connection.executemany(_inserting("evidence", COUNTS, sql), rows)
-
-
-def _only_adds(entries: Sequence[Placed], before: Iterable[Row], epoch: int) -> bool:
-    """Return whether entries are lists of an epoch, and all counts are in it: then none fades."""
-    lists = all(entry.epoch == epoch and not isinstance(entry, EventEntry) for *_, entry in entries)
-    return lists and all(row[-1] == epoch for row in before)
+        items = list(counting.named_places(entries))
+        before = matching(connection, "evidence", _COUNTS, _PLACED, items)
+    conflict, counts = counting.counted(entries, epoch, before, "evidence")
+    if counts:
+        connection.executemany(_inserting("evidence", COUNTS, conflict), counts)
+    firsts = counting.first_shown(entries)
+    if firsts:
+        connection.executemany(_SHOWN, firsts)
+    return Commit(written, versions, model, catalog), len(entries)

@@ -48,17 +48,14 @@ def made(folder: Path) -> Path:
     try:
         make_folder(folder)
         foreign = [one.name for one in folder.iterdir() if not one.name.startswith((NAME, LOCK))]
+        if foreign and not (folder / NAME).exists():
+            raise StoreError(
+                f"{folder}: no store, and not empty (it holds {sorted(foreign)[0]}). "
+                "Name a new folder, or one that was served."
+            )
+        return _private(folder)
     except (FileExistsError, NotADirectoryError):
         raise StoreError(f"{folder}: a file, not a folder. Name a folder for the store.") from None
-    except OSError as problem:
-        raise unusable(folder, problem) from problem
-    if foreign and not (folder / NAME).exists():
-        raise StoreError(
-            f"{folder}: no store, and not empty (it holds {sorted(foreign)[0]}). "
-            "Name a new folder, or one that was served."
-        )
-    try:
-        return _private(folder)
     except OSError as problem:
         raise unusable(folder, problem) from problem
 

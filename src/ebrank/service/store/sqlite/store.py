@@ -1,4 +1,9 @@
-"""A store in a folder."""
+"""A store in a folder: opened, copied while it is served, replaced.
+
+The pages of a copy are read in one transaction, so it is the store at that moment; the server keeps
+writing to its WAL meanwhile, which grows until all pages are copied. A backup appears under its
+name when it is complete, checked, and on disk.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +11,24 @@ import asyncio
 import logging
 import os
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, closing
+import sqlite3
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
-from ebrank.environment.files import make_private_folder
+from ebrank.environment.files import make_private_file, make_private_folder
 from ebrank.environment.paths import expanded
 from ebrank.service.store.base import Store
 from ebrank.service.store.driver import Mode, Progress, Rebuilding, StoreError
-from ebrank.service.store.sqlite import schema
-from ebrank.service.store.sqlite.backup import backup, private_copy, swapped
+from ebrank.service.store.schema import SQLITE
 from ebrank.service.store.sqlite.database import (
     Database,
     Snapshot,
     connect,
     explained,
+    migrate,
     transaction,
 )
 from ebrank.service.store.sqlite.driver import SqliteDriver, ended
@@ -36,6 +44,8 @@ from ebrank.service.store.sqlite.folder import (
     unfinished,
     unusable,
 )
+
+PAGES_AT_ONCE = 2000
 
 log = logging.getLogger("ebrank.service")
 
@@ -96,34 +106,37 @@ class SqliteStore(Store):
     @asynccontextmanager
     async def rebuilding(cls, folder: str) -> AsyncIterator[Rebuilding]:
         """Keep servers from a store while another is built, which may take its place."""
-        path = expanded(folder)
-        database = database_of(path)
-        if not path.is_dir():
-            raise StoreError(f"{path}: a backup. Put it into a new folder as {NAME}, repair that.")
-        lock, place = Lock(path), path / REBUILT
-        try:
-            yield Rebuilding(
-                str(place), lambda: asyncio.to_thread(lambda: str(swapped(database, place)))
-            )
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
-            lock.close()
+        with _alone(folder) as (path, database):
+            place = path / REBUILT
+            try:
+                yield Rebuilding(
+                    str(place), lambda: asyncio.to_thread(lambda: str(swapped(database, place)))
+                )
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
 
     @classmethod
     async def migrate(cls, folder: str) -> tuple[str, int, int]:
         """Bring a store to this version; return its name and the versions before and now."""
-        path = expanded(folder)
-        database = database_of(path)
-        if not path.is_dir():
-            raise StoreError(f"{path}: a backup. Put it into a new folder as {NAME}, migrate that.")
-        lock = Lock(path)
-        try:
-            with explained(database), closing(connect(database)) as connection:
-                connection.execute("PRAGMA synchronous = FULL")
-                with transaction(connection):
-                    return str(path), schema.migrate(connection, database), schema.VERSION
-        finally:
-            lock.close()
+        with (
+            _alone(folder) as (path, database),
+            explained(database),
+            closing(connect(database)) as connection,
+        ):
+            connection.execute("PRAGMA synchronous = FULL")
+            with transaction(connection):
+                return str(path), migrate(connection, database), SQLITE.version
+
+
+@contextmanager
+def _alone(folder: str) -> Iterator[tuple[Path, Path]]:
+    """Keep servers from a store meanwhile; yield its folder and its database."""
+    path = expanded(folder)
+    database = database_of(path)
+    if not path.is_dir():
+        raise StoreError(f"{path}: a backup. Put it into a new folder as {NAME}, and name that.")
+    with closing(Lock(path)):
+        yield path, database
 
 
 def _opened(folder: Path, mode: Mode) -> Database | Snapshot:
@@ -156,3 +169,93 @@ def _beside(place: Path, mode: Mode, building: ExitStack) -> Path:
         return building.enter_context(unfinished(place, make_private_folder))
     except OSError as problem:
         raise unusable(place, problem) from problem
+
+
+# --- copies, and one database in the place of another --------------------------------------------
+
+
+def backup(source: Path, target: Path, progress: Progress | None = None) -> Path:
+    """Copy a database to a new file, or into a folder, and return the file.
+
+    A folder with a backup is a store: serve it, replay it.
+    """
+    place = _place(target)
+    with unfinished(place, make_private_file) as building:
+        with explained(source):
+            _copy(source, building, progress)
+            _check(source, building)
+        with building.open("rb") as file:
+            os.fsync(file.fileno())
+        building.replace(place)
+        flush_folder(place.parent)
+    return place
+
+
+def _copy(source: Path, target: Path, progress: Progress | None) -> None:
+    def report(status: int, remaining: int, total: int) -> None:
+        if progress is not None:
+            progress(total - remaining, total)
+
+    with closing(sqlite3.connect(target, isolation_level=None)) as writer:
+        with closing(connect(source, read_only=True)) as reader:
+            reader.execute("BEGIN")
+            reader.backup(writer, pages=PAGES_AT_ONCE, progress=report)
+        writer.execute("PRAGMA journal_mode = DELETE")  # one file, without a WAL beside it
+
+
+def _check(source: Path, target: Path) -> None:
+    """Check every page of a copy; the server can checkpoint again meanwhile."""
+    with closing(sqlite3.connect(target, isolation_level=None)) as copy:
+        found = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise StoreError(f"{source}: damaged ({found}). The backup was not kept.")
+
+
+@contextmanager
+def private_copy(source: Path) -> Iterator[Path]:
+    """Yield a copy of a database, which is removed at the end; open connections can go on."""
+    folder = source.parent if os.access(source.parent, os.W_OK) else Path(tempfile.gettempdir())
+    with unfinished(folder / source.name, make_private_file) as place:
+        with explained(source):
+            _copy(source, place, None)
+        yield place
+
+
+def _place(target: Path) -> Path:
+    """Return the file a backup goes to; it must be new."""
+    place = target / NAME if target.is_dir() else target
+    if place.exists():
+        raise StoreError(f"{place}: exists already. Name a new file or folder.")
+    try:
+        make_private_folder(place.parent)
+    except OSError as problem:
+        raise StoreError(f"{place.parent}: cannot be made: {problem.strerror}.") from None
+    return place
+
+
+def swapped(database: Path, rebuilt: Path) -> Path:
+    """Put the database of the folder `rebuilt` in the place of another; return the old one.
+
+    Nobody may use either. A process that is killed on the way leaves the old one or the new one in
+    place, never none.
+    """
+    _without_wal(database)
+    kept = database.with_name(f"{NAME}.before-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
+    try:
+        os.link(database, kept)
+    except OSError:  # some file systems have no links
+        shutil.copy2(database, kept)
+    flush_folder(database.parent)
+    (rebuilt / NAME).replace(database)
+    flush_folder(database.parent)
+    return kept
+
+
+def _without_wal(database: Path) -> None:
+    """Bring what is in the write-ahead log into a database: it must not meet another one."""
+    with explained(database), closing(connect(database)) as connection:
+        mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+    if mode != "delete":
+        raise StoreError(
+            f"{database}: still in use. Stop the programs that read it, then try again."
+        )
