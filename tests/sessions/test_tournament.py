@@ -12,7 +12,7 @@ from tests.kept import kept
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-mark, width = kept(tournament.mark), kept(tournament.width)
+mark = kept(tournament.mark)
 
 
 @kernel
@@ -52,10 +52,6 @@ def test_the_leftmost_of_the_best_wins_after_every_change(
         scores[place] = score
         expected.append(first_best(scores))
     assert found.tolist() == expected
-
-
-def test_width_is_the_next_power_of_two() -> None:
-    assert [width(n) for n in (1, 2, 3, 4, 5, 64, 65)] == [1, 2, 4, 4, 8, 64, 128]
 
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -202,14 +202,11 @@ def assert_whole_run_agrees(
     *,
     trial: int = 0,
     threads: int = 2,
-    spell_out: Callable[[ScoreModel, Item], float] | None = None,
 ) -> Reference:
     """Run the engine, epochs grouped by query, and the reference in order of time; return that."""
     ranker, watch = watched(text)
     got = run_trial(dataset, ranker, config, SEED, trial, threads=threads)
-    reference = Reference(
-        dataset, registry.parse(text), config, SEED, trial, spell_out=spell_out
-    ).run()
+    reference = Reference(dataset, registry.parse(text), config, SEED, trial).run()
     assert_same_measures(got, reference)
     assert watch.trial is not None
     items = [item for query in reference.queries for item in query.items]

@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.data.dataset import Dataset
-from ebrank.errors import ParameterError
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.model import RunSessions
 from ebrank.rankers.online import OnlineLearner, OnlineModel, OnlineParameters
@@ -79,12 +77,6 @@ class DuelModel(OnlineModel):
         self.lessons.append(Duels(*log))
         duel = duels.Duel(self.step, self.disputed_only)
         return lambda start, stop: duels.run_sessions(sessions, self.linear, duel, log, start, stop)
-
-    def check_sessions(self, dataset: Dataset) -> None:
-        """Raise if the logging model does not fit a dataset, or nobody challenges it."""
-        super().check_sessions(dataset)
-        if self.candidates < 1:
-            raise ParameterError("candidates must be 1 or more")
 
 
 @dataclass(frozen=True)
