@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -84,19 +82,6 @@ def test_any_partition_in_any_order_gives_the_same_bits(
     assert merged.widened(whole.slots).counts.tobytes() == whole.counts.tobytes()
     assert bits(merged.sums(curve)) == bits(whole.sums(curve))
     assert bits(merged.widened(whole.slots).sums(curve)) == bits(whole.sums(curve))
-
-
-def test_long_logs_merge_exactly_too() -> None:
-    curve = Examination(severity=1.7)
-    log = [session for seed in range(20) for session in long_log(seed, 400)]
-    whole = recorded(log, 400)
-    order = np.random.default_rng(0).permutation(len(log)).tolist()
-    parts = [recorded([log[i] for i in order[start::7]], 400) for start in range(7)]
-    total = parts[0]
-    for part in parts[1:]:
-        total = part.merge(total)
-    np.testing.assert_array_equal(total.counts, whole.counts)
-    assert bits(total.sums(curve)) == bits(whole.sums(curve))
 
 
 @given(logs(N_ITEMS), curves, curves)
@@ -278,11 +263,3 @@ def test_room_can_only_grow() -> None:
     for slots in (1, 17):
         with pytest.raises(ParameterError, match="2 slots cannot be widened"):
             stats.widened(slots)
-
-
-def test_merging_leaves_both_as_they_were() -> None:
-    parts = [recorded(long_log(seed, 5), 5) for seed in (1, 2)]
-    before = [part.counts.copy() for part in parts]
-    parts[0].merge(parts[1]).record([0], [True])
-    for part, counts in itertools.zip_longest(parts, before):
-        np.testing.assert_array_equal(part.counts, counts)

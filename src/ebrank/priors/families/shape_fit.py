@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ebrank.evidence.sums import clicks_sum, number
+from ebrank.evidence.sums import ItemCounts, clicks_sum, number
 from ebrank.kernels.compiled import inner, kernel
 from ebrank.kernels.lanes import LANES, exp_below_one, lanes_at, put_lanes, total
 from ebrank.kernels.pointers import pointer_to, room
@@ -184,11 +184,11 @@ def write_weights(
     """Write the prior and posterior weights of rows[start:stop]; see `Weights`."""
     weights, numbers, worth = room(), pointer_to(learned, 0), pointer_to(table, 0)
     for r in range(start, stop):
-        counts = pointer_to(evidence, rows[r])
+        item_counts = ItemCounts(pointer_to(evidence, rows[r]), slots, behaviors, worth)
         top = write_prior(scores[rows[r]], numbers, weights)
         write_shares(weights, top, prior[r])
-        clicks = number(clicks_sum(counts, slots, behaviors, worth))
-        place, _, _ = narrow_likelihood(clicks, counts, slots, behaviors, worth, numbers)
+        clicks = number(clicks_sum(*item_counts))
+        place, _, _ = narrow_likelihood(clicks, item_counts, numbers)
         fixed[r] = place >= 0.0
         if place >= 0.0:
             node = int(place)
@@ -196,9 +196,7 @@ def write_weights(
             posterior[r, node] = 1.0 - (place - node)
             posterior[r, node + 1] = place - node
         else:
-            top = write_posterior(
-                scores[rows[r]], clicks, counts, slots, behaviors, worth, numbers, weights
-            )
+            top = write_posterior(scores[rows[r]], clicks, item_counts, numbers, weights)
             write_shares(weights, top, posterior[r])
 
 
@@ -277,35 +275,33 @@ def examined_sums(
     tilt = HEAD + TILT * size
     for r in range(start, stop):
         counts = pointer_to(evidence, rows[r])
-        worth = pointer_to(table, 0)
+        item_counts = ItemCounts(counts, slots, behaviors, pointer_to(table, 0))
         first = write_prior(scores[rows[r]], numbers, weights)
         mass_before, mean_before = mass_and_mean(weights, first, tilt, numbers)
-        clicks = number(clicks_sum(counts, slots, behaviors, worth))
-        top = write_posterior(
-            scores[rows[r]], clicks, counts, slots, behaviors, worth, numbers, weights
-        )
+        clicks = number(clicks_sum(*item_counts))
+        top = write_posterior(scores[rows[r]], clicks, item_counts, numbers, weights)
         mass, mean, shown = 0.0, 0.0, 0.0
         for g in range(0, size, LANES):
             weight = exp_below_one(lanes_at(weights, g) - top)
             put_lanes(weights, g, weight)
             mass += total(weight)
             mean += total(weight * lanes_at(learned, tilt + g))
-        place, _, _ = narrow_likelihood(clicks, counts, slots, behaviors, worth, numbers)
+        place, _, _ = narrow_likelihood(clicks, item_counts, numbers)
         peak, spread = 0.0, 0.0
         if place >= 0.0:
             node = int(place)
             part = place - node
             mean = mass * ((1.0 - part) * learned[tilt + node] + part * learned[tilt + node + 1])
-            peak, spread = moments(scores[rows[r]], counts, slots, behaviors, worth, numbers)
+            peak, spread = moments(scores[rows[r]], item_counts, numbers)
         own[slots] = mean / mass - mean_before / mass_before
         for slot in range(slots):
             shown += counts[slot]
         for slot in range(slots):
             own[slot] = 0.0
-            p = examination_of(slot, slots, worth)
+            p = examination_of(slot, item_counts)
             if counts[slot] == 0.0 or p == 0.0:
                 continue
-            passed = passed_at(slot, counts, slots, behaviors, worth)
+            passed = passed_at(slot, item_counts)
             pull = 0.0  # E[R/(1 − pR)]
             if place >= 0.0:
                 rest = 1.0 - p * peak
