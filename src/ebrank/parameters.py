@@ -268,18 +268,6 @@ def check_whole(name: str, value: object, *, at_least: int, optional: bool = Fal
     require(whole, f"{name} must be a whole number of {at_least} or more{also}, not {value!r}")
 
 
-def require_number(
-    owner: object, name: str, *, above: float | None = None, at_least: float | None = None
-) -> None:
-    """Raise unless the attribute is a finite number in its range."""
-    check_number(name, getattr(owner, name), above=above, at_least=at_least)
-
-
-def require_whole(owner: object, name: str, *, at_least: int, optional: bool = False) -> None:
-    """Raise unless the attribute is a whole number in its range, or None if that is allowed."""
-    check_whole(name, getattr(owner, name), at_least=at_least, optional=optional)
-
-
 def bytes_of(size: int | str) -> int:
     """Return the bytes of a size, given as a number or as in `512 MB`.
 

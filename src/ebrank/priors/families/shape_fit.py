@@ -34,7 +34,7 @@ from ebrank.priors.families.shape_grid import (
     write_prior,
 )
 from ebrank.priors.learners.minimization import descended
-from ebrank.priors.rows import Rows
+from ebrank.priors.rows import LossTask, Rows
 from ebrank.typing import Bools, Floats, Ints
 
 SIZE_PENALTY = 1e-6
@@ -100,8 +100,11 @@ def weights_of(rows: Rows, scores: Floats, chosen: Ints, base: Floats) -> Weight
     shape = len(chosen), len(base)
     weights = Weights(base, np.empty(shape), np.empty(shape), np.zeros(len(chosen), np.bool_))
     own = with_shape(rows, base)
+    learned = own.parameters[own.learned :]
     map_blocks(
-        lambda begin, end: write_weights(*_task(own), scores, chosen, begin, end, *weights[1:]),
+        lambda begin, end: write_weights(
+            own.task, learned, scores, chosen, begin, end, *weights[1:]
+        ),
         total=len(chosen),
         block=BLOCK,
         threads=rows.threads,
@@ -145,8 +148,9 @@ def _penalty(size: int, smoothness: float) -> Floats:
 
 def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats, Floats]:
     """Return the sums of `examined_sums` over some rows."""
+    learned = rows.parameters[rows.learned :]
     parts = map_blocks(
-        lambda begin, end: examined_sums(*_task(rows), scores, chosen, begin, end),
+        lambda begin, end: examined_sums(rows.task, learned, scores, chosen, begin, end),
         total=len(chosen),
         block=BLOCK,
         threads=rows.threads,
@@ -155,23 +159,9 @@ def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats, 
     return support, slopes, information
 
 
-def _task(rows: Rows) -> tuple[Floats, Ints, int, int, Floats]:
-    """Return what the kernels below read from rows."""
-    return (
-        rows.evidence,
-        rows.table,
-        rows.slots,
-        rows.behaviors,
-        rows.parameters[rows.learned :],
-    )
-
-
 @kernel
 def write_weights(
-    evidence: Floats,
-    table: Ints,
-    slots: int,
-    behaviors: int,
+    task: LossTask,
     learned: Floats,
     scores: Floats,
     rows: Ints,
@@ -182,9 +172,9 @@ def write_weights(
     fixed: Bools,
 ) -> None:
     """Write the prior and posterior weights of rows[start:stop]; see `Weights`."""
-    weights, numbers, worth = room(), pointer_to(learned, 0), pointer_to(table, 0)
+    weights, numbers = room(), pointer_to(learned, 0)
     for r in range(start, stop):
-        item_counts = ItemCounts(pointer_to(evidence, rows[r]), slots, behaviors, worth)
+        item_counts = counts_of(task, rows[r])
         top = write_prior(scores[rows[r]], numbers, weights)
         write_shares(weights, top, prior[r])
         clicks = number(clicks_sum(*item_counts))
@@ -198,6 +188,13 @@ def write_weights(
         else:
             top = write_posterior(scores[rows[r]], clicks, item_counts, numbers, weights)
             write_shares(weights, top, posterior[r])
+
+
+@inner
+def counts_of(task: LossTask, row: int) -> ItemCounts:
+    """Return the counts of a row."""
+    counts, table = pointer_to(task.evidence, row), pointer_to(task.table, 0)
+    return ItemCounts(counts, task.slots, task.behaviors, table)
 
 
 @inner
@@ -249,15 +246,7 @@ def base_sums(
 
 @kernel
 def examined_sums(
-    evidence: Floats,
-    table: Ints,
-    slots: int,
-    behaviors: int,
-    learned: Floats,
-    scores: Floats,
-    rows: Ints,
-    start: int,
-    stop: int,
+    task: LossTask, learned: Floats, scores: Floats, rows: Ints, start: int, stop: int
 ) -> tuple[Floats, Floats, Floats]:
     """Return the sums over rows[start:stop] that examination is learned from.
 
@@ -269,13 +258,14 @@ def examined_sums(
     click, 1/p. The slope by the score is the difference of the means of φ. A narrow posterior is at
     its peak.
     """
-    size, weights, numbers = int(learned[0]), room(), pointer_to(learned, 0)
+    size, slots = int(learned[0]), task.slots
+    weights, numbers = room(), pointer_to(learned, 0)
     support, slopes, own = np.zeros(slots), np.zeros(slots + 1), np.zeros(slots + 1)
     information = np.zeros((slots + 1, slots + 1))
     tilt = HEAD + TILT * size
     for r in range(start, stop):
-        counts = pointer_to(evidence, rows[r])
-        item_counts = ItemCounts(counts, slots, behaviors, pointer_to(table, 0))
+        item_counts = counts_of(task, rows[r])
+        counts = item_counts.counts
         first = write_prior(scores[rows[r]], numbers, weights)
         mass_before, mean_before = mass_and_mean(weights, first, tilt, numbers)
         clicks = number(clicks_sum(*item_counts))
