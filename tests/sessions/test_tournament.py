@@ -23,11 +23,12 @@ def champions(start: Floats, places: Ints, changes: Floats) -> Ints:
     winners = np.full(2 * size, 7, np.int32)
     for place in range(len(start)):
         marks[size + place] = tournament.mark(start[place])
-    tournament.build(marks, winners, size)
+    tree = tournament.Tree(marks, winners, size)
+    tournament.build(tree)
     found = np.empty(len(places) + 1, np.int64)
     found[0] = winners[1]
     for i in range(len(places)):
-        tournament.put(marks, winners, size, places[i], tournament.mark(changes[i]))
+        tournament.put(tree, places[i], tournament.mark(changes[i]))
         found[i + 1] = winners[1]
     return found
 
