@@ -7,7 +7,7 @@ To add one, write one file, in this folder or your own: `docs/rankers.md` shows 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
@@ -66,6 +66,17 @@ class TrialLearner(Protocol):
     def update(self) -> ScoreModel:
         """Learn from `trial.stats` so far; called before serving and at every model update."""
         ...
+
+
+@dataclass
+class Refit:
+    """A learner that makes a new model at every update by a function of no arguments."""
+
+    model: Callable[[], ScoreModel]
+
+    def update(self) -> ScoreModel:
+        """Return the next model."""
+        return self.model()
 
 
 class Ranker(Configured):

@@ -7,12 +7,13 @@ shown at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
 from ebrank.rankers.counterfactual import ClickRate, LeastSquares, LeastSquaresParameters
 from ebrank.rankers.model import ScoreModel
 
@@ -61,26 +62,18 @@ class UCBRank(LeastSquaresParameters, Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits the features' model at every update."""
-        return UCBLearner(self, self.squares(trial))
+        return Refit(partial(self._model, self.squares(trial)))
 
-
-@dataclass
-class UCBLearner:
-    """Fits CFTopK's model without behavior; clicks are taken as they are."""
-
-    ranker: UCBRank
-    squares: LeastSquares
-
-    def update(self) -> ScoreModel:
+    def _model(self, squares: LeastSquares) -> ScoreModel:
         """Return the model: a is the relevance by features; offline there is no bonus."""
-        self.squares.see()
-        model = self.squares.solve(concatenate=False)
-        formula = BOUND[self.ranker.behavior]
-        clicked = float(self.ranker.shown == "clicked")
+        squares.see()
+        model = squares.solve(concatenate=False)
+        formula = BOUND[self.behavior]
+        clicked = float(self.shown == "clicked")
         return ScoreModel(
-            a=self.squares.scores(model),
+            a=squares.scores(model),
             b=np.zeros(1),
-            serve=formula.bind(epsilon=self.ranker.epsilon, clicked=clicked),
+            serve=formula.bind(epsilon=self.epsilon, clicked=clicked),
             offline=formula.bind(epsilon=0.0, clicked=clicked),
             weights=model.weights,
         )
