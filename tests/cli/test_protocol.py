@@ -97,7 +97,7 @@ def test_errors_take_one_line(typed: str, problem: str) -> None:
 def test_users_without_noise_are_not_given_any(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("quiet_users.py").write_text(
         "from dataclasses import dataclass\n"
-        "from ebrank.simulation.users.models import PBM, Users\n\n"
+        "from ebrank.simulation.users import PBM, Users\n\n"
         "@dataclass(frozen=True)\n"
         "class Quiet(Users):\n"
         "    name, help = 'quiet', 'As pbm, and nothing to set.'\n"

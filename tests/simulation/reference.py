@@ -25,7 +25,7 @@ from ebrank.policy import formula
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.users.models import PBM, Graded
+from ebrank.simulation.users import PBM, Graded
 from ebrank.testing import plain
 from tests.simulation.state import (
     Checkpoint,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ebrank.equations import examination
-from ebrank.simulation.offline import list_ndcg
+from ebrank.simulation.play import list_ndcg
 
 CUTOFFS = np.array([5, 1, 3, 10])
 DISCOUNTS = examination(np.arange(1.0, 11.0))

@@ -16,9 +16,8 @@ from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.rankers import registry
 from ebrank.simulation import parallel
-from ebrank.simulation.compilation import few_queries
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import run_trial, simulate
+from ebrank.simulation.engine import few_queries, run_trial, simulate
 from ebrank.simulation.parallel import Interrupted, run
 from ebrank.simulation.result import Result
 from ebrank.simulation.storage import Store

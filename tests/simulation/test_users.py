@@ -20,6 +20,10 @@ from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
 from ebrank.simulation.users import (
     BROWSE,
+    DBN,
+    DCM,
+    PBM,
+    Cascade,
     Habits,
     PositionBased,
     UserModel,
@@ -29,7 +33,6 @@ from ebrank.simulation.users import (
     parse,
     position_based,
 )
-from ebrank.simulation.users.models import DBN, DCM, PBM, Cascade
 from ebrank.testing import check_users
 from ebrank.testing.users import shown
 from tests.simulation.tiny import tiny

@@ -13,8 +13,7 @@ import numpy as np
 
 from ebrank.evidence import Behaviors, Examination
 from ebrank.kernels.compiled import FirstClass
-from ebrank.simulation.users import BROWSE, PositionBased, UserModel
-from ebrank.simulation.users.models import DBN, DCM, PBM, Cascade, Graded
+from ebrank.simulation.users import BROWSE, DBN, DCM, PBM, Cascade, Graded, PositionBased, UserModel
 from ebrank.testing import plain
 
 # --- users who leave after their first click -----------------------------------------------------

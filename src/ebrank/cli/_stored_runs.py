@@ -319,7 +319,7 @@ def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:
 
 def _plain(config: SimulationConfig) -> dict[str, Any]:
     """Return a config as JSON has it, with lists for tuples."""
-    from ebrank.simulation.summary import about_config
+    from ebrank.simulation.result import about_config
 
     plain: dict[str, Any] = json.loads(json.dumps(about_config(config)))
     return plain

@@ -244,8 +244,8 @@ def write_results(
     It keeps earlier results of other rankers if all else is the same.
     """
     from ebrank.kernels.provenance import versions
+    from ebrank.simulation.result import about_config, about_dataset, measured
     from ebrank.simulation.storage import write_json
-    from ebrank.simulation.summary import about_config, about_dataset, measured
 
     document: dict[str, Any] = {
         "kind": KIND,
@@ -309,6 +309,6 @@ def table(results: Sequence[Result]) -> Table:
 
 def plain(results: Sequence[Result]) -> dict[str, Any]:
     """Return results as plain objects, for JSON."""
-    from ebrank.simulation.summary import summary
+    from ebrank.simulation.result import summary
 
     return {"rankers": [{"ranker": result.ranker} | summary(result) for result in results]}

@@ -138,7 +138,7 @@ def run(plan: SimulationPlan, ranker: Ranker, grid: Grid) -> Tuning:
 def report(plan: SimulationPlan, tuning: Tuning) -> dict[str, Any]:
     """Return the grid, its results and the choice, as an object for JSON."""
     from ebrank.kernels.provenance import versions
-    from ebrank.simulation.summary import about_config, about_dataset, spread
+    from ebrank.simulation.result import about_config, about_dataset, spread
 
     best = tuning.best
     return {

@@ -17,8 +17,7 @@ from ebrank.experiments.framework.measures import (
     cells,
     mean_of,
 )
-from ebrank.simulation.result import Result
-from ebrank.simulation.summary import summary
+from ebrank.simulation.result import Result, summary
 from tests.experiments.made import QUERIES, result
 
 

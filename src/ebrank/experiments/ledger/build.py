@@ -27,8 +27,7 @@ from ebrank.experiments.ledger.references import (
     variants,
 )
 from ebrank.rankers import registry
-from ebrank.simulation.result import Result
-from ebrank.simulation.summary import spread
+from ebrank.simulation.result import Result, spread
 from ebrank.typing import Floats
 
 REFERENCE = "Reference"
