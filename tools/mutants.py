@@ -48,7 +48,11 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "service/core/exploration": ("tests/service/core/test_exploration.py",),
     # posterior; shape_grid.py is compiled, where a change means minutes of compilation
     "equations": ("tests/test_equations.py",),
-    "priors/families/beta": ("tests/priors/families", "tests/policy/test_ranker.py"),
+    "priors/families/beta": (
+        "tests/priors/families/test_beta.py",
+        "tests/priors/learners/test_minimization.py",
+        "tests/policy/test_ranker.py",
+    ),
     # refit
     "priors/fitting": (
         "tests/priors/test_fitting.py",

@@ -38,14 +38,13 @@ def check_against_slow(
         np.testing.assert_allclose(ours, slow, rtol=1e-8, atol=1e-8, err_msg=name)
 
 
-@given(logs(N_ITEMS), curves)
-def test_sums_are_those_of_a_slow_log_reader(log: list[Session], curve: Examination) -> None:
-    check_against_slow(recorded(log), log, curve)
-
-
-@given(logs(N_ITEMS, SHOP), curves)
-def test_behaviors_count_by_their_weight(log: list[Session], curve: Examination) -> None:
-    check_against_slow(recorded(log, behaviors=SHOP), log, curve)
+@pytest.mark.parametrize("behaviors", [CLICKS, SHOP], ids=["clicks", "by weight"])
+@given(st.data(), curves)
+def test_sums_are_those_of_a_slow_log_reader(
+    behaviors: Behaviors, data: st.DataObject, curve: Examination
+) -> None:
+    log = data.draw(logs(N_ITEMS, behaviors))
+    check_against_slow(recorded(log, behaviors=behaviors), log, curve)
 
 
 @pytest.mark.slow
@@ -84,17 +83,6 @@ def test_any_partition_in_any_order_gives_the_same_bits(
     assert bits(merged.widened(whole.slots).sums(curve)) == bits(whole.sums(curve))
 
 
-@given(logs(N_ITEMS), curves, curves)
-def test_the_curve_may_change_after_the_fact(
-    log: list[Session], before: Examination, after: Examination
-) -> None:
-    stats = recorded(log)
-    first, second = stats.sums(before), stats.sums(after)
-    for curve, sums in ((before, first), (after, second)):
-        assert bits(sums) == bits(recorded(log).sums(curve))
-        check_against_slow(stats, log, curve)
-
-
 def test_any_number_of_threads_gives_the_same_bits() -> None:
     rng = np.random.default_rng(1)
     shown = rng.integers(0, 9, (200_000, 5))
@@ -130,21 +118,6 @@ def test_slots_that_nobody_examines_count_nothing() -> None:
 
 
 # --- recording -----------------------------------------------------------------------------------
-
-
-def test_a_session_may_hold_several_behaviors() -> None:
-    stats = BehaviorStats.zeros(3, behaviors=SHOP)
-    stats.record([2, 0, 1], [SHOP.outcome("click"), 0, SHOP.outcome("purchase")])
-    assert stats.shown.tolist() == [1, 1, 1]
-    assert stats.clicks.tolist() == [0, 1, 1]
-    assert stats.sums(Examination(severity=0.0)).clicks.round(6).tolist() == [0, 1, 0.3]
-
-
-def test_long_lists_are_recorded_in_bands() -> None:
-    stats = BehaviorStats.zeros(60)
-    stats.record(np.arange(60), np.arange(60) == 12)
-    assert stats.counts[12, :, 10].tolist() == [1, 1]  # ranks 11 to 15
-    assert stats.counts[59, :, 13].tolist() == [1, 0]  # ranks 51 to 100
 
 
 def test_a_slice_shares_memory_with_the_whole() -> None:

@@ -104,22 +104,6 @@ def test_any_numbers_read_back_bit_for_bit(
         assert loaded.state_[name].tobytes() == array.tobytes()
 
 
-def test_a_loaded_ranker_goes_on_like_the_saved_one(tmp_path: Path) -> None:
-    features, stats = world()
-    for ranker in (
-        EBRanker(ridge=0.5, tolerance=1e-6),
-        EBRanker(ridge=0.5, tolerance=1e-6).fit(features, stats),
-    ):
-        ranker.save(tmp_path / "model.json")
-        loaded = EBRanker.load(tmp_path / "model.json")
-        assert repr(loaded) == repr(ranker)
-        again = ranker.fit(features, stats, warm_start=True).rank(features, stats)
-        np.testing.assert_array_equal(
-            loaded.fit(features, stats, warm_start=True).rank(features, stats).scores,
-            again.scores,
-        )
-
-
 def test_numbers_of_numpy_can_be_saved_and_others_can_read_the_file(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     curve = Examination(severity=np.float32(2), cutoff=np.int64(5))  # type: ignore[arg-type]
@@ -298,13 +282,6 @@ def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match="not an ebrank model"):
         EBRanker.load(path)
-
-
-@given(cut=st.integers(0, 10_000))
-def test_a_truncated_file_is_refused(saved: Path, cut: int) -> None:
-    content = saved.read_bytes()
-    with pytest.raises(ModelFileError):
-        model_file.from_bytes(content[: cut % len(content)], "cut")
 
 
 def test_missing_unwritable_and_huge_places_are_named(

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import pickle
 from collections.abc import MutableSequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, Examination
@@ -31,27 +28,13 @@ from ebrank.simulation.users import (
     habits_of,
     known,
     parse,
-    position_based,
 )
 from ebrank.testing import check_users
 from ebrank.testing.users import shown
 from tests.simulation.tiny import tiny
 from tests.simulation.users import SHOP, Impatient, Shoppers, Shown, plain_habits, plain_rule
 
-SHARE = st.floats(0.0, 1.0)
 SHORT = SimulationConfig(updates=2, sessions=60)
-DRAW = st.floats(0.0, 1.0, exclude_max=True)
-
-
-@given(SHARE, SHARE, DRAW)
-def test_a_click_needs_examination_and_relevance(p: float, relevance: float, draw: float) -> None:
-    outcomes = [-1]
-    position_based([relevance], [p], [draw], 1, np.uint64(0), outcomes)
-    assert outcomes[0] == (draw < p * relevance)
-    if p == 0 or relevance == 0:
-        assert not outcomes[0]
-    if p == relevance == 1:
-        assert outcomes[0]
 
 
 USERS: list[tuple[UserModel, Behaviors]] = [
@@ -289,10 +272,3 @@ def test_outcomes_without_a_behavior_never_reach_the_counts(rule: str) -> None:
         simulate(tiny(), registry.parse("bm25"), replace(SHORT, users=users))
     if rule == "too_high":
         simulate(tiny(), registry.parse("bm25"), replace(SHORT, users=users, behaviors=SHOP))
-
-
-def test_users_are_the_papers_by_default_and_compare_by_value() -> None:
-    users = PositionBased()
-    assert users.examination([1, 3, 5, 6]) == pytest.approx([1, 0.5, 0.386853, 0], abs=1e-6)
-    assert users == PositionBased(Examination(cutoff=5))
-    assert pickle.loads(pickle.dumps(users)) == users
