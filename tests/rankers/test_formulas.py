@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -76,16 +77,14 @@ def concatenated(trial: Trial, behavior: str, weight: str, unseen: Floats | floa
     )
 
 
-def by_cftopk(trial: Trial, behavior: str, default: str) -> tuple[Floats, Floats]:
+def cftopk_score(trial: Trial, behavior: str, default: str) -> Floats:
     rates = click_rate(trial, behavior, np.nan)
     unseen = float(np.nanmean(rates[on_train(trial)])) if default == "mean" else 0.0
-    score = concatenated(trial, behavior, "one", unseen)
-    return score, score
+    return concatenated(trial, behavior, "one", unseen)
 
 
-def by_prior(trial: Trial, behavior: str, weight: str) -> tuple[Floats, Floats]:
-    score = concatenated(trial, behavior, weight, features_score(trial, weight))
-    return score, score
+def prior_score(trial: Trial, behavior: str, weight: str) -> Floats:
+    return concatenated(trial, behavior, weight, features_score(trial, weight))
 
 
 def by_ucbrank(trial: Trial, behavior: str, shown: str, epsilon: float) -> tuple[Floats, Floats]:
@@ -95,12 +94,11 @@ def by_ucbrank(trial: Trial, behavior: str, shown: str, epsilon: float) -> tuple
     return relevance + epsilon / np.maximum(np.sqrt(s.shown), 0.001), relevance
 
 
-def by_smoothed_rate(trial: Trial, strength: float) -> tuple[Floats, Floats]:
+def smoothed_rate(trial: Trial, strength: float) -> Floats:
     shown, clicks, train = trial.stats.shown, trial.stats.clicks, on_train(trial)
     mean = clicks[train].sum() / shown[train].sum()
     assert mean != clicks.sum() / shown.sum()
-    score = (clicks + strength * mean) / (shown + strength)
-    return score, score
+    return np.asarray((clicks + strength * mean) / (shown + strength))
 
 
 def by_pbm_bound(trial: Trial, delta: float) -> tuple[Floats, Floats]:
@@ -167,27 +165,30 @@ Expected = Callable[[Trial], tuple[Floats, Floats]]
 """The scores that a ranker serves by, and those it is measured by."""
 
 
+def by(scores: Callable[[Trial], Floats]) -> Expected:
+    return lambda trial: (scores(trial), scores(trial))
+
+
 def cases() -> Iterator[tuple[str, Expected]]:
-    yield "bm25", lambda trial: (trial.dataset.baseline, trial.dataset.baseline)
-    yield "oracle", lambda trial: (trial.relevance, trial.relevance)
-    yield "cftopk", lambda trial: (features_score(trial),) * 2
-    yield "cftopk:weight=shown", lambda trial: (features_score(trial, "shown"),) * 2
-    yield "smoothedctr:strength=0.5", lambda trial: by_smoothed_rate(trial, 0.5)
-    yield "pbmucb:delta=1.5", lambda trial: by_pbm_bound(trial, 1.5)
-    for numbers in ((0.0, 1.0, 1.0), (0.7, 0.1, 4.0)):
-        alpha, ridge, own = numbers
+    yield "bm25", by(lambda trial: trial.dataset.baseline.astype(np.float64))
+    yield "oracle", by(lambda trial: trial.relevance)
+    yield "cftopk", by(features_score)
+    yield "cftopk:weight=shown", by(partial(features_score, weight="shown"))
+    yield "smoothedctr:strength=0.5", by(partial(smoothed_rate, strength=0.5))
+    yield "pbmucb:delta=1.5", partial(by_pbm_bound, delta=1.5)
+    for alpha, ridge, own in ((0.0, 1.0, 1.0), (0.7, 0.1, 4.0)):
         text = f"hybridlinucb:alpha={alpha},ridge={ridge},item_ridge={own}"
-        yield text, lambda trial, numbers=numbers: by_algorithm_2(trial, *numbers)
+        yield text, partial(by_algorithm_2, alpha=alpha, ridge=ridge, item_ridge=own)
     for kind in ("exposure", "ips"):
         for default in ("zero", "mean"):
             text = f"cftopk:features=concate,behavior={kind},default={default}"
-            yield text, lambda trial, given=(kind, default): by_cftopk(trial, *given)
+            yield text, by(partial(cftopk_score, behavior=kind, default=default))
         for weight in ("one", "shown"):
             text = f"prior:behavior={kind},weight={weight}"
-            yield text, lambda trial, given=(kind, weight): by_prior(trial, *given)
+            yield text, by(partial(prior_score, behavior=kind, weight=weight))
         for shown in ("shown", "clicked"):
             text = f"ucbrank:behavior={kind},shown={shown},epsilon=0.3"
-            yield text, lambda trial, given=(kind, shown, 0.3): by_ucbrank(trial, *given)
+            yield text, partial(by_ucbrank, behavior=kind, shown=shown, epsilon=0.3)
 
 
 @pytest.mark.parametrize(

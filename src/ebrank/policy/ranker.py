@@ -258,7 +258,7 @@ class EBRanker:
 
         A policy that samples needs the keys of its draws.
         """
-        from ebrank.policy.scoring import best_first, unchecked_pairs  # Numba takes a while
+        from ebrank.policy.scoring import best_first, score_pairs  # Numba takes a while
 
         valuation, scores, horizon = self._scoring(behavior)
         parameters = scores.both.parameters
@@ -266,7 +266,7 @@ class EBRanker:
             parameters = parameters.copy()
             parameters[horizon] = lists
         counts = behavior.counts
-        total, relevance = unchecked_pairs(scores.both, parameters, prior, counts, valuation, draws)
+        total, relevance = score_pairs(scores.both, parameters, prior, counts, valuation, draws)
         change = None
         if shifts is not None:
             change = moved(relevance, shifts)

@@ -46,16 +46,9 @@ RIDGE = 1e-6
 BLOCK = 8192
 
 
-def exposure_concatenated(
-    a: float, b: float, shown: float, clicks: float, exposure: float, w: float
-) -> float:
-    """Return a + w·x^b with x^b = c/E, or b where the item was never shown."""
-    return a + w * (clicks / exposure if shown > 0.0 else b)
-
-
-def ips_concatenated(a: float, b: float, shown: float, weighted_clicks: float, w: float) -> float:
-    """Return a + w·x^b with x^b = C/n, or b where the item was never shown."""
-    return a + w * (weighted_clicks / shown if shown > 0.0 else b)
+def concatenated(a: float, b: float, shown: float, hits: float, trials: float, w: float) -> float:
+    """Return a + w·x^b with x^b = hits/trials, or b where the item was never shown."""
+    return a + w * (hits / trials if shown > 0.0 else b)
 
 
 def perturbed(score: float, draw: float, noise: float) -> float:
@@ -63,15 +56,18 @@ def perturbed(score: float, draw: float, noise: float) -> float:
     return score + noise * draw
 
 
-CONCATENATED: dict[ClickRate, Formula] = {
-    "exposure": Formula(exposure_concatenated, "w"),
-    "ips": Formula(ips_concatenated, "w"),
+CLICK_RATES: tuple[ClickRate, ...] = ("exposure", "ips")
+CONCATENATED = {
+    name: Formula(concatenated, "w", given=ESTIMATORS[name].quantities) for name in CLICK_RATES
 }
-NOISY: dict[ClickRate, Formula] = {
-    "exposure": Formula(
-        perturbed, "w", "noise", given={"score": exposure_concatenated, "draw": UNIFORM}
-    ),
-    "ips": Formula(perturbed, "w", "noise", given={"score": ips_concatenated, "draw": UNIFORM}),
+NOISY = {
+    name: Formula(
+        perturbed,
+        "w",
+        "noise",
+        given={"score": concatenated, "draw": UNIFORM, **ESTIMATORS[name].quantities},
+    )
+    for name in CLICK_RATES
 }
 
 

@@ -360,9 +360,8 @@ def upside(case: Case, horizon: float) -> float:
     """Return the score less the relevance if so many more lists matter."""
     prior = ItemPrior(np.array([case.score]), np.zeros(1))
     own = FORMULAS.both.formula.bind(case.learned, horizon=horizon)
-    (score,), (relevance,) = score_pairs(
-        own, prior, case.stats, case.stats.valuation(case.curve), None
-    )
+    valuation = case.stats.valuation(case.curve)
+    (score,), (relevance,) = score_pairs(own, own.parameters, prior, case.stats.counts, valuation)
     return float(score - relevance)
 
 

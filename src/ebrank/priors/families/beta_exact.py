@@ -54,7 +54,7 @@ def examination_of(slot: int, item_counts: ItemCounts) -> float:
 def passed_at(slot: int, item_counts: ItemCounts) -> float:
     """Return how many impressions at a slot led to nothing, with behaviors counted by weight."""
     counts, slots, behaviors, table = item_counts
-    total = counts[slot] - counts[slots + slot] * number(table[2 * slots + slot])
+    total: float = counts[slot] - counts[slots + slot] * number(table[2 * slots + slot])
     for behavior in range(2, 1 + behaviors):  # few have any beside clicks
         place = behavior * slots + slot
         total -= counts[place] * number(table[slots + place])
