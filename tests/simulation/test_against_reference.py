@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ebrank.evidence import Examination
-from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PositionBased, parse
 from tests.simulation.comparison import (
-    SEED,
     assert_sessions_agree,
     assert_whole_run_agrees,
+    reference_of,
 )
-from tests.simulation.reference import Reference
+from tests.simulation.reference_online import OnlineReference
 from tests.simulation.tiny import tiny, variants
 from tests.simulation.users import SHOP, Impatient, Shoppers
 
@@ -87,29 +87,50 @@ USERS = (
     "dbn:perseverance=0.7,cutoff=3",
     "dbn:setting=perfect",
 )
-OTHERS = ("dbgd", "mgd", "pdgd", "toprank")  # rank by no formula, and have their own reference
-VARIANTS = [text for text in variants() if not text.startswith(OTHERS)]
-SETTINGS = [text for text in VARIANTS if ":" not in text or ":features=" in text]
+ONLINE = [
+    "mgd:features=concate,behavior=ips,learn_from=all,credit=all",
+    "pdgd:features=concate,behavior=ips,learn_from=all",
+    "dbgd:features=concate,default=mean,learn_from=all",
+    "mgd:features=concate,default=mean,behavior=ips",
+    "pdgd:features=concate,default=mean,behavior=ips",
+    "dbgd:rate=0.7,decay=0.5,step=3.0,features=concate,credit=all",
+    "pdgd:rate=1.5,decay=0.5,features=concate",
+    "mgd:candidates=2,step=0.1",
+    "mgd:candidates=30,learn_from=all",
+]
+VARIANTS = [*(text for text in variants() if not text.startswith("toprank")), *ONLINE]
+SETTINGS = [text for text in VARIANTS if ":" not in text or text.endswith(":features=concate")]
 
 
 @pytest.mark.parametrize(
-    "text",
-    [pytest.param(text, marks=pytest.mark.slow if ":" in text else ()) for text in SETTINGS],
+    ("text", "twins"),
+    [
+        *(
+            pytest.param(text, False, marks=pytest.mark.slow if ":" in text else ())
+            for text in [*SETTINGS, *ONLINE]
+        ),
+        ("dbgd", True),
+        ("mgd:features=concate", True),
+    ],
 )
-def test_session_by_session(text: str) -> None:
+def test_session_by_session(text: str, twins: bool) -> None:
+    """With twins, which have the same features, equal scores are ordered by tie key."""
     data = tiny(seed=1, sizes=(7, 1, 9, 12))
+    if twins:
+        data = replace(data, features=np.repeat(data.features[::2], 2, axis=0)[: data.n_rows])
     config = SimulationConfig(
         entering_probability=0.6,
         initial_candidates=(2, 4),
         warmup_sessions=2,
         updates=3,
-        sessions=50,
+        sessions=120,
         list_length=4,
         users=PositionBased(Examination(cutoff=3)),
         believed=Examination(severity=1.2),
     )
-    reference = Reference(data, registry.parse(text), config, SEED)
-    assert_sessions_agree(reference, 50, updates=(16, 33))
+    reference = reference_of(text, data, config)
+    assert_sessions_agree(reference, 120, updates=(19, 59, 119))
+    assert not isinstance(reference, OnlineReference) or reference.steps > 2
 
 
 @pytest.mark.slow
