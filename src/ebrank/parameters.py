@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar, Self, TypeGuard
 from weakref import WeakKeyDictionary
 
 from ebrank.errors import ParameterError
@@ -190,6 +190,15 @@ class Configured:
         for parameter in declared(type(self)):
             value = parameter.check(getattr(self, parameter.name), self.name)
             object.__setattr__(self, parameter.name, value)
+
+    @classmethod
+    def from_text(cls, settings: str, called: str) -> Self:
+        """Return one with parameters from a text such as `epsilon=20,estimator=exposure`.
+
+        `called` is what errors call it.
+        """
+        parameters = {parameter.name: parameter for parameter in declared(cls)}
+        return cls(**read_settings(settings, called, lambda _: parameters))
 
 
 def to_text(

@@ -23,10 +23,10 @@ dcm:setting=informational [0.1 0.3 0.5]
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import Examination
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import FirstClass, shared
-from ebrank.parameters import Configured, declared, near, param, read_settings, to_text
+from ebrank.parameters import Configured, declared, near, param, to_text
 from ebrank.typing import Floats
 
 NOISE = 0.1
@@ -81,24 +81,16 @@ class Habits(NamedTuple):
     stop: Floats
 
 
-@runtime_checkable
-class HasHabits(Protocol):
-    """Users who judge grades in their own way."""
-
-    def habits(self, max_label: int) -> Habits:
-        """Return what they do with an item, by its grade."""
-        ...
-
-
 def habits_of(users: UserModel, max_label: int) -> Habits:
     """Return users' habits on a scale of grades; by default they click with R and never stop.
 
     >>> habits_of(PositionBased(), 2).click
     array([0.1, 0.4, 1. ])
     """
-    if not isinstance(users, HasHabits):
+    own: Callable[[int], Habits] | None = getattr(users, "habits", None)
+    if own is None:
         return Habits(relevance_of(users, max_label), np.zeros(max_label + 1))
-    habits = Habits(*(np.asarray(values, np.float64) for values in users.habits(max_label)))
+    habits = Habits(*(np.asarray(values, np.float64) for values in own(max_label)))
     for name, values in habits._asdict().items():
         if values.shape != (max_label + 1,) or not np.all((values >= 0.0) & (values <= 1.0)):
             raise ParameterError(
@@ -206,12 +198,6 @@ class Users(Configured):
         ours = known().get(self.name) is type(self)
         called = self.name if ours else path_of(type(self))
         return to_text(called, declared(type(self)), lambda name: getattr(self, name))
-
-    @classmethod
-    def from_text(cls, settings: str, called: str) -> Self:
-        """Return the users with parameters from a text such as `setting=perfect,cutoff=10`."""
-        parameters = {parameter.name: parameter for parameter in declared(cls)}
-        return cls(**read_settings(settings, called, lambda _: parameters))
 
 
 @dataclass(frozen=True)

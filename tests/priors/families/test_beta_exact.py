@@ -15,9 +15,6 @@ from scipy.special import betaln, expit, log_expit
 from ebrank import BehaviorStats, Examination
 from ebrank.evidence import CLICKS, Behaviors
 from ebrank.evidence.sums import ItemCounts
-from ebrank.policy.policies import make
-from ebrank.policy.scoring import scores
-from ebrank.priors import ItemPrior
 from ebrank.priors.families.beta_exact import (
     exact_loss,
     exact_moments,
@@ -25,7 +22,6 @@ from ebrank.priors.families.beta_exact import (
     exact_spread,
 )
 from ebrank.typing import Floats
-from tests.bound import unfitted
 from tests.evidence.logs import SHOP, counted_weights
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(100)
@@ -217,37 +213,3 @@ def test_where_all_is_examined_it_is_the_beta_posterior(
     assert exact_spread(alpha, beta, evidence) == pytest.approx(spread, rel=1e-5)
     loss, _ = exact_loss(float(np.log(alpha)), beta, evidence)
     assert loss == pytest.approx(betaln(alpha, beta) - betaln(a, b), abs=1e-6)
-
-
-def test_passes_where_few_look_say_little() -> None:
-    curve = Examination(curve=(1.0, 0.1))
-    top, low = (
-        Case(2.0, 5.0, BehaviorStats.of(shown=[shown], clicks=[[0, 0]]), curve)
-        for shown in ([10, 0], [0, 10])
-    )
-    unseen = 2.0 / 7.0
-    means = [exact_relevance(case.alpha, case.beta, case.evidence) for case in (top, low)]
-    assert means[0] < means[1] < unseen
-
-
-def test_compiled_scores_equal_the_plain_functions() -> None:
-    rng = np.random.default_rng(3)
-    shown = rng.integers(0, 30, (12, 6))
-    stats = BehaviorStats.of(shown, rng.binomial(shown, 0.2))
-    prior = ItemPrior(np.exp(rng.normal(size=12)), np.array([5.0]))
-    curve = Examination(severity=1.5)
-    policy = make(estimator="exact", bonus="none")
-    found = scores(unfitted(policy).score, prior, stats, curve)
-    plain = [
-        exact_relevance(float(prior.a[i]), 5.0, Case(0, 0, stats[i : i + 1], curve).evidence)
-        for i in range(12)
-    ]
-    np.testing.assert_allclose(found, plain, rtol=1e-12)
-    losses, slopes = policy.rows(np.zeros((12, 1), np.float32), stats, curve).losses_and_slopes(
-        np.log(prior.a)
-    )
-    expected = [
-        exact_loss(float(np.log(a)), 5.0, Case(0, 0, stats[i : i + 1], curve).evidence)
-        for i, a in enumerate(prior.a)
-    ]
-    np.testing.assert_allclose(np.column_stack([losses, slopes]), expected, rtol=1e-9, atol=1e-12)
