@@ -13,7 +13,7 @@ from tests.kept import kept
 from tests.simulation.reference_online import team_draft as slow_draft
 
 write_direction, direction_key = kept(duels.write_direction), kept(duels.direction_key)
-write_draft, write_wins = kept(duels.draft_teams), kept(duels.write_wins)
+write_draft = kept(duels.draft_teams)
 
 
 def draft(
@@ -21,9 +21,10 @@ def draft(
 ) -> tuple[list[int], list[int]]:
     array = np.array(lists, np.int64)
     length = length or array.shape[1]
+    order, nothing = np.empty(len(array), np.int64), np.empty((1, 1))
     merged, teams = np.full(length, -9, np.int64), np.full(length, -9, np.int64)
-    order = np.empty(len(array), np.int64)
-    write_draft(array, length, disputed_only, np.uint64(key), order, merged, teams)
+    room = duels.Draft(nothing, nothing, array, order, merged, teams)
+    write_draft(room, length, disputed_only, np.uint64(key))
     return merged.tolist(), teams.tolist()
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.rankers.kernels import pairwise
+from ebrank.rankers.pdgd import Pairs
 from tests.kept import kept
 from tests.simulation.reference_online import list_probability, pair_weight, preferred
 
@@ -136,9 +137,8 @@ def test_the_gradient_is_that_of_weighted_preferences() -> None:
     slopes = [(objective(w + h * e) - objective(w - h * e)) / (2 * h) for e in np.eye(5)]
     rest = [f[row] for row in range(7) if row not in rows]
     weights, _ = weights_of([f[row] for row in rows], rest, clicked)
-    got = pairwise.gradient_sum(
-        features, np.array([rows]), weights[None], behavior[rows][None], np.array([1.0]), 5, 0, 1
-    )
+    log = Pairs(np.array([rows]), weights[None], behavior[rows][None], np.ones(1, np.bool_))
+    got = pairwise.gradient_sum(features, log, np.array([1.0]), 5, 0, 1)
     np.testing.assert_allclose(got, slopes, rtol=1e-6, atol=1e-9)
 
 
