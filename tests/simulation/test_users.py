@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import MutableSequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 import pytest
@@ -167,67 +166,27 @@ def test_texts_that_name_no_users_are_refused(text: str, problem: str) -> None:
 # --- the checks notice ---------------------------------------------------------------------------
 
 
-Seq: TypeAlias = MutableSequence[float]
-Out: TypeAlias = MutableSequence[int]
-
-
-def too_high(
-    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
-) -> None:
-    for rank in range(n):
-        out[rank] = 2 * (minds[rank] < p[rank] * relevance[rank])
-
-
-def below_zero(
-    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
-) -> None:
-    for rank in range(n):
-        out[rank] = -(minds[rank] < p[rank] * relevance[rank])
-
-
-def forgetful(
-    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
-) -> None:
-    for rank in range(n):
-        if minds[rank] < p[rank] * relevance[rank]:
-            out[rank] = 1
-
-
-def beyond(relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out) -> None:
-    for rank in range(n + 1):
-        out[rank] = minds[0] < 0.5
-
-
-def peeking(
-    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
-) -> None:
-    for rank in range(n):
-        out[rank] = minds[rank] < p[rank] * relevance[rank] * relevance[4]
-
-
-def meddling(
-    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
-) -> None:
-    for rank in range(n):
-        out[rank] = minds[rank] < p[rank] * relevance[rank]
-        minds[rank] = 0.0
-
-
-def eager(relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out) -> None:
-    for rank in range(n):
-        out[rank] = minds[rank] < 1.2 * p[rank] * relevance[rank]
-
-
-def moody(relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out) -> None:
-    for rank in range(n):
-        likely = p[rank] * relevance[rank]
-        out[rank] = minds[rank] < likely * (streams.uniform(key) < 0.5)
-
-
-ODD = {
-    rule.__name__: FirstClass(rule, BROWSE)
-    for rule in (too_high, below_zero, forgetful, beyond, peeking, meddling, eager, moody)
+RULES = {
+    "too_high": "out[rank] = 2 * (minds[rank] < p[rank] * relevance[rank])",
+    "below_zero": "out[rank] = -(minds[rank] < p[rank] * relevance[rank])",
+    "forgetful": "if minds[rank] < p[rank] * relevance[rank]: out[rank] = 1",
+    "beyond": "out[rank] = out[rank + 1] = minds[0] < 0.5",
+    "peeking": "out[rank] = minds[rank] < p[rank] * relevance[rank] * relevance[4]",
+    "meddling": "out[rank] = minds[rank] < p[rank] * relevance[rank]; minds[rank] = 0.0",
+    "eager": "out[rank] = minds[rank] < 1.2 * p[rank] * relevance[rank]",
+    "moody": "out[rank] = minds[rank] < p[rank] * relevance[rank] * (uniform(key) < 0.5)",
 }
+"""What users who break a rule do at each rank."""
+
+
+def odd(name: str) -> FirstClass:
+    names: dict[str, Any] = {"uniform": streams.uniform, "__name__": __name__}
+    head = f"def {name}(relevance, stop, p, minds, n, key, out):\n    for rank in range(n):\n"
+    exec(f"{head}        {RULES[name]}\n", names)
+    return FirstClass(names[name], BROWSE)
+
+
+ODD = {name: odd(name) for name in RULES}
 
 
 @dataclass(frozen=True)
