@@ -75,9 +75,7 @@ class Eager:
 
     examination: Examination = field(default_factory=lambda: CURVE)
 
-    @property
-    def browse(self) -> FirstClass:
-        return EAGER_CLICKS
+    browse = EAGER_CLICKS
 
 
 WRONG_USERS: list[UserModel] = [Eager(), PositionBased(Examination(severity=0.8, cutoff=5))]

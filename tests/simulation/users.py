@@ -43,9 +43,7 @@ class Impatient:
 
     examination: Examination = field(default_factory=lambda: Examination(severity=0.5))
 
-    @property
-    def browse(self) -> FirstClass:
-        return FIRST_CLICK_ONLY
+    browse = FIRST_CLICK_ONLY
 
 
 # --- users who buy -------------------------------------------------------------------------------
@@ -76,9 +74,7 @@ class Shoppers:
 
     examination: Examination = field(default_factory=lambda: Examination(cutoff=5))
 
-    @property
-    def browse(self) -> FirstClass:
-        return CLICK_OR_BUY
+    browse = CLICK_OR_BUY
 
 
 # --- the same in plain Python --------------------------------------------------------------------

@@ -150,10 +150,7 @@ class PositionBased:
 
     examination: Examination = field(default_factory=lambda: Examination(cutoff=5))
 
-    @property
-    def browse(self) -> FirstClass:
-        """How they go through a list."""
-        return POSITION_BASED
+    browse = POSITION_BASED
 
 
 # --- by name -------------------------------------------------------------------------------------
@@ -274,59 +271,7 @@ class PBM(Graded):
         """How they examine ranks."""
         return Examination(severity=self.severity, cutoff=self.cutoff)
 
-    @property
-    def browse(self) -> FirstClass:
-        """How they go through a list."""
-        return POSITION_BASED
-
-
-@dataclass(frozen=True)
-class Cascade(Graded):
-    """Users who leave after a click with the same probability for every grade."""
-
-    name = "cascade"
-    help = "Scan down; after a click, leave with a fixed probability."
-
-    stop: float = param(0.5, "probability of leaving after a click", at_least=0, at_most=1)
-
-    @property
-    def browse(self) -> FirstClass:
-        """How they go through a list."""
-        return scan_down(1.0)
-
-    def stopping(self, stop: Floats) -> Floats:
-        """Return the same for all grades."""
-        return np.full(len(stop), self.stop)
-
-
-@dataclass(frozen=True)
-class DCM(Graded):
-    """Users who leave once they have what they came for."""
-
-    name = "dcm"
-    help = "Scan down; after a click, leave with probability R, or with the setting's."
-
-    @property
-    def browse(self) -> FirstClass:
-        """How they go through a list."""
-        return scan_down(1.0)
-
-
-@dataclass(frozen=True)
-class DBN(Graded):
-    """Users who leave once they have what they came for, or lose patience."""
-
-    name = "dbn"
-    help = "Like dcm; after each rank, give up with probability 1 − perseverance."
-
-    perseverance: float = param(
-        0.9, "γ: probability of looking at the next rank", at_least=0, at_most=1
-    )
-
-    @property
-    def browse(self) -> FirstClass:
-        """How they go through a list."""
-        return scan_down(self.perseverance)
+    browse = POSITION_BASED
 
 
 @cache
@@ -354,6 +299,49 @@ def scan_down(perseverance: float) -> FirstClass:
                 reading = reading and patient
 
     return FirstClass(browse, BROWSE)
+
+
+@dataclass(frozen=True)
+class Cascade(Graded):
+    """Users who leave after a click with the same probability for every grade."""
+
+    name = "cascade"
+    help = "Scan down; after a click, leave with a fixed probability."
+
+    stop: float = param(0.5, "probability of leaving after a click", at_least=0, at_most=1)
+
+    browse = scan_down(1.0)
+
+    def stopping(self, stop: Floats) -> Floats:
+        """Return the same for all grades."""
+        return np.full(len(stop), self.stop)
+
+
+@dataclass(frozen=True)
+class DCM(Graded):
+    """Users who leave once they have what they came for."""
+
+    name = "dcm"
+    help = "Scan down; after a click, leave with probability R, or with the setting's."
+
+    browse = scan_down(1.0)
+
+
+@dataclass(frozen=True)
+class DBN(Graded):
+    """Users who leave once they have what they came for, or lose patience."""
+
+    name = "dbn"
+    help = "Like dcm; after each rank, give up with probability 1 − perseverance."
+
+    perseverance: float = param(
+        0.9, "γ: probability of looking at the next rank", at_least=0, at_most=1
+    )
+
+    @property
+    def browse(self) -> FirstClass:
+        """How they go through a list."""
+        return scan_down(self.perseverance)
 
 
 def known() -> dict[str, type[Users]]:
