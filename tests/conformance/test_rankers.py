@@ -15,9 +15,8 @@ import pytest
 from ebrank.data.dataset import Dataset
 from ebrank.evidence import Examination, Sums
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
 from ebrank.rankers.bm25 import fixed_model
-from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
 from ebrank.simulation.result import TrialResult
@@ -163,16 +162,7 @@ class Odd(Ranker):
         return "odd"
 
     def learner(self, trial: Trial) -> TrialLearner:
-        return OddLearner(self, trial)
-
-
-@dataclass
-class OddLearner:
-    ranker: Odd
-    trial: Trial
-
-    def update(self) -> ScoreModel:
-        return fixed_model(np.asarray(self.ranker.scores(self.trial), np.float64))
+        return Refit(lambda: fixed_model(np.asarray(self.scores(trial), np.float64)))
 
 
 def rates(sums: Sums) -> Floats:
@@ -288,7 +278,7 @@ class Muddled(Ranker):
         return "bm25"
 
     def learner(self, trial: Trial) -> TrialLearner:
-        return OddLearner(Odd(by_seed_of_its_own), trial)
+        return Odd(by_seed_of_its_own).learner(trial)
 
 
 def test_declarations_that_mislead_are_found_out() -> None:

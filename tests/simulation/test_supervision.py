@@ -14,7 +14,7 @@ from ebrank.errors import DataError, ParameterError
 from ebrank.evidence import Examination
 from ebrank.policy.formula import Formula, Score
 from ebrank.priors import ItemPrior
-from ebrank.rankers.base import Ranker, Trial, TrialLearner
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner
 from ebrank.rankers.bm25 import BM25, FIXED, fixed_model
 from ebrank.rankers.dbgd import DBGD
 from ebrank.rankers.model import ScoreModel
@@ -114,14 +114,7 @@ def test_a_ranker_may_know_one_dataset_only(dataset: Dataset) -> None:
     @dataclass(frozen=True)
     class Known(Mine):
         def learner(self, trial: Trial) -> TrialLearner:
-            return FixedTo(np.arange(float(dataset.n_rows)))
-
-    @dataclass
-    class FixedTo:
-        scores: np.ndarray[Any, np.dtype[np.float64]]
-
-        def update(self) -> ScoreModel:
-            return fixed_model(self.scores)
+            return Refit(lambda: fixed_model(np.arange(float(dataset.n_rows))))
 
     (result,) = parallel.run(dataset, [Known()], SHORT, trials=1)
     alone = run_trial(dataset, Known(), SHORT, seed=0, trial=0)

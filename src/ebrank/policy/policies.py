@@ -244,11 +244,6 @@ class Policy:
         return self.choices.examination == "learned"
 
     @property
-    def takes_turns(self) -> bool:
-        """Whether parts other than the learner also learn."""
-        return bool(self.other_arrays)
-
-    @property
     def other_arrays(self) -> tuple[str, ...]:
         """Names of the arrays in a state that do not belong to the learner.
 
