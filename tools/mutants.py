@@ -59,7 +59,11 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/priors/test_rows.py",
         "tests/policy/test_policies.py",
     ),
-    "policy/policies": ("tests/policy/test_policies.py", "tests/policy/test_ranker.py"),
+    "policy/policies": (
+        "tests/policy/test_policies.py",
+        "tests/policy/test_ranker.py",
+        "tests/policy/test_model_file.py",
+    ),
     # the gate
     "service/learning/fitting": ("tests/service/learning/test_fitting.py",),
 }
