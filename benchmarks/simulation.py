@@ -13,9 +13,8 @@ import ebrank
 from benchmarks.figure import Figure, python_output
 from ebrank.data import Dataset
 from ebrank.rankers import registry
-from ebrank.simulation.compilation import compile_for
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import run_trial
+from ebrank.simulation.engine import compile_for, run_trial
 from ebrank.simulation.result import TrialResult
 
 EBRANK = "ebrank:estimator=exposure"
@@ -160,7 +159,7 @@ print(json.dumps([run.seconds, peak, told(run)]))
 COMPILE = """
 import sys, time, ebrank
 from ebrank.rankers import registry
-from ebrank.simulation.compilation import compile_for
+from ebrank.simulation.engine import compile_for
 from ebrank.simulation.config import SimulationConfig
 data = ebrank.load("mq2007-like", scale=0.02)
 start = time.perf_counter()

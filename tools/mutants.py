@@ -47,14 +47,22 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "service/core/lists": ("tests/service/core/test_exploration.py",),
     # posterior; shape_grid.py is compiled, where a change means minutes of compilation
     "equations": ("tests/test_equations.py",),
-    "priors/families/beta": ("tests/priors/families",),
+    "priors/families/beta": (
+        "tests/priors/families/test_beta.py",
+        "tests/priors/learners/test_minimization.py",
+        "tests/policy/test_ranker.py",
+    ),
     # refit
     "priors/fitting": (
         "tests/priors/test_fitting.py",
         "tests/priors/test_rows.py",
         "tests/policy/test_policies.py",
     ),
-    "policy/policies": ("tests/policy/test_policies.py", "tests/policy/test_ranker.py"),
+    "policy/policies": (
+        "tests/policy/test_policies.py",
+        "tests/policy/test_ranker.py",
+        "tests/policy/test_model_file.py",
+    ),
     # the gate
     "service/learning/fitting": ("tests/service/learning/test_fitting.py",),
 }

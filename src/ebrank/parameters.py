@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, ClassVar, Self, TypeGuard
 from weakref import WeakKeyDictionary
 
 from ebrank.errors import ParameterError
@@ -191,6 +191,15 @@ class Configured:
             value = parameter.check(getattr(self, parameter.name), self.name)
             object.__setattr__(self, parameter.name, value)
 
+    @classmethod
+    def from_text(cls, settings: str, called: str) -> Self:
+        """Return one with parameters from a text such as `epsilon=20,estimator=exposure`.
+
+        `called` is what errors call it.
+        """
+        parameters = {parameter.name: parameter for parameter in declared(cls)}
+        return cls(**read_settings(settings, called, lambda _: parameters))
+
 
 def to_text(
     name: str,
@@ -266,18 +275,6 @@ def check_whole(name: str, value: object, *, at_least: int, optional: bool = Fal
     whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= at_least
     also = " or None" if optional else ""
     require(whole, f"{name} must be a whole number of {at_least} or more{also}, not {value!r}")
-
-
-def require_number(
-    owner: object, name: str, *, above: float | None = None, at_least: float | None = None
-) -> None:
-    """Raise unless the attribute is a finite number in its range."""
-    check_number(name, getattr(owner, name), above=above, at_least=at_least)
-
-
-def require_whole(owner: object, name: str, *, at_least: int, optional: bool = False) -> None:
-    """Raise unless the attribute is a whole number in its range, or None if that is allowed."""
-    check_whole(name, getattr(owner, name), at_least=at_least, optional=optional)
 
 
 def bytes_of(size: int | str) -> int:

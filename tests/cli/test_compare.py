@@ -90,8 +90,8 @@ def test_long_texts_are_broken_between_parameters() -> None:
 
 OWN_RANKER = """
 from dataclasses import dataclass
-from ebrank.rankers.base import Ranker
-from ebrank.rankers.bm25 import FixedLearner
+from ebrank.rankers.base import Ranker, Refit
+from ebrank.rankers.bm25 import fixed_model
 
 @dataclass(frozen=True)
 class Backwards(Ranker):
@@ -100,7 +100,7 @@ class Backwards(Ranker):
     settings = ("none",)
 
     def learner(self, trial):
-        return FixedLearner(-trial.dataset.baseline.astype(float))
+        return Refit(lambda: fixed_model(-trial.dataset.baseline.astype(float)))
 """
 
 

@@ -150,7 +150,7 @@ MISTAKES = [
 ]
 QUIET_USERS = """
 from dataclasses import dataclass
-from ebrank.simulation.users.models import PBM, Users
+from ebrank.simulation.users import PBM, Users
 
 @dataclass(frozen=True)
 class Quiet(Users):

@@ -13,12 +13,10 @@ import numpy as np
 import pytest
 
 from ebrank.data.dataset import Dataset
-from ebrank.errors import DataError
 from ebrank.evidence import Examination, Sums
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
 from ebrank.rankers.bm25 import fixed_model
-from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
 from ebrank.simulation.result import TrialResult
@@ -87,21 +85,13 @@ def test_all_rankers_meet_the_same_users(text: str) -> None:
 
 
 @every_setting
-def test_the_dataset_is_only_read_and_may_be_mapped_from_disk(text: str, tmp_path: Path) -> None:
-    data = tiny()
-    arrays = {
-        f.name: v for f in fields(Dataset) if isinstance(v := getattr(data, f.name), np.ndarray)
-    }
-    mapped = {}
-    for name, values in arrays.items():
-        np.save(tmp_path / f"{name}.npy", values)
-        mapped[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
-    before = {name: values.copy() for name, values in arrays.items()}
-    result = run(text, data)
-    for name, values in before.items():
-        np.testing.assert_array_equal(getattr(data, name), values)
-        assert getattr(data, name).flags.writeable
-    assert differences(result, run(text, replace(data, **mapped))) == []
+def test_the_dataset_may_be_mapped_from_disk(text: str, tmp_path: Path) -> None:
+    data, mapped = tiny(), {}
+    for name in (f.name for f in fields(Dataset)):
+        if isinstance(values := getattr(data, name), np.ndarray):
+            np.save(tmp_path / f"{name}.npy", values)
+            mapped[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+    assert differences(run(text, data), run(text, replace(data, **mapped))) == []
 
 
 def odd_datasets() -> dict[str, Dataset]:
@@ -143,36 +133,14 @@ def test_odd_data(text: str, name: str) -> None:
         np.testing.assert_allclose(result.test_ndcg[full], 1.0)
 
 
-def test_a_query_without_items_is_no_data() -> None:
-    with pytest.raises(DataError, match=r"query_pointers\[0\] is 0 .* the next must exceed it"):
-        tiny(query_pointers=np.array([0, 0, *tiny().query_pointers[2:]]))
-
-
 # --- declarations --------------------------------------------------------------------------------
 
 
-@every_setting
-def test_results_pickle(text: str) -> None:
-    result = simulate(tiny(), registry.parse(text), CONFIG, seed=1)
+def test_results_pickle() -> None:
+    result = simulate(tiny(), registry.parse("ebrank"), CONFIG, seed=1)
     copy = pickle.loads(pickle.dumps(result))
     assert differences(result.trials[0], copy.trials[0]) == []
     assert (copy.ranker, copy.config, copy.seed) == (result.ranker, CONFIG, 1)
-
-
-@pytest.mark.parametrize("name", registry.known())
-def test_declares_what_it_is(name: str) -> None:
-    ranker = registry.known()[name]
-    assert ranker.name == name == name.lower()
-    assert ranker.help[0].isupper()
-    assert ranker.help.endswith(".")
-    assert ranker.settings
-    assert set(ranker.settings) <= {"none", "concate", "non-concate"}
-    declared = {parameter.name: parameter for parameter in ranker().parameters()}
-    assert all(parameter.help for parameter in declared.values())
-    if len(ranker.settings) > 1:
-        assert declared["features"].choices == ranker.settings
-        for setting in ranker.settings:
-            assert registry.parse(f"{name}:features={setting}").setting == setting
 
 
 # --- the checks notice ---------------------------------------------------------------------------
@@ -194,16 +162,7 @@ class Odd(Ranker):
         return "odd"
 
     def learner(self, trial: Trial) -> TrialLearner:
-        return OddLearner(self, trial)
-
-
-@dataclass
-class OddLearner:
-    ranker: Odd
-    trial: Trial
-
-    def update(self) -> ScoreModel:
-        return fixed_model(np.asarray(self.ranker.scores(self.trial), np.float64))
+        return Refit(lambda: fixed_model(np.asarray(self.scores(trial), np.float64)))
 
 
 def rates(sums: Sums) -> Floats:
@@ -319,7 +278,7 @@ class Muddled(Ranker):
         return "bm25"
 
     def learner(self, trial: Trial) -> TrialLearner:
-        return OddLearner(Odd(by_seed_of_its_own), trial)
+        return Odd(by_seed_of_its_own).learner(trial)
 
 
 def test_declarations_that_mislead_are_found_out() -> None:

@@ -32,15 +32,6 @@ def test_the_table_holds_the_plain_weights_in_units(
     np.testing.assert_array_equal(valuation.exposure, exposure)
 
 
-@pytest.mark.parametrize("cutoff", [11, 12, 15, 16, 20, 25, 40, 70, 150, 800])
-def test_a_cutoff_within_a_band_leaves_the_ranks_above_it_seen(cutoff: int) -> None:
-    p = Valuation.of(Examination(cutoff=cutoff), slots=SLOTS).exposure * UNIT
-    curve = Examination()
-    for slot in range(SLOTS):
-        seen = [float(curve([k])[0]) for k in ranks_of(slot) if k <= cutoff]
-        assert p[slot] == pytest.approx(np.mean(seen) if seen else 0.0, abs=UNIT)
-
-
 def test_clicks_of_impressions_spread_over_a_band_are_unbiased() -> None:
     curve, relevance = Examination(curve=tuple(np.linspace(1, 0.1, 15))), 0.4
     valuation = Valuation.of(curve, slots=11)

@@ -252,11 +252,6 @@ def test_functions_of_a_user_are_never_confused_nor_outdated(folder: Folder, cac
     assert machine_code(cache) == cached  # code in no file is not cached
 
 
-def test_a_formula_is_compiled_once() -> None:
-    formula = Formula(lambda a: a)
-    assert formula.compiled is formula.compiled
-
-
 def test_compiling_is_announced_once_and_only_if_it_takes_a_while(folder: Folder) -> None:
     told: list[str] = []
     with announced(lambda: told.append("compiling")):

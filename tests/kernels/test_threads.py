@@ -22,10 +22,6 @@ def test_blocks_cover_the_work_in_order(threads: int | None) -> None:
     assert blocks == [(0, 3), (3, 6), (6, 9), (9, 10)]
 
 
-def test_no_work_gives_no_blocks() -> None:
-    assert map_blocks(lambda a, b: (a, b), total=0, block=3) == []
-
-
 def test_blocks_really_run_side_by_side() -> None:
     both = threading.Barrier(2, timeout=10)  # passes only if two blocks wait at the same time
     map_blocks(lambda a, b: both.wait(), total=2, block=1, threads=2)
@@ -58,10 +54,6 @@ def test_many_callers_share_the_threads() -> None:
             lambda _: sum(map_blocks(lambda a, b: b - a, total=99, block=2, threads=3)), range(40)
         )
         assert set(sums) == {99}
-
-
-def test_some_core_is_available() -> None:
-    assert available_threads() >= 1
 
 
 def test_callers_side_by_side_keep_all_cores_busy() -> None:

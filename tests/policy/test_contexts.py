@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from ebrank import BehaviorStats, EBRanker
-from ebrank.errors import ModelFileError, ParameterError
+from ebrank.errors import ParameterError
 from ebrank.policy import model_file
 from ebrank.policy.contexts import NUMBERS, Contexts, Impressions, _Table, learn, moved, numbers
 from ebrank.typing import Features, Floats, Ints
@@ -206,34 +205,6 @@ def test_contexts_are_a_part_of_the_model_file() -> None:
     assert one.scores.tobytes() == other.scores.tobytes()
     again.contexts_ = None
     assert b"contexts" not in model_file.to_bytes(again)
-
-
-@pytest.mark.parametrize(
-    ("name", "shape", "values", "words"),
-    [
-        ("numbers", [2], [1.5, 7], "whole numbers"),
-        ("numbers", [2], [7, 7], "rising"),
-        ("numbers", [2], [7, NUMBERS], "rising"),
-        ("numbers", [0], [], "rising"),
-        ("weights", [4, 2], [0.0] * 8, "each context has a row"),
-        ("weights", [2, 4], [0.0] * 7, "as many numbers"),
-        ("shares", [3], [0.0] * 3, "each context has a row"),
-        ("shares", [2], [0.5, 1.5], "from 0 to 1"),
-    ],
-)
-def test_odd_contexts_of_a_file_are_refused(
-    name: str, shape: list[int], values: list[float], words: str
-) -> None:
-    """With the reason."""
-    ranker = EBRanker()
-    ranker.contexts_ = Contexts(np.array([3, 7]), np.zeros((2, 4)), np.array([0.5, 0.5]))
-    document = json.loads(model_file.to_bytes(ranker))
-    document["contexts"][name] = {"shape": shape, "values": values}
-    with pytest.raises(ModelFileError, match=words):
-        model_file.from_bytes(json.dumps(document).encode(), "a file")
-    del document["contexts"][name]
-    with pytest.raises(ModelFileError, match=name):
-        model_file.from_bytes(json.dumps(document).encode(), "a file")
 
 
 def test_contexts_of_other_features_are_refused() -> None:

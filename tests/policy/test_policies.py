@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError, Policy, equations
@@ -169,16 +169,6 @@ def test_a_part_that_is_replaced_takes_its_parameters_with_it() -> None:
     assert policy.with_parameters(bonus="marginal_certainty").bonus == MarginalCertainty()
 
 
-def test_compiled_functions_are_not_pickled() -> None:
-    policy = parse("ebrank:epsilon=3")
-    prior, stats = some_items()
-    before = scores(unfitted(policy).score, prior, stats, Examination())
-    again = pickle.loads(pickle.dumps(policy))
-    np.testing.assert_array_equal(
-        scores(unfitted(again).score, prior, stats, Examination()), before
-    )
-
-
 # --- refusals ------------------------------------------------------------------------------------
 
 
@@ -240,13 +230,6 @@ def test_mistakes_in_a_text_are_named(text: str, problem: str) -> None:
     assert problem in str(caught.value)
 
 
-def test_an_unknown_parameter_is_refused_in_python_too() -> None:
-    with pytest.raises(ParameterError, match="ebrank has no parameter 'gamma'"):
-        make(gamma=1.0)
-    with pytest.raises(ParameterError, match="unknown policy 'mine'"):
-        make("mine")
-
-
 # --- parts of one's own --------------------------------------------------------------------------
 
 
@@ -298,23 +281,6 @@ def test_parts_that_do_not_fit_are_refused() -> None:
 # --- scores --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", ["ips", "exposure"])
-def test_the_score_is_the_papers(estimator: str) -> None:
-    prior, stats = some_items()
-    curve = Examination(cutoff=4)
-    policy = make(estimator=estimator, epsilon=7.0)
-    n, c, weighted, exposure = stats.sums(curve)
-    hits, trials = (weighted, n) if estimator == "ips" else (c, exposure)
-    relevance = (hits + prior.a) / (trials + prior.a + 5.0)
-    bonus = 7.0 * relevance / (exposure + prior.a + 5.0) ** 2
-    np.testing.assert_allclose(scores(unfitted(policy).relevance, prior, stats, curve), relevance)
-    np.testing.assert_allclose(
-        scores(unfitted(policy).score, prior, stats, curve), relevance + bonus
-    )
-    unexplored = policy.with_parameters(bonus="none")
-    np.testing.assert_allclose(scores(unfitted(unexplored).score, prior, stats, curve), relevance)
-
-
 @pytest.mark.parametrize("estimator", ["ips", "exposure", "exact"])
 def test_the_parts_of_the_estimate_alone(estimator: str) -> None:
     prior, stats = some_items()
@@ -335,32 +301,6 @@ def test_policies_made_of_the_same_parts_share_their_machine_code() -> None:
     assert unfitted(first).score.parameters[0] == 1.0
     assert unfitted(second).score.parameters[0] == 2.0
     assert unfitted(make(bonus="none")).score.formula is not unfitted(first).score.formula
-
-
-@settings(max_examples=20)
-@given(st.integers(0, 2**63), st.sampled_from(["ips", "exposure", "exact"]))
-def test_a_draw_is_the_score_of_a_policy_that_draws(seed: int, estimator: str) -> None:
-    prior, stats = some_items()
-    policy = make("thompson", estimator=estimator)
-    assert policy.noisy
-    assert not make("thompson", part="prior").noisy
-    keys = np.random.default_rng(seed).integers(0, 2**63, 20).astype(np.uint64)
-    drawn = scores(unfitted(policy).score, prior, stats, Examination(), keys)
-    assert np.all((drawn > -1e-12) & (drawn < 1 + 1e-12))
-    np.testing.assert_array_equal(
-        scores(unfitted(policy).score, prior, stats, Examination(), keys), drawn
-    )
-    others = scores(unfitted(policy).score, prior, stats, Examination(), keys + np.uint64(1))
-    assert np.all(others != drawn)
-
-
-def test_features_must_be_a_matrix_with_a_row_per_item() -> None:
-    policy = make()
-    stats = BehaviorStats.zeros(3)
-    with pytest.raises(ParameterError, match="2 rows of features, but behavior for 3"):
-        policy.rows(np.zeros((2, 1), np.float32), stats, Examination())
-    with pytest.raises(ParameterError, match="must be a matrix"):
-        policy.prior(None, np.zeros(3, np.float32))
 
 
 def test_a_bonus_that_a_family_cannot_feed_is_named() -> None:

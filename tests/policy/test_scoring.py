@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
 from ebrank.evidence import Behaviors
-from ebrank.policy.policies import Policy, parse
+from ebrank.policy.policies import parse
 from ebrank.policy.scoring import scores
 from ebrank.priors import ItemPrior
-from ebrank.typing import Floats
 from tests.bound import unfitted
 
 SHOP = Behaviors.of({"click": 0.25, "purchase": 1.0})
@@ -30,32 +29,6 @@ def candidates(draw: st.DrawFn) -> tuple[ItemPrior, BehaviorStats]:
     return prior, BehaviorStats(counts, SHOP)
 
 
-def plain(policy: Policy, prior: ItemPrior, stats: BehaviorStats, curve: Examination) -> Floats:
-    """Return the scores by the formula in NumPy."""
-    sums = stats.sums(curve)._asdict()
-    total: Floats = unfitted(policy).score.formula(a=prior.a, b=prior.b, **sums, **policy.values())
-    return total
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "ebrank",
-        "ebrank:estimator=exposure,epsilon=7,beta=3",
-        "ebrank:bonus=none",
-        "ebrank:part=prior",
-    ],
-)
-@given(candidates(), st.sampled_from([Examination(), Examination(cutoff=3), Examination(0.3)]))
-def test_compiled_scores_equal_plain_ones(
-    text: str, known: tuple[ItemPrior, BehaviorStats], curve: Examination
-) -> None:
-    policy = parse(text)
-    prior, stats = known
-    compiled = scores(unfitted(policy).score, prior, stats, curve)
-    np.testing.assert_allclose(compiled, plain(policy, prior, stats, curve), rtol=1e-12)
-
-
 @given(candidates(), st.data())
 def test_an_item_s_score_depends_on_nothing_but_the_item(
     known: tuple[ItemPrior, BehaviorStats], data: st.DataObject
@@ -68,13 +41,6 @@ def test_an_item_s_score_depends_on_nothing_but_the_item(
         whole = scores(score, prior, stats, Examination(), keys)
         part = scores(score, prior.rows(chosen), stats[chosen], Examination(), keys[chosen])
         np.testing.assert_array_equal(part, whole[chosen])
-
-
-def test_unseen_items_have_the_rate_0() -> None:
-    stats = BehaviorStats.of(shown=[4, 0], clicks=[1, 0])
-    prior = ItemPrior(np.ones(2), np.array([5.0]))
-    rates = scores(unfitted(parse("ebrank:part=behavior")).score, prior, stats, Examination())
-    assert rates.tolist() == [0.25, 0.0]
 
 
 def test_what_a_kernel_would_overrun_is_refused() -> None:

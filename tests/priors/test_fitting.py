@@ -14,14 +14,10 @@ from ebrank import BehaviorStats, EBRanker, Examination
 from ebrank.evidence import CLICKS, Valuation
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
-from ebrank.policy.policies import parse
 from ebrank.priors.base import State
 from ebrank.priors.families import shape
 from ebrank.priors.fitting import by_slot
-from ebrank.rankers.base import Trial
-from ebrank.rankers.ebrank import PolicyLearner
 from ebrank.simulation.users import PositionBased
-from ebrank.testing.datasets import tiny
 from ebrank.typing import Features, Floats
 from tests.evidence.logs import SHOP
 
@@ -324,27 +320,3 @@ def test_validation_rows_are_never_learned_from() -> None:
         assert ranker.state_ is not None
         states.append({name: values.tobytes() for name, values in ranker.state_.items()})
     assert states[0] == states[1] == states[2]
-
-
-def test_the_lab_learns_from_train_queries() -> None:
-    """What users did with items of test queries changes nothing; of train queries, it does."""
-    data = tiny(seed=3, sizes=[20] * 30)
-    rng = np.random.default_rng(1)
-    counts = np.zeros((data.n_rows, 2, RANKS), np.int32)
-    counts[:, 0] = rng.integers(0, 20, (data.n_rows, RANKS))
-    counts[:, 1] = rng.binomial(counts[:, 0], 0.3)
-    found = {}
-    for split in ("none", "vali", "test", "train"):
-        own = counts.copy()
-        if split != "none":
-            own[data.rows_in(split), 1] = 0
-        stats = BehaviorStats(own)
-        learner = PolicyLearner(
-            parse(FIXED),
-            Trial(data, np.ones(data.n_rows), stats, Examination(), np.uint64(1), 1),
-        )
-        learner.update()
-        assert learner.state is not None
-        found[split] = {name: values.tobytes() for name, values in learner.state.items()}
-    assert found["none"] == found["vali"] == found["test"]
-    assert all(found["train"][n] != found["none"][n] for n in ("weights", "shape", "examination"))

@@ -6,7 +6,7 @@ import pytest
 from ebrank import Examination
 from ebrank.policy.policies import make
 from ebrank.priors.families.beta import beta_loss
-from ebrank.priors.rows import BLOCK, number
+from ebrank.priors.rows import BLOCK
 from tests.priors.made_up import made_up
 
 
@@ -25,16 +25,6 @@ def test_losses_and_slopes_are_the_family_s_row_by_row(count: int, threads: int)
         assert (losses[i], slopes[i]) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-def test_exact_rows_hold_the_counts_themselves() -> None:
-    features, stats = made_up(30, 2, seed=2)
-    rows = make(estimator="exact").rows(features, stats, Examination())
-    np.testing.assert_array_equal(rows.evidence, stats.counts.reshape(30, -1))
-    assert (rows.slots, rows.behaviors) == (5, 1)
-    _, slopes = rows.losses_and_slopes(np.zeros(30))
-    up, down = (rows.losses_and_slopes(np.full(30, step))[0] for step in (1e-3, -1e-3))
-    np.testing.assert_allclose(slopes, (up - down) / 2e-3, atol=1e-4)
-
-
 def test_a_subset_counts_only_what_was_chosen_and_counted_before() -> None:
     features, stats = made_up(50, 2, seed=3)
     rows = make(min_impressions=2).rows(features, stats, Examination())
@@ -47,14 +37,3 @@ def test_a_subset_counts_only_what_was_chosen_and_counted_before() -> None:
     scores = np.ones(50)
     (whole, _), (some, _) = rows.losses_and_slopes(scores), part.losses_and_slopes(scores)
     np.testing.assert_array_equal(some, np.where(part.included, whole, 0.0))
-
-
-def test_rows_below_the_cutoff_do_not_count() -> None:
-    features, stats = made_up(50, 2, seed=4)
-    rows = make().rows(features, stats, Examination(cutoff=2))
-    np.testing.assert_array_equal(rows.included, stats.counts[:, 0, :2].sum(axis=1) > 0)
-
-
-def test_number_reads_one_number_of_any_shape() -> None:
-    assert number({"ridge": np.array([[0.5]])}, "ridge") == 0.5
-    assert number({"ridge": np.array(0.25)}, "ridge") == 0.25

@@ -4,60 +4,27 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ebrank import EBRanker
 from ebrank.data.dataset import Dataset
+from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.policy import policies as policy
 from ebrank.policy.policies import Policy
 from ebrank.policy.scoring import scores
 from ebrank.priors import ItemPrior
+from ebrank.priors.fitting import Table
 from ebrank.priors.learners.linear import Linear
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
+from ebrank.rankers.ebrank import EBRank
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
-from tests.bound import unfitted
+from ebrank.testing import check_ranker
 from tests.simulation.tiny import tiny
 
 CURVE = Examination()
-COUNTS = st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)).map(sorted)
-POSITIVE = st.floats(1e-4, 1e6)
-EPSILON = st.floats(0, 1e4)
-
-
-@given(POSITIVE, POSITIVE, st.lists(COUNTS, min_size=3, max_size=3), EPSILON)
-def test_formulas_are_the_papers(
-    alpha: float, beta: float, ranks: list[list[int]], epsilon: float
-) -> None:
-    """An item that was shown at the first three ranks: p is 1, 0.63 and 0.5."""
-    clicks, shown = zip(*ranks, strict=True)
-    stats = BehaviorStats.of(shown=[shown], clicks=[clicks])
-    p = [1.0, 1.0 / np.log2(3.0), 0.5]
-    n, c = sum(shown), sum(clicks)
-    e = sum(times * examined for times, examined in zip(shown, p, strict=True))
-    weighted = sum(times / examined for times, examined in zip(clicks, p, strict=True))
-
-    def score(hits: float, trials: float) -> float:
-        estimate = (hits + alpha) / (trials + alpha + beta)
-        return float(estimate + epsilon * estimate / (e + alpha + beta) ** 2)
-
-    expected = {
-        ("both", "ips"): score(weighted, n),
-        ("both", "exposure"): score(c, e),
-        ("prior", "ips"): alpha / (alpha + beta),
-        ("prior", "exposure"): alpha / (alpha + beta),
-        ("behavior", "ips"): weighted / n if n else 0.0,
-        ("behavior", "exposure"): c / e if e else 0.0,
-    }
-    prior = ItemPrior(np.array([alpha]), np.array([beta]))
-    for (part, estimator), value in expected.items():
-        scored = policy.make("ebrank", part=part, estimator=estimator, epsilon=epsilon)
-        (compiled,) = scores(unfitted(scored).score, prior, stats, CURVE)
-        assert compiled == pytest.approx(value, rel=1e-8), (part, estimator)
 
 
 def clicked_on(data: Dataset, seed: int = 0) -> BehaviorStats:
@@ -73,20 +40,38 @@ def model_of(text: str, data: Dataset, stats: BehaviorStats) -> ScoreModel:
     return registry.parse(text).learner(trial).update()
 
 
-@pytest.mark.parametrize("estimator", ["ips", "exposure", "exact"])
-def test_the_prior_learns_from_train_and_stops_by_validation(estimator: str) -> None:
+@pytest.mark.parametrize("learn_from", ["train", "all"])
+@pytest.mark.parametrize(
+    "text",
+    ["ebrank:estimator=ips", "ebrank:estimator=exact", "thompson:ridge=auto", "auto:part=both"],
+)
+def test_the_prior_is_the_librarys_and_validation_queries_never_teach(
+    text: str, learn_from: str
+) -> None:
+    """With `learn_from=all` test queries teach too, as in a service."""
     data = tiny(sizes=[12] * 30)
-    stats = clicked_on(data)
-    model = model_of(f"ebrank:estimator={estimator}", data, stats)
-    train, vali = data.rows_in("train"), data.rows_in("vali")
-    ranker = EBRanker(f"ebrank:estimator={estimator}", examination=CURVE, threads=1).fit(
-        data.features[train], stats[train], validation=(data.features[vali], stats[vali])
+    stats, queries = clicked_on(data), data.query_of_rows
+    train, vali = (np.arange(data.n_rows)[data.rows_in(split)] for split in ("train", "vali"))
+    rows = train if learn_from == "train" else np.setdiff1d(np.arange(data.n_rows), vali)
+    model = model_of(f"{text},learn_from={learn_from}", data, stats)
+    ranker = EBRanker(text, examination=CURVE, threads=1).fit(
+        data.features[rows],
+        stats[rows],
+        groups=queries[rows],
+        validation=Table(data.features[vali], stats[vali], queries[vali]),
     )
     assert model.a.tolist() == ranker.prior(data.features).a.tolist()
     assert model.weights is not None
     assert ranker.state_ is not None
     assert model.weights.tolist() == ranker.state_["weights"].tolist()
-    assert model.weights[0] > 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["ebrank:learn_from=all", "auto:learn_from=all"])
+def test_clicks_on_test_queries_teach_if_told_to(text: str) -> None:
+    check_ranker(registry.parse(text), learns_from_test=True)
+    with pytest.raises(AssertionError, match="learns from clicks on test queries"):
+        check_ranker(registry.parse(text))
 
 
 @pytest.mark.parametrize("estimator", ["ips", "exposure", "exact"])
@@ -98,15 +83,6 @@ def test_behavior_alone_needs_no_prior(estimator: str, monkeypatch: pytest.Monke
     assert model.prior is None
     assert len(model.a) == data.n_rows
     assert not model.noisy
-
-
-def test_clicks_on_test_queries_teach_nothing() -> None:
-    data = tiny(sizes=[12] * 30)
-    plain, clicked = clicked_on(data), clicked_on(data)
-    test = data.rows_in("test")
-    clicked.counts[test, 1] = clicked.counts[test, 0]
-    before, after = model_of("ebrank", data, plain), model_of("ebrank", data, clicked)
-    assert before.a.tolist() == after.a.tolist()
 
 
 @pytest.mark.parametrize("text", ["ebrank:epsilon=7", "thompson", "ebrank:estimator=exact"])
@@ -124,13 +100,6 @@ def test_offline_there_is_no_bonus(text: str) -> None:
     np.testing.assert_array_equal(offline, scores(greedy.serve, prior, stats, CURVE, keys))
     assert np.all(served != offline)
     assert text == "thompson" or np.all(served > offline)
-
-
-def test_without_any_behavior_all_items_are_equal() -> None:
-    data = tiny()
-    model = model_of("ebrank", data, BehaviorStats.zeros(data.n_rows))
-    assert set(model.a.tolist()) == {1.0}
-    assert model.b.tolist() == [5.0]
 
 
 def test_a_ranker_is_its_policy() -> None:
@@ -188,3 +157,24 @@ def test_the_ranker_that_is_simulated_is_the_one_that_is_served(
             draw_keys=None if draws is None else draws[rows],
         )
         assert ranking.scores.tolist() == served[rows][ranking.order].tolist()
+
+
+def test_the_lab_alone_knows_the_parameter() -> None:
+    ranker = registry.parse("ebrank:learn_from=all,epsilon=5")
+    assert str(ranker) == "ebrank:epsilon=5,learn_from=all"
+    assert ranker.value("learn_from") == "all"
+    assert str(ranker.with_parameters(epsilon=20.0)) == "ebrank:learn_from=all"
+    assert str(ranker.with_parameters(learn_from="train")) == "ebrank:epsilon=5"
+    assert ranker != ranker.with_parameters(learn_from="train")
+    assert [parameter.name for parameter in ranker.parameters()][-1] == "learn_from"
+    with pytest.raises(ParameterError, match="ebrank has no parameter 'learn_from'"):
+        policy.parse("ebrank:learn_from=all")
+
+
+def test_a_wrong_source_is_refused() -> None:
+    with pytest.raises(ParameterError, match="ebrank: learn_from takes train or all, not 'test'"):
+        registry.parse("ebrank:learn_from=test")
+    with pytest.raises(ParameterError, match="learn_from takes train or all"):
+        EBRank(learn_from="test")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="'learnfrom'; did you mean learn_from"):
+        registry.parse("ebrank:learnfrom=all")

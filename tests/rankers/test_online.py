@@ -6,29 +6,14 @@ from typing import cast
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ebrank.errors import ParameterError
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
-from ebrank.rankers.online import (
-    BLOCK,
-    OnlineLearner,
-    first_weights,
-    folded,
-    step_rates,
-)
+from ebrank.rankers.online import BLOCK, OnlineLearner, first_weights, folded
+from ebrank.rankers.pdgd import Pairs, PairwiseModel
 from ebrank.sessions.linear import LoggingModel
-from ebrank.testing import plain
 from ebrank.typing import Bools, Floats
-from tests.rankers.scoring import values
-
-VARIANTS = [
-    f"{name}:features={setting}"
-    for name in ("dbgd", "mgd", "pdgd")
-    for setting in ("none", "concate")
-]
 
 
 @dataclass
@@ -78,33 +63,6 @@ def test_folding_is_stepping_in_order_of_time(
         np.testing.assert_array_equal(other, results[0])
 
 
-@pytest.mark.parametrize("text", VARIANTS)
-def test_first_weights_are_the_seeds_uniform_numbers(
-    text: str, make_trial: Callable[..., Trial]
-) -> None:
-    trial = make_trial(seed=4)
-    model = learner_of(text, trial).update()
-    n = trial.dataset.n_features + text.endswith("concate")
-    root = plain.child(int(trial.key), plain.WEIGHTS)
-    expected = [plain.uniform(plain.child(root, j)) for j in range(n)]
-    assert model.weights is not None
-    assert model.weights.tolist() == expected
-    assert first_weights(trial.key, n).tolist() == expected
-
-
-@pytest.mark.parametrize("text", VARIANTS)
-def test_behavior_alone_teaches_nothing(
-    text: str, make_trial: Callable[..., Trial], serve: Callable[[Trial, int], None]
-) -> None:
-    """What others served, BM25 say, is not learned from; without sessions nothing changes."""
-    trial = make_trial()
-    learner = learner_of(text, trial)
-    serve(trial, 1)
-    before = learner.update().weights
-    serve(trial, 2)
-    np.testing.assert_array_equal(learner.update().weights, before)
-
-
 def test_the_rate_starts_anew_at_every_update(make_trial: Callable[..., Trial]) -> None:
     learner = learner_of("pdgd:decay=0.5,rate=0.3", make_trial())
     weights = first_weights(learner.trial.key, 5)
@@ -115,40 +73,6 @@ def test_the_rate_starts_anew_at_every_update(make_trial: Callable[..., Trial]) 
         weights = weights + naive_steps(lessons, 0.3, 0.5, 5)
     learner.update()
     np.testing.assert_allclose(learner.weights, weights, rtol=1e-12)
-
-
-@pytest.mark.parametrize("default", ["zero", "mean"])
-@pytest.mark.parametrize("behavior", ["exposure", "ips"])
-def test_offline_scores_are_linear_in_features_and_behavior(
-    behavior: str,
-    default: str,
-    make_trial: Callable[..., Trial],
-    serve: Callable[[Trial, int], None],
-) -> None:
-    trial = make_trial()
-    serve(trial, 1)
-    text = f"mgd:features=concate,behavior={behavior},default={default}"
-    model = learner_of(text, trial).update()
-    stats = trial.sums()
-    assert np.any(stats.shown == 0)
-    assert model.offline is model.serve
-    got = values(model.offline, model, trial)
-    clicks, trials = stats.clicks, stats.exposure
-    if behavior == "ips":
-        clicks, trials = stats.weighted_clicks, stats.shown
-    xb = np.divide(clicks, trials, out=np.zeros(len(clicks)), where=stats.shown > 0)
-    if default == "mean":
-        in_train = np.isin(np.arange(len(xb)), np.arange(len(xb))[trial.dataset.rows_in("train")])
-        xb[stats.shown == 0] = xb[in_train & (stats.shown > 0)].mean()
-        assert model.linear.unseen == pytest.approx(xb[stats.shown == 0][0])
-    x = np.column_stack([trial.dataset.features.astype(np.float64), xb])
-    np.testing.assert_allclose(got, x @ model.weights, rtol=1e-12)
-
-
-def test_before_anything_was_shown_the_mean_is_zero(make_trial: Callable[..., Trial]) -> None:
-    model = learner_of("pdgd:features=concate,default=mean", make_trial()).update()
-    assert model.b.tolist() == [0.0]
-    assert model.linear.unseen == 0.0
 
 
 @pytest.mark.parametrize("gradient", [1.0, 1e-3])
@@ -163,42 +87,21 @@ def test_weights_that_overflow_are_blamed_on_the_rate(
         learner.update()
 
 
-def test_only_train_queries_teach_unless_all_may(make_trial: Callable[..., Trial]) -> None:
+def test_steps_go_along_weighted_items(make_trial: Callable[..., Trial]) -> None:
     trial = make_trial()
-    train = learner_of("dbgd", trial).update().linear.learns
-    np.testing.assert_array_equal(train, trial.dataset.query_splits == 0)
-    assert learner_of("dbgd:learn_from=all", trial).update().linear.learns.all()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "pdgd:features=non-concate",
-        "pdgd:learn_from=test",
-        "dbgd:behavior=clicks",
-        "dbgd:credit=nobody",
-        "dbgd:step=-1",
-        "mgd:candidates=0",
-        "mgd:candidates=1.5",
-        "mgd:candidates=1001",
-        "mgd:rate=nan",
-        "pdgd:decay=2",
-        "dbgd:decay=1.01",
-        "mgd:decay=-0.1",
-    ],
-)
-def test_what_makes_no_sense_is_refused(text: str) -> None:
-    with pytest.raises(ParameterError, match=text.partition(":")[2].partition("=")[0]):
-        registry.parse(text)
-
-
-@given(st.lists(st.booleans(), max_size=40), st.floats(0, 2), st.floats(0, 1))
-def test_each_step_taken_lowers_the_next_rate(
-    stepped: list[bool], rate: float, decay: float
-) -> None:
-    rates = step_rates(np.array(stepped, np.bool_), rate, decay)
-    taken = 0
-    for got, step in zip(rates.tolist(), stepped, strict=True):
-        expected = rate * decay**taken if step else 0.0
-        assert np.isclose(got, expected, rtol=1e-12, atol=0) or abs(got - expected) < 1e-300
-        taken += step
+    learner = registry.parse("pdgd:features=concate,rate=1.0,decay=0.5").learner(trial)
+    model = learner.update()
+    assert isinstance(model, PairwiseModel)
+    assert model.weights is not None
+    rows = np.array([[0, 3], [4, 5], [6, 1]])
+    weights = np.array([[0.2, -0.2], [0.0, 0.0], [-0.1, 0.1]])
+    behavior = np.array([[0.5, 0.0], [9.0, 9.0], [0.25, 1.0]])
+    # the second session has a pair whose weight underflowed: it counts as a step all the same
+    model.lessons.append(Pairs(rows, weights, behavior, np.array([True, True, True])))
+    x = trial.dataset.features.astype(np.float64)
+    nb = 0.2 * (x[0] - x[3]) + 0.25 * 0.1 * (x[1] - x[6])
+    b = 0.2 * 0.5 + 0.25 * 0.1 * (1.0 - 0.25)
+    expected = model.weights + np.append(nb, b)
+    learned = learner.update().weights
+    assert learned is not None
+    np.testing.assert_allclose(learned, expected, rtol=1e-12)

@@ -56,6 +56,44 @@ def test_mistakes_are_explained(text: str, said: str) -> None:
     assert str(refused.value).startswith(said)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dbgd:features=none,behavior=exposure,default=zero,learn_from=train,rate=0.1,decay=0.99999",
+        "dbgd:step=1,credit=disputed",
+        "mgd:candidates=9,rate=0.1,decay=0.99999,step=1",
+        "pdgd:features=none,behavior=exposure,default=zero,learn_from=train,rate=0.1,decay=0.9999",
+        "toprank:delta=1",
+    ],
+)
+def test_defaults_are_those_of_the_papers_protocol(text: str) -> None:
+    assert str(registry.parse(text)) == text.partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cftopk:features=non-concate",
+        "cfepsilon:noise=-1",
+        "ucbrank:epsilon=-0.1",
+        "pdgd:learn_from=test",
+        "dbgd:step=-1",
+        "mgd:candidates=0",
+        "mgd:candidates=1001",
+        "dbgd:decay=1.01",
+    ],
+)
+def test_parameters_out_of_range_are_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match=text.partition(":")[2].partition("=")[0]):
+        registry.parse(text)
+
+
+def test_the_setting_is_that_of_the_features() -> None:
+    assert registry.parse("cftopk").setting == "none"
+    assert registry.parse("cftopk:features=concate").setting == "concate"
+    assert registry.parse("ebrank").setting == "non-concate"
+
+
 def test_knowing_all_rankers_imports_nothing_heavy() -> None:
     program = (
         "import sys; from ebrank.rankers import registry; registry.known(); "

@@ -37,69 +37,6 @@ def bm25_run(data: Dataset, config: SimulationConfig) -> tuple[TrialResult, Tria
     return result, watch.trial
 
 
-def test_certain_clicks_add_one_over_the_believed_examination() -> None:
-    """All items have R = 1 and are looked at; belief in rank 3 is none: it was not really shown."""
-    config = SimulationConfig(
-        updates=1,
-        sessions=SESSIONS,
-        warmup_sessions=0,
-        list_length=5,
-        initial_candidates=(6, 6),
-        users=ALL_LOOK,
-        believed=Examination(curve=(1.0, 0.5, 0.0, 0.25)),
-    )
-    _, trial = bm25_run(one_query(6), config)
-    sums = trial.sums()
-    assert sums.shown.tolist() == [10, 10, 0, 10, 0, 0]
-    assert sums.clicks.tolist() == [10, 10, 0, 10, 0, 0]
-    assert sums.weighted_clicks.tolist() == [10, 20, 0, 40, 0, 0]
-    assert sums.exposure.tolist() == [10, 5, 0, 2.5, 0, 0]
-    assert trial.stats.shown.tolist() == trial.stats.clicks.tolist() == [10, 10, 10, 10, 10, 0]
-
-
-def test_nobody_clicks_where_nobody_looks() -> None:
-    config = SimulationConfig(
-        updates=1,
-        sessions=SESSIONS,
-        warmup_sessions=0,
-        initial_candidates=(5, 5),
-        users=PositionBased(Examination(severity=0.0, cutoff=2)),
-        believed=Examination(severity=0.0),
-    )
-    result, trial = bm25_run(one_query(5), config)
-    assert trial.stats.clicks.tolist() == [10, 10, 0, 0, 0]
-    assert trial.stats.shown.tolist() == [10] * 5
-    assert result.exposure_by_age[0] == 1.0
-    assert result.clicks_by_age[0] == 1.0
-
-
-def test_warm_up_counts_in_the_statistics_but_not_in_the_measures() -> None:
-    config = SimulationConfig(
-        updates=2, sessions=6, warmup_sessions=4, initial_candidates=(5, 5), users=ALL_LOOK
-    )
-    result, trial = bm25_run(one_query(5), config)
-    assert trial.stats.clicks.tolist() == [10] * 5
-    assert result.sessions.tolist() == [3, 6]
-    assert len(result.test_ndcg) == 6
-
-
-def test_one_item_enters_per_session_and_ages() -> None:
-    """All candidates are shown: one in the warm-up, then 2 to 7 of them in turn."""
-    config = SimulationConfig(
-        updates=1, sessions=6, warmup_sessions=2, list_length=7, initial_candidates=(1, 1),
-        users=ALL_LOOK,
-    )  # fmt: skip
-    result, trial = bm25_run(one_query(7), config)
-    assert sorted(trial.stats.shown.tolist()) == [1, 2, 3, 4, 5, 6, 8]
-    shows = 2 + 3 + 4 + 5 + 6 + 7
-    first, new, one, two_or_three, four_or_five = 6, 6, 5, 4 + 3, 2 + 1
-    by_age = [first, new, one, two_or_three, four_or_five]
-    assert sum(by_age) == shows
-    assert result.exposure_by_age[:5] * shows == pytest.approx(by_age)
-    assert result.exposure_by_age[5:].sum() == 0.0
-    assert result.clicks_by_age == pytest.approx(result.exposure_by_age)
-
-
 def test_ndcg_of_served_lists_by_hand() -> None:
     """Labels 0, 2, 1 in the order shown: R = 0.1, 1.0, 0.4; the ideal list is 1.0, 0.4, 0.1."""
     config = SimulationConfig(

@@ -12,7 +12,7 @@ from tests.kept import kept
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-mark, width = kept(tournament.mark), kept(tournament.width)
+mark = kept(tournament.mark)
 
 
 @kernel
@@ -23,11 +23,12 @@ def champions(start: Floats, places: Ints, changes: Floats) -> Ints:
     winners = np.full(2 * size, 7, np.int32)
     for place in range(len(start)):
         marks[size + place] = tournament.mark(start[place])
-    tournament.build(marks, winners, size)
+    tree = tournament.Tree(marks, winners, size)
+    tournament.build(tree)
     found = np.empty(len(places) + 1, np.int64)
     found[0] = winners[1]
     for i in range(len(places)):
-        tournament.put(marks, winners, size, places[i], tournament.mark(changes[i]))
+        tournament.put(tree, places[i], tournament.mark(changes[i]))
         found[i + 1] = winners[1]
     return found
 
@@ -52,10 +53,6 @@ def test_the_leftmost_of_the_best_wins_after_every_change(
         scores[place] = score
         expected.append(first_best(scores))
     assert found.tolist() == expected
-
-
-def test_width_is_the_next_power_of_two() -> None:
-    assert [width(n) for n in (1, 2, 3, 4, 5, 64, 65)] == [1, 2, 4, 4, 8, 64, 128]
 
 
 @given(st.floats(allow_nan=False), st.floats(allow_nan=False))

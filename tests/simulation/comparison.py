@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from ebrank.simulation.play import play
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.world import believe, new_world, stats_of
 from tests.simulation.reference import Reference
-from tests.simulation.reference_online import OnlineReference
+from tests.simulation.reference_online import DuelReference, OnlineReference, PairwiseReference
 from tests.simulation.state import Item, Session
 from tests.simulation.tiny import watched
 
@@ -76,6 +76,15 @@ class Stepwise:
         rows = rows[np.argsort(changed[rows, 0].argmax(axis=1))]  # by rank: lists have ten at most
         clicked = [bool(changed[row, 1:].any()) for row in rows]
         return Session(q, rows.tolist(), clicked, float(ndcg[0]))
+
+
+def reference_of(
+    text: str, dataset: Dataset, config: SimulationConfig, trial: int = 0
+) -> Reference:
+    """Return the slow simulator of a ranker: those that learn in their sessions have their own."""
+    kinds = {"dbgd": DuelReference, "mgd": DuelReference, "pdgd": PairwiseReference}
+    kind = kinds.get(text.partition(":")[0], Reference)
+    return kind(dataset, registry.parse(text), config, SEED, trial)
 
 
 def assert_same_session(got: Session, expected: Session) -> None:
@@ -148,7 +157,10 @@ def assert_same_measures(got: TrialResult, reference: Reference) -> None:
         np.testing.assert_allclose(shares * sum(sums), sums, rtol=1e-11)
     assert_same_waits(got, reference)
     assert_same_calibration(got, reference)
-    if reference.model.weights is None:
+    if isinstance(reference, OnlineReference):
+        assert got.weights is not None
+        np.testing.assert_allclose(got.weights, reference.logging, rtol=1e-10)
+    elif reference.model.weights is None:
         assert got.weights is None
     else:
         np.testing.assert_array_equal(got.weights, reference.model.weights)
@@ -202,14 +214,11 @@ def assert_whole_run_agrees(
     *,
     trial: int = 0,
     threads: int = 2,
-    spell_out: Callable[[ScoreModel, Item], float] | None = None,
 ) -> Reference:
     """Run the engine, epochs grouped by query, and the reference in order of time; return that."""
     ranker, watch = watched(text)
     got = run_trial(dataset, ranker, config, SEED, trial, threads=threads)
-    reference = Reference(
-        dataset, registry.parse(text), config, SEED, trial, spell_out=spell_out
-    ).run()
+    reference = reference_of(text, dataset, config, trial).run()
     assert_same_measures(got, reference)
     assert watch.trial is not None
     items = [item for query in reference.queries for item in query.items]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
 from ebrank.rankers.model import ScoreModel
 
 SCORE = Formula(lambda clicks, a: clicks + a)
@@ -26,20 +26,8 @@ class Plain(Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that learns nothing."""
-        return PlainLearner(self.rate, trial)
-
-
-@dataclass
-class PlainLearner:
-    """Learns nothing."""
-
-    rate: float
-    trial: Trial
-
-    def update(self) -> ScoreModel:
-        """Return the same model every time."""
-        numbers = np.full(self.trial.dataset.n_rows, self.rate)
-        return ScoreModel(numbers, np.zeros(1), SCORE.bind(), SCORE.bind())
+        numbers = np.full(trial.dataset.n_rows, self.rate)
+        return Refit(lambda: ScoreModel(numbers, np.zeros(1), SCORE.bind(), SCORE.bind()))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from ebrank.policy import formula
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.users.models import PBM, Graded
+from ebrank.simulation.users import PBM, Graded
 from ebrank.testing import plain
 from tests.simulation.state import (
     Checkpoint,
@@ -47,14 +47,13 @@ Score = Callable[[Item, int], float]
 
 @dataclass
 class Reference:
-    """One trial. `spell_out` replaces the model's own formula: (model, item) → score."""
+    """One trial."""
 
     dataset: Dataset
     ranker: Ranker
     config: SimulationConfig
     seed: int
     trial: int = 0
-    spell_out: Callable[[ScoreModel, Item], float] | None = None
     log: list[Session] = field(default_factory=list)
     checkpoints: list[Checkpoint] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
@@ -215,10 +214,7 @@ class Reference:
 
     def serving_score(self) -> Score:
         """Return what the ranker sorts by when it serves."""
-        model, spell_out = self.model, self.spell_out
-        if spell_out is not None:
-            return lambda item, key: spell_out(model, item)
-        return lambda item, key: self.score_by(model.serve, item, key)
+        return lambda item, key: self.score_by(self.model.serve, item, key)
 
     def offline_score(self, item: Item, cold: bool) -> float:
         """Return the learned model's score of an item, as if nobody had seen it where `cold`."""

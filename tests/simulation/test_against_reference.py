@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Iterator
-from typing import cast
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ebrank.evidence import Examination
-from ebrank.rankers import registry
-from ebrank.rankers.ebrank import PolicyLearner
-from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PositionBased, parse
 from tests.simulation.comparison import (
-    SEED,
     assert_sessions_agree,
     assert_whole_run_agrees,
+    reference_of,
 )
-from tests.simulation.reference import Reference, numbers
-from tests.simulation.state import Item
+from tests.simulation.reference_online import OnlineReference
 from tests.simulation.tiny import tiny, variants
 from tests.simulation.users import SHOP, Impatient, Shoppers
 
@@ -92,29 +87,50 @@ USERS = (
     "dbn:perseverance=0.7,cutoff=3",
     "dbn:setting=perfect",
 )
-OTHERS = ("dbgd", "mgd", "pdgd", "toprank")  # rank by no formula, and have their own reference
-VARIANTS = [text for text in variants() if not text.startswith(OTHERS)]
-SETTINGS = [text for text in VARIANTS if ":" not in text or ":features=" in text]
+ONLINE = [
+    "mgd:features=concate,behavior=ips,learn_from=all,credit=all",
+    "pdgd:features=concate,behavior=ips,learn_from=all",
+    "dbgd:features=concate,default=mean,learn_from=all",
+    "mgd:features=concate,default=mean,behavior=ips",
+    "pdgd:features=concate,default=mean,behavior=ips",
+    "dbgd:rate=0.7,decay=0.5,step=3.0,features=concate,credit=all",
+    "pdgd:rate=1.5,decay=0.5,features=concate",
+    "mgd:candidates=2,step=0.1",
+    "mgd:candidates=30,learn_from=all",
+]
+VARIANTS = [*(text for text in variants() if not text.startswith("toprank")), *ONLINE]
+SETTINGS = [text for text in VARIANTS if ":" not in text or text.endswith(":features=concate")]
 
 
 @pytest.mark.parametrize(
-    "text",
-    [pytest.param(text, marks=pytest.mark.slow if ":" in text else ()) for text in SETTINGS],
+    ("text", "twins"),
+    [
+        *(
+            pytest.param(text, False, marks=pytest.mark.slow if ":" in text else ())
+            for text in [*SETTINGS, *ONLINE]
+        ),
+        ("dbgd", True),
+        ("mgd:features=concate", True),
+    ],
 )
-def test_session_by_session(text: str) -> None:
+def test_session_by_session(text: str, twins: bool) -> None:
+    """With twins, which have the same features, equal scores are ordered by tie key."""
     data = tiny(seed=1, sizes=(7, 1, 9, 12))
+    if twins:
+        data = replace(data, features=np.repeat(data.features[::2], 2, axis=0)[: data.n_rows])
     config = SimulationConfig(
         entering_probability=0.6,
         initial_candidates=(2, 4),
         warmup_sessions=2,
         updates=3,
-        sessions=50,
+        sessions=120,
         list_length=4,
         users=PositionBased(Examination(cutoff=3)),
         believed=Examination(severity=1.2),
     )
-    reference = Reference(data, registry.parse(text), config, SEED)
-    assert_sessions_agree(reference, 50, updates=(16, 33))
+    reference = reference_of(text, data, config)
+    assert_sessions_agree(reference, 120, updates=(19, 59, 119))
+    assert not isinstance(reference, OnlineReference) or reference.steps > 2
 
 
 @pytest.mark.slow
@@ -192,82 +208,3 @@ def test_whole_run_with_many_candidates(text: str) -> None:
     """Long queries: the order is kept by a tournament of several rounds."""
     data = tiny(seed=6, sizes=(70, 129, 33), n_features=2)
     assert_whole_run_agrees(text, SimulationConfig(updates=2), data)
-
-
-# --- the paper's formulas, spelled out -----------------------------------------------------------
-
-
-def ebrank_score(clicks: float, trials: float, model: ScoreModel, item: Item) -> float:
-    """R̂ + 20·MC with R̂ = (clicks + α)/(trials + α + β), MC = R̂/(E + α + β)²."""
-    alpha, beta = numbers(model, item)
-    relevance = (clicks + alpha) / (trials + alpha + beta)
-    return relevance + 20.0 * (relevance / math.pow(item.E + alpha + beta, 2))
-
-
-def click_rate(item: Item, unseen: float) -> float:
-    """x^b = c/E, or something else for what nobody has seen."""
-    return item.c / item.E if item.n > 0 else unseen
-
-
-def linear_score(model: ScoreModel, item: Item, unseen: float) -> float:
-    """w·x + w_0 + w_b·x^b, the weight of x^b being the last."""
-    assert model.weights is not None
-    return float(model.a[item.row]) + float(model.weights[-1]) * click_rate(item, unseen)
-
-
-def ucb_score(model: ScoreModel, item: Item) -> float:
-    """The click rate of what was shown, else w·x + w_0, and 0.5/max(√n, 0.001)."""
-    bonus = 0.5 / max(math.sqrt(item.n), 0.001)
-    return click_rate(item, float(model.a[item.row])) + bonus
-
-
-def pbm_score(model: ScoreModel, item: Item) -> float:
-    """S/Ñ + √(N/Ñ)·√(δ/(2Ñ)) with δ = 0.5·log t; what nobody has seen comes first."""
-    if item.E == 0:
-        return 1e9
-    width = math.sqrt(item.n / item.E) * math.sqrt(0.5 * numbers(model, item)[1] / (2 * item.E))
-    return item.c / item.E + width
-
-
-def hybrid_score(model: ScoreModel, item: Item) -> float:
-    """(c + 2a)/(2 + E) + 0.7·√(1/(2 + E) + (2b/(2 + E))²)."""
-    a, b = numbers(model, item)
-    own = 2 + item.E
-    return (item.c + 2 * a) / own + 0.7 * math.sqrt(1 / own + (2 * b / own) ** 2)
-
-
-SPELLED_OUT: dict[str, Callable[[ScoreModel, Item], float]] = {
-    "bm25": lambda model, item: item.baseline,
-    "oracle": lambda model, item: item.relevance,
-    "ebrank:epsilon=20": lambda m, item: ebrank_score(item.C, item.n, m, item),
-    "ebrank:epsilon=20,estimator=exposure,beta=2": lambda m, item: ebrank_score(
-        item.c, item.E, m, item
-    ),
-    "cftopk": lambda model, item: float(model.a[item.row]),
-    "cftopk:features=concate": lambda model, item: linear_score(model, item, unseen=0.0),
-    "prior": lambda model, item: linear_score(model, item, unseen=numbers(model, item)[1]),
-    "ucbrank:epsilon=0.5": ucb_score,
-    "smoothedctr": lambda model, item: (
-        (item.c + 5.0 * float(model.serve.parameters[1])) / (item.n + 5.0)
-    ),
-    "pbmucb:delta=0.5": pbm_score,
-    "hybridlinucb:alpha=0.7,item_ridge=2": hybrid_score,
-}
-
-
-@pytest.mark.parametrize("text", SPELLED_OUT)
-def test_formulas_spelled_out(text: str) -> None:
-    data = tiny(seed=4)
-    assert_whole_run_agrees(text, CONFIGS["the paper's"], data, spell_out=SPELLED_OUT[text])
-
-
-def test_the_prior_behind_ebrank_is_a_linear_score_through_exp() -> None:
-    data = tiny(seed=4)
-    reference = Reference(data, registry.parse("ebrank"), CONFIGS["the paper's"], SEED).run()
-    state = cast(PolicyLearner, reference.learner).state
-    assert state is not None
-    for row in range(data.n_rows):
-        products = zip(state["weights"].tolist(), data.features[row].tolist(), strict=True)
-        score = float(state["intercept"][0]) + sum(w * x for w, x in products)
-        alpha = math.exp(min(max(score, -10.0), 10.0))
-        assert reference.model.a[row] == pytest.approx(alpha, rel=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ebrank.equations import examination
-from ebrank.simulation.offline import list_ndcg
+from ebrank.simulation.play import list_ndcg
 
 CUTOFFS = np.array([5, 1, 3, 10])
 DISCOUNTS = examination(np.arange(1.0, 11.0))
@@ -31,16 +31,3 @@ def test_agrees_with_scikit_learn() -> None:
         scores[listed - 20 * query] = np.arange(10, 0, -1)
         expected = [ndcg_score([relevance[query]], [scores], k=k) for k in CUTOFFS]
         assert got[query] == pytest.approx(expected, rel=1e-12)
-
-
-def test_short_lists_gain_nothing_beyond_their_end() -> None:
-    relevance = np.array([1.0, 0.5, 0.25])
-    lists = np.array([[1, -1, -1, -1, -1, -1, -1, -1, -1, -1]])
-    got = list_ndcg(lists, relevance, DISCOUNTS, CUTOFFS, ideal_dcg(relevance)[None])
-    ideal = 1.0 + 0.5 * DISCOUNTS[1] + 0.25 * DISCOUNTS[2]
-    assert got[0] == pytest.approx([0.5 / ideal, 0.5, 0.5 / ideal, 0.5 / ideal])
-
-
-def test_any_list_will_do_where_nothing_is_relevant() -> None:
-    got = list_ndcg(np.zeros((1, 10), np.int64), np.zeros(3), DISCOUNTS, CUTOFFS, np.zeros((1, 4)))
-    assert got.tolist() == [[1.0] * 4]

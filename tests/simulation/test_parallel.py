@@ -16,7 +16,6 @@ from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.rankers import registry
 from ebrank.simulation import parallel
-from ebrank.simulation.compilation import few_queries
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
 from ebrank.simulation.parallel import Interrupted, run
@@ -200,14 +199,3 @@ def test_bad_arguments_are_refused(dataset: Dataset) -> None:
     untested = replace(dataset, query_splits=np.zeros_like(dataset.query_splits))
     with pytest.raises(DataError, match="no test queries"):
         run(untested, RANKERS[:1], SHORT)
-
-
-def test_few_queries_are_the_datasets_own(dataset: Dataset) -> None:
-    few = few_queries(dataset, 2)
-    assert few.n_queries == 6
-    assert np.bincount(few.query_splits).tolist() == [2, 2, 2]
-    for query, name in enumerate(few.query_ids):
-        origin = int(np.flatnonzero(dataset.query_ids == name)[0])
-        np.testing.assert_array_equal(
-            few.features[few.rows_of(query)], dataset.features[dataset.rows_of(origin)]
-        )

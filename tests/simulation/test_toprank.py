@@ -12,7 +12,7 @@ from ebrank.evidence import Examination
 from ebrank.rankers import registry
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.kernels import blocks as kernels
-from ebrank.rankers.toprank import BlockLearner, PairCounts, TopRank
+from ebrank.rankers.toprank import BlockLearner, PairCounts
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.users import PositionBased, parse
@@ -161,23 +161,3 @@ def test_blocks_hold_what_nothing_left_is_better_than(
     better: list[Pair], blocks: list[int]
 ) -> None:
     assert kernels.all_blocks(np.array([0, 4]), counts(better, 4)).tolist() == blocks
-
-
-def test_a_pair_is_settled_for_good() -> None:
-    pairs = counts([], 2)
-    times = next(n for n in range(1, 99) if prefer(pairs, 0, 0, 1, 0.1))
-    constant = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2)) / 0.1
-    enough = [n for n in range(1, 99) if n >= math.sqrt(2 * n * math.log(constant * n**0.5))]
-    assert times == enough[0]
-    assert (pairs.net.tolist(), pairs.trials.tolist()) == ([-times], [-times])
-    assert not prefer(pairs, 0, 1, 0, 0.1)
-    assert (pairs.net.tolist(), pairs.trials.tolist()) == ([-times], [-times])
-
-
-def test_a_larger_delta_settles_sooner() -> None:
-    assert TopRank().delta == 1.0
-    bold, careful = (
-        next(n for n in range(1, 99) if prefer(counts_of_two, 0, 1, 0, delta))
-        for delta, counts_of_two in ((1.0, counts([], 2)), (0.001, counts([], 2)))
-    )
-    assert bold < careful

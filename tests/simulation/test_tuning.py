@@ -20,7 +20,7 @@ from ebrank.simulation import tuning as tuning_module
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
 from ebrank.simulation.result import Result
-from ebrank.simulation.tuning import Point, Tuning, read_grid, search, tune, tuning_seed
+from ebrank.simulation.tuning import Tuning, read_grid, search, tune, tuning_seed
 
 EBRANK = registry.parse("ebrank:estimator=exposure")
 SHORT = SimulationConfig(sessions=120, updates=4)
@@ -219,11 +219,6 @@ def test_bad_grids_are_refused(names: list[str], texts: list[str], problem: str)
         read_grid(EBRANK, names, texts)
 
 
-def test_some_rankers_have_nothing_to_tune() -> None:
-    with pytest.raises(ParameterError, match="bm25 has nothing to tune"):
-        read_grid(registry.parse("bm25"), [], [])
-
-
 def declared_grids() -> list[Any]:
     return [
         pytest.param(ranker, parameter, id=f"{name}-{parameter.name}")
@@ -249,8 +244,3 @@ def test_runs_without_validation_sessions_choose_nothing(dataset: Dataset) -> No
     brief = replace(SHORT, sessions=2, updates=1)
     with pytest.raises(ParameterError, match="set more sessions"):
         tune(dataset, EBRANK, {"epsilon": (0.0,)}, brief, trials=3)
-
-
-def test_points_know_their_results(tuning: Tuning) -> None:
-    assert all(isinstance(point, Point) for point in tuning.points)
-    assert tuning.seed == tuning_seed(7)

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-import pickle
-from collections.abc import MutableSequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, Examination
@@ -20,6 +16,10 @@ from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
 from ebrank.simulation.users import (
     BROWSE,
+    DBN,
+    DCM,
+    PBM,
+    Cascade,
     Habits,
     PositionBased,
     UserModel,
@@ -27,28 +27,13 @@ from ebrank.simulation.users import (
     habits_of,
     known,
     parse,
-    position_based,
 )
-from ebrank.simulation.users.models import DBN, DCM, PBM, Cascade
 from ebrank.testing import check_users
 from ebrank.testing.users import shown
 from tests.simulation.tiny import tiny
 from tests.simulation.users import SHOP, Impatient, Shoppers, Shown, plain_habits, plain_rule
 
-SHARE = st.floats(0.0, 1.0)
 SHORT = SimulationConfig(updates=2, sessions=60)
-DRAW = st.floats(0.0, 1.0, exclude_max=True)
-
-
-@given(SHARE, SHARE, DRAW)
-def test_a_click_needs_examination_and_relevance(p: float, relevance: float, draw: float) -> None:
-    outcomes = [-1]
-    position_based([relevance], [p], [draw], 1, np.uint64(0), outcomes)
-    assert outcomes[0] == (draw < p * relevance)
-    if p == 0 or relevance == 0:
-        assert not outcomes[0]
-    if p == relevance == 1:
-        assert outcomes[0]
 
 
 USERS: list[tuple[UserModel, Behaviors]] = [
@@ -181,67 +166,27 @@ def test_texts_that_name_no_users_are_refused(text: str, problem: str) -> None:
 # --- the checks notice ---------------------------------------------------------------------------
 
 
-Seq: TypeAlias = MutableSequence[float]
-Out: TypeAlias = MutableSequence[int]
-
-
-def too_high(
-    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
-) -> None:
-    for rank in range(n):
-        out[rank] = 2 * (minds[rank] < p[rank] * relevance[rank])
-
-
-def below_zero(
-    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
-) -> None:
-    for rank in range(n):
-        out[rank] = -(minds[rank] < p[rank] * relevance[rank])
-
-
-def forgetful(
-    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
-) -> None:
-    for rank in range(n):
-        if minds[rank] < p[rank] * relevance[rank]:
-            out[rank] = 1
-
-
-def beyond(relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out) -> None:
-    for rank in range(n + 1):
-        out[rank] = minds[0] < 0.5
-
-
-def peeking(
-    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
-) -> None:
-    for rank in range(n):
-        out[rank] = minds[rank] < p[rank] * relevance[rank] * relevance[4]
-
-
-def meddling(
-    relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out
-) -> None:
-    for rank in range(n):
-        out[rank] = minds[rank] < p[rank] * relevance[rank]
-        minds[rank] = 0.0
-
-
-def eager(relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out) -> None:
-    for rank in range(n):
-        out[rank] = minds[rank] < 1.2 * p[rank] * relevance[rank]
-
-
-def moody(relevance: Seq, stop: Seq, p: Seq, minds: Seq, n: int, key: np.uint64, out: Out) -> None:
-    for rank in range(n):
-        likely = p[rank] * relevance[rank]
-        out[rank] = minds[rank] < likely * (streams.uniform(key) < 0.5)
-
-
-ODD = {
-    rule.__name__: FirstClass(rule, BROWSE)
-    for rule in (too_high, below_zero, forgetful, beyond, peeking, meddling, eager, moody)
+RULES = {
+    "too_high": "out[rank] = 2 * (minds[rank] < p[rank] * relevance[rank])",
+    "below_zero": "out[rank] = -(minds[rank] < p[rank] * relevance[rank])",
+    "forgetful": "if minds[rank] < p[rank] * relevance[rank]: out[rank] = 1",
+    "beyond": "out[rank] = out[rank + 1] = minds[0] < 0.5",
+    "peeking": "out[rank] = minds[rank] < p[rank] * relevance[rank] * relevance[4]",
+    "meddling": "out[rank] = minds[rank] < p[rank] * relevance[rank]; minds[rank] = 0.0",
+    "eager": "out[rank] = minds[rank] < 1.2 * p[rank] * relevance[rank]",
+    "moody": "out[rank] = minds[rank] < p[rank] * relevance[rank] * (uniform(key) < 0.5)",
 }
+"""What users who break a rule do at each rank."""
+
+
+def odd(name: str) -> FirstClass:
+    names: dict[str, Any] = {"uniform": streams.uniform, "__name__": __name__}
+    head = f"def {name}(relevance, stop, p, minds, n, key, out):\n    for rank in range(n):\n"
+    exec(f"{head}        {RULES[name]}\n", names)
+    return FirstClass(names[name], BROWSE)
+
+
+ODD = {name: odd(name) for name in RULES}
 
 
 @dataclass(frozen=True)
@@ -286,10 +231,3 @@ def test_outcomes_without_a_behavior_never_reach_the_counts(rule: str) -> None:
         simulate(tiny(), registry.parse("bm25"), replace(SHORT, users=users))
     if rule == "too_high":
         simulate(tiny(), registry.parse("bm25"), replace(SHORT, users=users, behaviors=SHOP))
-
-
-def test_users_are_the_papers_by_default_and_compare_by_value() -> None:
-    users = PositionBased()
-    assert users.examination([1, 3, 5, 6]) == pytest.approx([1, 0.5, 0.386853, 0], abs=1e-6)
-    assert users == PositionBased(Examination(cutoff=5))
-    assert pickle.loads(pickle.dumps(users)) == users

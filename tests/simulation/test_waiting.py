@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from ebrank.data.dataset import Dataset
-from ebrank.evidence import Examination
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
 from tests.simulation.comparison import SEED
 from tests.simulation.reference import Reference
-from tests.simulation.tiny import tiny, variants
+from tests.simulation.tiny import tiny
 
 ITEMS = 6
 CONFIG = SimulationConfig(
@@ -61,42 +59,3 @@ def test_waits_of_a_ranker_that_never_learns() -> None:
     assert 0 in got.wait_shown
     assert -1 in got.wait_shown
     assert {-1, 0} < set(got.wait_top.tolist())
-
-
-def test_only_the_most_relevant_that_entered_are_watched() -> None:
-    data = one_query(labels=(2, 1, 2, 0, 2, 2))
-    entered = set(order_of_entering(data)[1:]) & {0, 2, 4, 5}
-    assert len(run("bm25", data).watched) == len(entered)
-    few = SimulationConfig(
-        updates=1, sessions=2, warmup_sessions=3, list_length=2, initial_candidates=(1, 1)
-    )
-    assert len(run("bm25", one_query(), few).watched) == 2
-
-
-def test_without_a_most_relevant_item_nobody_waits() -> None:
-    got = run("ebrank", one_query(labels=(1, 0) * 3))
-    assert got.wait_shown.shape == got.wait_top.shape == got.watched.shape == (0,)
-
-
-def test_ranks_that_nobody_is_believed_to_see_are_no_impressions() -> None:
-    """With one examined rank, BM25 shows whatever has a lower row than all before, at once."""
-    config = SimulationConfig(
-        updates=1, sessions=8, warmup_sessions=0, list_length=5, initial_candidates=(1, 1),
-        believed=Examination(curve=(1.0,)),
-    )  # fmt: skip
-    data = one_query()
-    order = order_of_entering(data)
-    first = [row < min(order[: place + 1]) for place, row in enumerate(order[1:])]
-    by_row = [seen for _, seen in sorted(zip(order[1:], first, strict=True))]
-    assert run("bm25", data, config).wait_shown.tolist() == [0 if seen else -1 for seen in by_row]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", variants())
-def test_waits_fit_together(text: str) -> None:
-    config = SimulationConfig(updates=5, sessions=300, list_length=3, initial_candidates=(1, 2))
-    got, other = run(text, tiny(seed=3), config), run("bm25", tiny(seed=3), config)
-    assert got.watched.tolist() == other.watched.tolist()  # items enter whoever ranks
-    assert len(got.watched) > 5
-    for waits in (got.wait_shown, got.wait_top):
-        assert np.all((waits >= -1) & (waits <= got.watched))

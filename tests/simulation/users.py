@@ -13,8 +13,7 @@ import numpy as np
 
 from ebrank.evidence import Behaviors, Examination
 from ebrank.kernels.compiled import FirstClass
-from ebrank.simulation.users import BROWSE, PositionBased, UserModel
-from ebrank.simulation.users.models import DBN, DCM, PBM, Cascade, Graded
+from ebrank.simulation.users import BROWSE, DBN, DCM, PBM, Cascade, Graded, PositionBased, UserModel
 from ebrank.testing import plain
 
 # --- users who leave after their first click -----------------------------------------------------
@@ -44,9 +43,7 @@ class Impatient:
 
     examination: Examination = field(default_factory=lambda: Examination(severity=0.5))
 
-    @property
-    def browse(self) -> FirstClass:
-        return FIRST_CLICK_ONLY
+    browse = FIRST_CLICK_ONLY
 
 
 # --- users who buy -------------------------------------------------------------------------------
@@ -77,9 +74,7 @@ class Shoppers:
 
     examination: Examination = field(default_factory=lambda: Examination(cutoff=5))
 
-    @property
-    def browse(self) -> FirstClass:
-        return CLICK_OR_BUY
+    browse = CLICK_OR_BUY
 
 
 # --- the same in plain Python --------------------------------------------------------------------

@@ -221,6 +221,6 @@ def table(results: Sequence[Result]) -> Table:
 
 def plain(results: Sequence[Result]) -> dict[str, Any]:
     """Return results as plain objects, for JSON."""
-    from ebrank.simulation.summary import summary
+    from ebrank.simulation.result import summary
 
     return {"rankers": [{"ranker": result.ranker} | summary(result) for result in results]}

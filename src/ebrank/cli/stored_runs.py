@@ -55,7 +55,7 @@ class Conditions:
 
         Folds of one dataset may differ in their data, and in sessions that follow from it.
         """
-        from ebrank.simulation.summary import about_config
+        from ebrank.simulation.result import about_config
 
         if not folds and self.fingerprint != other.fingerprint:
             same = " of other content" if self.dataset == other.dataset else ""
@@ -295,7 +295,7 @@ def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:
     import msgspec
 
     from ebrank.simulation.config import SimulationConfig
-    from ebrank.simulation.summary import about_config
+    from ebrank.simulation.result import about_config
     from ebrank.simulation.users import parse
 
     try:
@@ -323,8 +323,8 @@ def write_results(
     It keeps earlier results of other rankers if all else is the same.
     """
     from ebrank.kernels.provenance import versions
+    from ebrank.simulation.result import about_config, about_dataset, measured
     from ebrank.simulation.storage import write_json
-    from ebrank.simulation.summary import about_config, about_dataset, measured
 
     document: dict[str, Any] = {
         "kind": KIND,

@@ -99,7 +99,7 @@ def tune(
 def report(plan: lab.SimulationPlan, tuning: Tuning) -> dict[str, Any]:
     """Return the grid, its results and the choice, as an object for JSON."""
     from ebrank.kernels.provenance import versions
-    from ebrank.simulation.summary import about_config, about_dataset, spread
+    from ebrank.simulation.result import about_config, about_dataset, spread
 
     best = tuning.best
     return {

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ebrank import equations
 from ebrank.errors import ParameterError
-from ebrank.parameters import require_number, require_whole
+from ebrank.parameters import check_number, check_whole
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Examination:
 
     def __post_init__(self) -> None:
         """Raise unless this is a curve of probabilities."""
-        require_number(self, "severity", at_least=0)
-        require_whole(self, "cutoff", at_least=1, optional=True)
+        check_number("severity", self.severity, at_least=0)
+        check_whole("cutoff", self.cutoff, at_least=1, optional=True)
         object.__setattr__(self, "severity", float(self.severity))
         if self.cutoff is not None:
             object.__setattr__(self, "cutoff", int(self.cutoff))

@@ -8,12 +8,21 @@ that of a `Valuation`. Both may be an array or, in compiled code, a pointer. Sum
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ebrank.evidence.valuation import UNIT
 from ebrank.kernels.sharing import share
 
 Numbers: TypeAlias = Sequence[Any]
+
+
+class ItemCounts(NamedTuple):
+    """The counts of one item, and how to read them: what functions of exact evidence take."""
+
+    counts: Numbers
+    slots: int
+    behaviors: int
+    table: Numbers
 
 
 def shown_sum(counts: Numbers, slots: int, table: Numbers) -> int:

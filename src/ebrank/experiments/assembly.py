@@ -26,8 +26,7 @@ from ebrank.experiments.ledger import build
 from ebrank.experiments.ledger.references import reference_for, stands_in_for
 from ebrank.kernels.provenance import versions
 from ebrank.rankers import registry
-from ebrank.simulation.result import Result
-from ebrank.simulation.summary import LABELS, about_config
+from ebrank.simulation.result import LABELS, Result, about_config
 
 T = TypeVar("T", Table, Figure)
 

@@ -29,8 +29,7 @@ from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.measures import MEASURES, Measure
 from ebrank.experiments.framework.outcome import Column, Row, Table
 from ebrank.experiments.framework.significance import LEVEL
-from ebrank.simulation.result import Result
-from ebrank.simulation.summary import summary
+from ebrank.simulation.result import Result, summary
 
 CAPTION = (
     "Rankers that share a letter do not differ significantly (Fisher's randomization test over "

@@ -15,7 +15,6 @@ count, nor do files read as data, nor modules whose names are computed at run ti
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import io
 import os
@@ -25,13 +24,13 @@ import re
 import site
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,8 +43,11 @@ ROOT = Path(ebrank.__file__).parent
 UNRELATED = ("cli", "client", "data", "experiments", "report", "service", "testing")
 """Parts of ebrank that do not affect a trial, given its dataset and config."""
 
-_IMPORT = re.compile(rf"^\s*from ({PACKAGE}[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
-_BY_NAME = re.compile(rb"[\"']([\w.]+):\w+[\"']")
+_IMPORT = re.compile(
+    r"^\s*(?:from\s+([\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+(.+))", re.MULTILINE
+)
+"""The module and names of `from ... import`, or the modules of `import`."""
+_BY_NAME = re.compile(r"[\"']([\w.]+):\w+[\"']")
 """A function that a formula names by its module, as in "module:function"."""
 
 
@@ -76,9 +78,11 @@ def libraries() -> dict[str, str]:
 @cache
 def package_stamp() -> str:
     """Return a hash of what decides a trial: parts of ebrank, libraries, and Python's version."""
-    files = (path.relative_to(ROOT) for path in sorted(ROOT.rglob("*.py")))
-    decisive = [place for place in files if place.parts[0] not in UNRELATED]
-    return _hash(_runtime() + [f"{place} {_digest(ROOT / place)}" for place in decisive])[:16]
+    files = {str(path.relative_to(ROOT)): path for path in ROOT.rglob("*.py")}
+    decisive = {
+        place: path for place, path in files.items() if Path(place).parts[0] not in UNRELATED
+    }
+    return _hash(_runtime() + _digests(decisive))[:16]
 
 
 def module_stamp(*modules: str) -> str | None:
@@ -86,42 +90,30 @@ def module_stamp(*modules: str) -> str | None:
 
     None if one of them is in no file.
     """
-    own = [name for name in modules if name.partition(".")[0] == PACKAGE]
-    plugins = sorted(set(modules).difference(own))
+    plugins = sorted(name for name in modules if not _is_own(name))
     if not plugins:
-        return _own_stamp(*own)
+        return _own_stamp(*modules)
     parts = _plugin_digests(plugins)
     return None if parts is None else _hash([package_stamp(), *parts])
 
 
 @cache
 def _own_stamp(*modules: str) -> str:
-    digests: dict[str, str] = {}
-    waiting = list(modules)
-    while waiting:
-        name = waiting.pop()
-        path = _own_file(name)
-        if name not in digests and name != PACKAGE and path is not None:
-            digests[name] = _digest(path)
-            waiting += _own_imports(path)
-    return _hash(_runtime() + [f"{name} {digests[name]}" for name in sorted(digests)])
-
-
-@cache
-def _own_imports(path: Path) -> list[str]:
-    """Return what a module of ebrank imports of ebrank; some of the names are not modules."""
-    names = []
-    for origin, imported in _IMPORT.findall(path.read_text(encoding="utf8")):
-        names += [origin, *(f"{origin}.{word}" for word in re.findall(r"\w+", imported))]
-    return names
+    return _hash(_runtime() + _digests(_files_behind(modules, _own_file)))
 
 
 @cache
 def _own_file(name: str) -> Path | None:
     """Return the file of a module of ebrank; None if there is no such module."""
+    if not name.startswith(f"{PACKAGE}."):
+        return None  # nor for the package itself, which imports the rest on first use
     place = ROOT.joinpath(*name.split(".")[1:])
     candidates = (place.with_suffix(".py"), place / "__init__.py")
     return next((path for path in candidates if path.is_file()), None)
+
+
+def _is_own(module: str) -> bool:
+    return module.partition(".")[0] == PACKAGE
 
 
 def _runtime() -> list[str]:
@@ -162,7 +154,7 @@ def _plugin_digests(modules: Iterable[str]) -> list[str] | None:
         if behind is None:
             return None
         files |= behind
-    return [f"{name} {_digest(files[name])}" for name in sorted(files)]
+    return _digests(files)
 
 
 class _Pickler(pickle.Pickler):
@@ -196,46 +188,14 @@ def _plugin_files(name: str) -> dict[str, Path] | None:
     if not isinstance(file, str) or not Path(file).is_file():
         return None
     if not _is_installed(Path(file)):
-        return _imported_files(name, Path(file))
+        return _files_behind([name], _plugin_file, {name: Path(file)})
     folders = list(getattr(sys.modules.get(top), "__path__", ()))
     paths = Path(folders[0]).rglob("*.py") if folders else [Path(file)]
     root = Path(folders[0]).parent if folders else Path(file).parent
     return {str(path.relative_to(root)): path for path in paths}
 
 
-def _imported_files(name: str, file: Path) -> dict[str, Path]:
-    """Return the file of a user's module and of all modules of theirs that it imports."""
-    files: dict[str, Path] = {}
-    waiting = {name: file}
-    while waiting:
-        name, file = waiting.popitem()
-        files[name] = file
-        for imported in _imports(name, file).difference(files):
-            path = _file_of(imported)
-            if path is not None:
-                waiting[imported] = path
-    return files
-
-
-def _imports(name: str, file: Path) -> set[str]:
-    """Return what a file imports, or names in a formula; some of the names are not modules."""
-    source = file.read_bytes()
-    names = {module.decode() for module in _BY_NAME.findall(source)}
-    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
-    with suppress(SyntaxError):
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Import):
-                names |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                origin = "." * node.level + (node.module or "")
-                with suppress(ImportError):  # beyond the top of its package
-                    origin = resolve_name(origin, package)
-                    names |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
-    parts = [name.split(".") for name in names]
-    return {".".join(part[:size]) for part in parts for size in range(1, len(part) + 1)}
-
-
-def _file_of(name: str) -> Path | None:
+def _plugin_file(name: str) -> Path | None:
     """Return the file of a user's module; None for other names, and for what is installed."""
     top = name.partition(".")[0]
     if top == PACKAGE or top in sys.stdlib_module_names:
@@ -263,6 +223,43 @@ def _installed() -> list[str]:
     return [*folders, *site.getsitepackages(), site.getusersitepackages()]
 
 
+# --- imports -------------------------------------------------------------------------------------
+
+
+def _files_behind(
+    modules: Iterable[str],
+    file_of: Callable[[str], Path | None],
+    known: Mapping[str, Path] = MappingProxyType({}),
+) -> dict[str, Path]:
+    """Return the files of some modules and of all that they import, by module.
+
+    `file_of` says where a module is, None for names that do not count.
+    """
+    files: dict[str, Path] = {}
+    waiting = set(modules)
+    while waiting:
+        name = waiting.pop()
+        path = known.get(name) or file_of(name)
+        if path is not None:
+            files[name] = path
+            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+            waiting |= _imports(path.read_text(encoding="utf8"), package).difference(files)
+    return files
+
+
+@cache
+def _imports(text: str, package: str) -> frozenset[str]:
+    """Return what a module imports, or names in a formula; some of the names are not modules."""
+    names = set(_BY_NAME.findall(text))
+    for origin, imported, plain in _IMPORT.findall(text):
+        names |= {words.split()[0] for words in plain.split(",") if words.strip()}
+        with suppress(ImportError):  # beyond the top of its package
+            origin = resolve_name(origin, package) if origin else ""
+            names |= {origin, *(f"{origin}.{word}" for word in re.findall(r"\w+", imported))}
+    parts = [name.split(".") for name in names - {""}]
+    return frozenset(".".join(part[:size]) for part in parts for size in range(1, len(part) + 1))
+
+
 # --- data ----------------------------------------------------------------------------------------
 
 
@@ -281,6 +278,10 @@ def fingerprint(dataset: Any) -> str:  # noqa: ANN401 (a dataset, of which we kn
             state.update(np.ascontiguousarray(value).data.cast("B"))
     state.update(f"max_label {dataset.max_label}".encode())
     return state.hexdigest()
+
+
+def _digests(files: Mapping[str, Path]) -> list[str]:
+    return [f"{name} {_digest(files[name])}" for name in sorted(files)]
 
 
 def _digest(path: Path) -> str:

@@ -101,6 +101,8 @@ SCORE = CallFrame(
         "slots": "slots",
         "behaviors": "behaviors",
         "table": "table",
+        "item_counts": "ItemCounts(shifted(counts, rows[i] * counts_step), slots, behaviors, "
+        "table)",
         "key": "keys[i]",
         **LEARNED,
     },
@@ -131,7 +133,11 @@ PAIR = replace(
 COUNTS_LOSS = CallFrame(
     arguments=("score", *RAW, "parameters", "out"),
     signature="void(f8, CPointer(f8), i8, i8, CPointer(i8), CPointer(f8), CPointer(f8))",
-    quantities={**{name: name for name in ("score", *RAW)}, **LEARNED},
+    quantities={
+        **{name: name for name in ("score", *RAW)},
+        "item_counts": "ItemCounts(counts, slots, behaviors, table)",
+        **LEARNED,
+    },
     derived={"clicks": "number(clicks_sum(counts, slots, behaviors, table))"},
     result="out[0], out[1] = {}",
 )
@@ -151,7 +157,8 @@ class Formula:
 
     - `a` and `b`: the model's two numbers for the item;
     - `shown`, `clicks`, `weighted_clicks`, `exposure`: n, c, C and E;
-    - `counts`, `slots`, `behaviors`, `table`: the counts themselves (see `ebrank.evidence.sums`);
+    - `counts`, `slots`, `behaviors`, `table`: the counts themselves (see `ebrank.evidence.sums`),
+      and `item_counts`, all four as one value;
     - `learned`: numbers of the model that all items share;
     - `key`: addresses the random draws of this item in this session (see `ebrank.kernels.streams`);
     - parameters, whose names are given beside the function;

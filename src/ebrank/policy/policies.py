@@ -244,11 +244,6 @@ class Policy:
         return self.choices.examination == "learned"
 
     @property
-    def takes_turns(self) -> bool:
-        """Whether parts other than the learner also learn."""
-        return bool(self.other_arrays)
-
-    @property
     def other_arrays(self) -> tuple[str, ...]:
         """Names of the arrays in a state that do not belong to the learner.
 
@@ -257,17 +252,6 @@ class Policy:
         if not self.family.learns:
             return ()
         return (*self.family.learns, "clicks", *(CURVE_ARRAYS if self.learns_examination else ()))
-
-    def fit(
-        self,
-        training: fitting.Table,
-        validation: fitting.Table | None,
-        examination: Examination,
-        start: State | None = None,
-        threads: int | None = None,
-    ) -> State:
-        """Return what it learns from rows of features and what users did with them."""
-        return fitting.fit(self, training, validation, examination, start, threads)
 
     def losses(
         self,
@@ -299,16 +283,6 @@ class Policy:
             places = np.flatnonzero(shown)
             losses[shown] = self.family.marginal_loss(prior.rows(places), sums.rows(places))
         return losses
-
-    def held_out_losses(
-        self,
-        state: State,
-        table: fitting.Table,
-        examination: Examination,
-        threads: int | None = None,
-    ) -> Floats:
-        """Return the losses of rows under refits to those of other queries, a fifth at a time."""
-        return fitting.held_out_losses(self, table, examination, state, threads)
 
     def learner_state(self, state: State) -> State | None:
         """Return the learner's part of a state; None if there is none."""

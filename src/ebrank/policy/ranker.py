@@ -35,6 +35,7 @@ from ebrank.policy.contexts import Contexts, Impressions, learn, moved, numbers
 from ebrank.policy.policies import Policy
 from ebrank.policy.ranking import Candidates, Ranking
 from ebrank.policy.scaling import Scaling
+from ebrank.priors import fitting
 from ebrank.priors.base import ItemPrior, State
 from ebrank.priors.fitting import Table
 from ebrank.typing import Features, Floats, Ints, Keys
@@ -114,7 +115,8 @@ class EBRanker:
         With `warm_start`, the fit continues from the last one.
         """
         start = self.state_ if warm_start else None
-        self.state_ = self.policy.fit(
+        self.state_ = fitting.fit(
+            self.policy,
             _table(features, behavior, groups),
             None if validation is None else _table(*validation),
             self.examination,
@@ -256,7 +258,7 @@ class EBRanker:
 
         A policy that samples needs the keys of its draws.
         """
-        from ebrank.policy.scoring import best_first, unchecked_pairs  # Numba takes a while
+        from ebrank.policy.scoring import best_first, score_pairs  # Numba takes a while
 
         valuation, scores, horizon = self._scoring(behavior)
         parameters = scores.both.parameters
@@ -264,7 +266,7 @@ class EBRanker:
             parameters = parameters.copy()
             parameters[horizon] = lists
         counts = behavior.counts
-        total, relevance = unchecked_pairs(scores.both, parameters, prior, counts, valuation, draws)
+        total, relevance = score_pairs(scores.both, parameters, prior, counts, valuation, draws)
         change = None
         if shifts is not None:
             change = moved(relevance, shifts)
@@ -303,8 +305,9 @@ class EBRanker:
         """
         _check_lengths(features, behavior)
         require(self.state_ is not None, "fit the prior first")
-        return self.policy.held_out_losses(
-            self.state_ or {}, _table(features, behavior, groups), self.examination, self.threads
+        table = _table(features, behavior, groups)
+        return fitting.held_out_losses(
+            self.policy, table, self.examination, self.state_ or {}, self.threads
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -70,26 +70,16 @@ def scores(
 
 def score_pairs(
     pair: Score,
-    prior: ItemPrior,
-    behavior: BehaviorStats,
-    valuation: Valuation,
-    keys: Keys | None = None,
-) -> Floats:
-    """Return two scores of each item, shape (2, items), by a formula in the frame PAIR."""
-    require(pair.formula.frame is PAIR, "one score is not a pair of scores")
-    own_keys = _checked(prior, behavior, keys)
-    return unchecked_pairs(pair, pair.parameters, prior, behavior.counts, valuation, own_keys)
-
-
-def unchecked_pairs(
-    pair: Score,
     parameters: Floats,
     prior: ItemPrior,
     counts: SmallInts,
     valuation: Valuation,
     keys: Keys | None = None,
 ) -> Floats:
-    """Return what `score_pairs` returns, with other parameters, for arrays that fit together."""
+    """Return two scores of each item, shape (2, items), by a formula in the frame PAIR.
+
+    The parameters replace those of the pair. Nothing is checked: the arrays fit together.
+    """
     own_keys = np.zeros(len(counts), np.uint64) if keys is None else keys
     out, counts = np.empty((2, len(counts))), np.ascontiguousarray(counts)
     table = valuation.table

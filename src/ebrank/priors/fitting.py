@@ -154,7 +154,7 @@ def _turn(
     learner = policy.learner
     scored = learner.fit(rows, unseen, policy.learner_state(state))
     others = {name: values for name, values in state.items() if name in policy.other_arrays}
-    if not policy.takes_turns or rows.count == 0:
+    if not policy.other_arrays or rows.count == 0:
         return {**scored, **others}
     scores = learner.scores(scored, rows.features, threads)
     others |= policy.family.fit(rows, scores, others)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,18 @@ SURE = 2.0
 """How many standard errors rule out chance."""
 
 T = TypeVar("T")
+
+
+class LossTask(NamedTuple):
+    """The fields of `Rows` that kernels read to compute losses; the loss is an address."""
+
+    evidence: Floats
+    included: Bools
+    loss: int
+    table: Ints
+    slots: int
+    behaviors: int
+    parameters: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +94,7 @@ class Rows:
 
         losses, slopes = np.zeros((2, len(scores)))
         self.blocks(
-            lambda start, stop: kernels.write_losses(
-                *self.task, scores, start, stop, losses, slopes
-            )
+            lambda start, stop: kernels.write_losses(self.task, scores, start, stop, losses, slopes)
         )
         return losses, slopes
 
@@ -103,17 +113,10 @@ class Rows:
         return [(self.subset(fold != number), self.subset(fold == number)) for number in numbers]
 
     @property
-    def task(self) -> tuple[Floats, Bools, int, Ints, int, int, Floats]:
+    def task(self) -> LossTask:
         """What kernels need to compute losses; the loss, passed by address, must outlive them."""
-        return (
-            self.evidence,
-            self.included,
-            self.loss.address,
-            self.table,
-            self.slots,
-            self.behaviors,
-            self.parameters,
-        )
+        own = {name: getattr(self, name) for name in LossTask._fields}
+        return LossTask(**own | {"loss": self.loss.address})
 
     def blocks(self, work: Callable[[int, int], T]) -> list[T]:
         """Return `work(start, stop)` for all blocks of rows, in order."""

@@ -7,7 +7,7 @@ To add one, write one file, in this folder or your own: `docs/rankers.md` shows 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
@@ -21,7 +21,6 @@ from ebrank.parameters import (
     Parameter,
     declared,
     param,
-    read_settings,
     to_text,
 )
 from ebrank.rankers.model import ScoreModel
@@ -68,6 +67,17 @@ class TrialLearner(Protocol):
         ...
 
 
+@dataclass
+class Refit:
+    """A learner that makes a new model at every update by a function of no arguments."""
+
+    model: Callable[[], ScoreModel]
+
+    def update(self) -> ScoreModel:
+        """Return the next model."""
+        return self.model()
+
+
 class Ranker(Configured):
     """Base of all rankers: declares, validates, registers.
 
@@ -106,12 +116,6 @@ class Ranker(Configured):
     def with_parameters(self, **changes: Any) -> Self:  # noqa: ANN401 (of any type)
         """Return the same ranker with some parameters changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
-
-    @classmethod
-    def from_text(cls, settings: str, called: str) -> Self:
-        """Return the ranker with parameters from a text such as `epsilon=20,estimator=exposure`."""
-        parameters = {parameter.name: parameter for parameter in declared(cls)}
-        return cls(**read_settings(settings, called, lambda _: parameters))
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner for a new trial."""

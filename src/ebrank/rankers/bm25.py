@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Trial, TrialLearner
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner
 from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats
 
@@ -35,18 +36,7 @@ class BM25(Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that never learns."""
-        return FixedLearner(trial.dataset.baseline.astype(np.float64))
-
-
-@dataclass
-class FixedLearner:
-    """Keeps given scores."""
-
-    scores: Floats
-
-    def update(self) -> ScoreModel:
-        """Return the same model every time."""
-        return fixed_model(self.scores)
+        return Refit(partial(fixed_model, trial.dataset.baseline.astype(np.float64)))
 
 
 @dataclass(frozen=True)
@@ -59,4 +49,4 @@ class Oracle(Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that has nothing left to learn."""
-        return FixedLearner(trial.relevance)
+        return Refit(partial(fixed_model, trial.relevance))

@@ -23,16 +23,16 @@ are computed again in one pass over the features of the rows shown.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ebrank.evidence import Sums
 from ebrank.evidence.estimators import ESTIMATORS, IPS
 from ebrank.kernels.arrays import read_only
-from ebrank.kernels.threads import map_blocks
+from ebrank.kernels.threads import sum_blocks
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
 from ebrank.rankers.bm25 import FIXED
 from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.random import RANDOM, UNIFORM
@@ -46,16 +46,9 @@ RIDGE = 1e-6
 BLOCK = 8192
 
 
-def exposure_concatenated(
-    a: float, b: float, shown: float, clicks: float, exposure: float, w: float
-) -> float:
-    """Return a + w·x^b with x^b = c/E, or b where the item was never shown."""
-    return a + w * (clicks / exposure if shown > 0.0 else b)
-
-
-def ips_concatenated(a: float, b: float, shown: float, weighted_clicks: float, w: float) -> float:
-    """Return a + w·x^b with x^b = C/n, or b where the item was never shown."""
-    return a + w * (weighted_clicks / shown if shown > 0.0 else b)
+def concatenated(a: float, b: float, shown: float, hits: float, trials: float, w: float) -> float:
+    """Return a + w·x^b with x^b = hits/trials, or b where the item was never shown."""
+    return a + w * (hits / trials if shown > 0.0 else b)
 
 
 def perturbed(score: float, draw: float, noise: float) -> float:
@@ -63,15 +56,18 @@ def perturbed(score: float, draw: float, noise: float) -> float:
     return score + noise * draw
 
 
-CONCATENATED: dict[ClickRate, Formula] = {
-    "exposure": Formula(exposure_concatenated, "w"),
-    "ips": Formula(ips_concatenated, "w"),
+CLICK_RATES: tuple[ClickRate, ...] = ("exposure", "ips")
+CONCATENATED = {
+    name: Formula(concatenated, "w", given=ESTIMATORS[name].quantities) for name in CLICK_RATES
 }
-NOISY: dict[ClickRate, Formula] = {
-    "exposure": Formula(
-        perturbed, "w", "noise", given={"score": exposure_concatenated, "draw": UNIFORM}
-    ),
-    "ips": Formula(perturbed, "w", "noise", given={"score": ips_concatenated, "draw": UNIFORM}),
+NOISY = {
+    name: Formula(
+        perturbed,
+        "w",
+        "noise",
+        given={"score": concatenated, "draw": UNIFORM, **ESTIMATORS[name].quantities},
+    )
+    for name in CLICK_RATES
 }
 
 
@@ -116,7 +112,23 @@ class CFTopK(LeastSquaresParameters, Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits at every update."""
-        return CounterfactualLearner(self, self.squares(trial))
+        return Refit(partial(self._model, self.squares(trial)))
+
+    def _model(self, squares: LeastSquares) -> ScoreModel:
+        """Return the model: a is w·x + w_0, b the x^b of an item never shown, p its weight w_b."""
+        squares.see()
+        concatenate = self.features == "concate"
+        linear = squares.solve(concatenate=concatenate)
+        unseen = squares.mean_behavior if self.default == "mean" else 0.0
+        score = CONCATENATED[self.behavior].bind(w=linear.behavior) if concatenate else FIXED
+        model = ScoreModel(
+            a=squares.scores(linear),
+            b=np.array([unseen]),
+            serve=score,
+            offline=score,
+            weights=np.append(linear.weights, linear.behavior) if concatenate else linear.weights,
+        )
+        return self.served(model, linear.behavior)
 
     def served(self, model: ScoreModel, behavior_weight: float) -> ScoreModel:
         """Return a learned model as it is served; w_b is 0 if x^b is left out."""
@@ -150,32 +162,53 @@ class CFRandomK(CFTopK):
         return replace(model, serve=RANDOM, noisy=True)
 
 
-@dataclass
-class CounterfactualLearner:
-    """Refits the least squares at every update."""
-
-    ranker: CFTopK
-    squares: LeastSquares
-
-    def update(self) -> ScoreModel:
-        """Return the model: a is w·x + w_0, b the x^b of an item never shown, p its weight w_b."""
-        ranker, squares = self.ranker, self.squares
-        squares.see()
-        concatenate = ranker.features == "concate"
-        linear = squares.solve(concatenate=concatenate)
-        unseen = squares.mean_behavior if ranker.default == "mean" else 0.0
-        score = CONCATENATED[ranker.behavior].bind(w=linear.behavior) if concatenate else FIXED
-        model = ScoreModel(
-            a=squares.scores(linear),
-            b=np.array([unseen]),
-            serve=score,
-            offline=score,
-            weights=np.append(linear.weights, linear.behavior) if concatenate else linear.weights,
-        )
-        return ranker.served(model, linear.behavior)
-
-
 # --- least squares -------------------------------------------------------------------------------
+
+
+class Products:
+    """Sums of products over the train queries' rows, each with a weight ω.
+
+    Attributes:
+        rows: of the dataset.
+        gram: the lower triangle of Σ ω (x, 1)(x, 1)ᵀ.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        data = trial.dataset
+        self._features, self._threads = read_only(data.features), trial.threads
+        self.rows: Ints = np.arange(data.n_rows)[data.rows_in("train")]
+        self._weights = np.zeros(len(self.rows))
+        self.gram = np.zeros((data.n_features + 1, data.n_features + 1))
+
+    def weigh(self, weights: Floats) -> None:
+        """Give each row another ω: those whose ω changed are added by the difference."""
+        from ebrank.rankers.kernels import least_squares as kernels
+
+        change = weights - self._weights
+        changed = np.flatnonzero(change)
+        rows, change = self.rows[changed], change[changed]
+        self.gram = sum_blocks(
+            lambda start, stop: kernels.gram_sum(self._features, rows, change, start, stop),
+            self.gram,
+            total=len(rows),
+            block=BLOCK,
+            threads=self._threads,
+        )
+        self._weights = weights
+
+    def sides(self, weights: Floats, behavior: Floats, target: Floats) -> Floats:
+        """Return Σ ω x^b (x, 1, x^b) and Σ ω y (x, 1, x^b) over rows with ω ≠ 0, as two rows."""
+        from ebrank.rankers.kernels import least_squares as kernels
+
+        seen = np.flatnonzero(weights)
+        columns = self.rows[seen], weights[seen], behavior[seen], target[seen]
+        return sum_blocks(
+            lambda start, stop: kernels.side_sums(self._features, *columns, start, stop),
+            np.zeros((2, len(self.gram) + 1)),
+            total=len(seen),
+            block=BLOCK,
+            threads=self._threads,
+        )
 
 
 class LinearModel(NamedTuple):
@@ -191,26 +224,28 @@ class LeastSquares:
 
     def __init__(self, trial: Trial, behavior: ClickRate, weight: Weight) -> None:
         data = trial.dataset
-        self._features = read_only(data.features)
         self._trial = trial
-        self._threads = trial.threads
         self._behavior = behavior
         self._weight = weight
-        self._rows: Ints = np.arange(data.n_rows)[data.rows_in("train")]
-        self._counted = np.zeros(len(self._rows))  # the ω of each row that is in `gram`
-        self.gram = np.zeros((data.n_features + 1, data.n_features + 1))
+        self._products_of_x = Products(trial)
         self.sides = np.zeros((2, data.n_features + 2))
+
+    @property
+    def gram(self) -> Floats:
+        """The lower triangle of Σ ω (x, 1)(x, 1)ᵀ."""
+        return self._products_of_x.gram
 
     def see(self) -> None:
         """Update the sums with what users have done.
 
-        `gram` is the lower triangle of Σ ω (x, 1)(x, 1)ᵀ; the rows of `sides` are
-        Σ ω x^b (x, 1, x^b) and Σ ω y (x, 1, x^b).
+        The rows of `sides` are Σ ω x^b (x, 1, x^b) and Σ ω y (x, 1, x^b).
         """
-        sums = self._trial.sums().rows(self._rows)
+        products = self._products_of_x
+        sums = self._trial.sums().rows(products.rows)
         weights = sums.shown if self._weight == "shown" else (sums.shown > 0.0).astype(np.float64)
-        self._add_to_gram(weights)
-        self._sum_sides(weights, sums)
+        products.weigh(weights)
+        behavior, target = ESTIMATORS[self._behavior].rate(sums), IPS.rate(sums)
+        self.sides = products.sides(weights, behavior, target)
 
     def solve(self, *, concatenate: bool) -> LinearModel:
         """Return the best model of x, with x^b if `concatenate`; zeros if nothing was shown.
@@ -247,42 +282,7 @@ class LeastSquares:
         from ebrank.priors.learners.linear import linear_scores
 
         theta = np.append(model.weights, model.intercept)
-        return linear_scores(self._features, theta, self._threads)
-
-    def _add_to_gram(self, weights: Floats) -> None:
-        """Add the rows whose weight changed, by the difference."""
-        from ebrank.rankers.kernels import least_squares as kernels
-
-        change = weights - self._counted
-        changed = np.flatnonzero(change)
-        rows, change = self._rows[changed], change[changed]
-        for part in map_blocks(
-            lambda start, stop: kernels.gram_sum(self._features, rows, change, start, stop),
-            total=len(rows),
-            block=BLOCK,
-            threads=self._threads,
-        ):
-            self.gram += part
-        self._counted = weights
-
-    def _sum_sides(self, weights: Floats, sums: Sums) -> None:
-        """Compute the sums that clicks change over all rows shown."""
-        from ebrank.rankers.kernels import least_squares as kernels
-
-        seen = np.flatnonzero(weights)
-        rows, weights = self._rows[seen], weights[seen]
-        behavior = ESTIMATORS[self._behavior].rate(sums.rows(seen))
-        target = IPS.rate(sums.rows(seen))
-        self.sides = np.zeros_like(self.sides)
-        for part in map_blocks(
-            lambda start, stop: kernels.side_sums(
-                self._features, rows, weights, behavior, target, start, stop
-            ),
-            total=len(rows),
-            block=BLOCK,
-            threads=self._threads,
-        ):
-            self.sides += part
+        return linear_scores(self._trial.dataset.features, theta, self._trial.threads)
 
     def _products(self) -> Floats:
         """Return the lower triangle of Σ ω z zᵀ with z = (x, 1, x^b)."""

@@ -14,13 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.data.dataset import Dataset
-from ebrank.errors import ParameterError
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.model import RunSessions
 from ebrank.rankers.online import OnlineLearner, OnlineModel, OnlineParameters
@@ -31,8 +29,7 @@ if TYPE_CHECKING:
     from ebrank.sessions.linear import LoggingModel
 
 
-@dataclass(frozen=True, eq=False)
-class Duels:
+class Duels(NamedTuple):
     """What sessions of duels taught: which candidates won. Keys give the directions again.
 
     Attributes:
@@ -53,7 +50,7 @@ class Duels:
         from ebrank.rankers.kernels import duels
 
         n = linear.features.shape[1] + linear.concatenated
-        return duels.gradient_sum(self.keys, self.wins, rates, n, start, stop)
+        return duels.gradient_sum(self, rates, n, start, stop)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,16 +72,10 @@ class DuelModel(OnlineModel):
         from ebrank.rankers.kernels import duels
 
         n = len(sessions.ndcg)
-        log = duels.DuelLog(np.empty(n, np.uint64), np.zeros((n, self.candidates), np.bool_))
-        self.lessons.append(Duels(*log))
-        duel = duels.Duel(self.step, self.disputed_only)
-        return lambda start, stop: duels.run_sessions(sessions, self.linear, duel, log, start, stop)
-
-    def check_sessions(self, dataset: Dataset) -> None:
-        """Raise if the logging model does not fit a dataset, or nobody challenges it."""
-        super().check_sessions(dataset)
-        if self.candidates < 1:
-            raise ParameterError("candidates must be 1 or more")
+        log = Duels(np.empty(n, np.uint64), np.zeros((n, self.candidates), np.bool_))
+        self.lessons.append(log)
+        duel = self.linear, self.step, self.disputed_only
+        return lambda start, stop: duels.run_sessions(sessions, *duel, log, start, stop)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from ebrank.evidence.behaviors import SHOWN
 from ebrank.parameters import Parameter, declared, require
 from ebrank.policy import policies
 from ebrank.policy.policies import PRESETS, Policy
+from ebrank.priors import fitting
 from ebrank.priors.base import State
 from ebrank.priors.families.beta import Beta
 from ebrank.priors.fitting import Table
@@ -123,7 +124,8 @@ class PolicyLearner:
         if policy.choices.part == "behavior":
             return self._model(np.zeros(trial.dataset.n_rows), np.zeros(1))
         validation = trial.dataset.rows_in("vali")
-        self.state = policy.fit(
+        self.state = fitting.fit(
+            policy,
             self._table(self._lessons()),
             self._table(validation),
             trial.examination,

@@ -24,10 +24,9 @@ from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import map_blocks
 from ebrank.policy.formula import Formula
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.counterfactual import BLOCK, Products
 from ebrank.rankers.model import ScoreModel
-from ebrank.typing import Floats, Ints
-
-BLOCK = 8192
+from ebrank.typing import Floats
 
 
 def hybrid_mean(a: float, clicks: float, exposure: float, item_ridge: float) -> float:
@@ -81,24 +80,19 @@ class HybridLearner:
 
     ranker: HybridLinUCB
     trial: Trial
-    rows: Ints = field(init=False)
-    counted: Floats = field(init=False)
-    gram: Floats = field(init=False)
+    products: Products = field(init=False)
 
     def __post_init__(self) -> None:
         """Begin with no rows."""
-        data = self.trial.dataset
-        self.rows = np.arange(data.n_rows)[data.rows_in("train")]
-        self.counted = np.zeros(len(self.rows))
-        self.gram = np.zeros((data.n_features + 1, data.n_features + 1))
+        self.products = Products(self.trial)
 
     def update(self) -> ScoreModel:
         """Return the model: a is β·z, b the root of zᵀ A₀⁻¹ z; offline there is no bonus."""
         from ebrank.kernels import linalg
         from ebrank.priors.learners.linear import linear_scores
 
-        rewards = self._see()
-        lower = linalg.cholesky(self.gram + self.ranker.ridge * np.eye(len(self.gram)))
+        rewards, gram = self._see(), self.products.gram
+        lower = linalg.cholesky(gram + self.ranker.ridge * np.eye(len(gram)))
         beta = linalg.solve_lower_transposed(lower, linalg.solve_lower(lower, rewards))
         return ScoreModel(
             a=linear_scores(self.trial.dataset.features, beta, self.trial.threads),
@@ -110,36 +104,12 @@ class HybridLearner:
 
     def _see(self) -> Floats:
         """Update the Gram matrix; return Σ w·(c/E)·z."""
-        from ebrank.rankers.kernels import least_squares as kernels
-
-        features = read_only(self.trial.dataset.features)
-        sums = self.trial.sums().rows(self.rows)
+        sums = self.trial.sums().rows(self.products.rows)
         kept = self.ranker.item_ridge / (self.ranker.item_ridge + sums.exposure)  # w/E
-        change = kept * sums.exposure - self.counted
-        changed = np.flatnonzero(change)
-        rows, change = self.rows[changed], change[changed]
-        for part in map_blocks(
-            lambda start, stop: kernels.gram_sum(features, rows, change, start, stop),
-            total=len(rows),
-            block=BLOCK,
-            threads=self.trial.threads,
-        ):
-            self.gram += part
-        self.counted = kept * sums.exposure
-        clicked = np.flatnonzero(sums.clicks)
-        rows, clicks = self.rows[clicked], (kept * sums.clicks)[clicked]
-        one, nothing = np.ones(len(rows)), np.zeros(len(rows))
-        rewards = np.zeros(len(self.gram))
-        for part in map_blocks(
-            lambda start, stop: kernels.side_sums(
-                features, rows, one, nothing, clicks, start, stop
-            ),
-            total=len(rows),
-            block=BLOCK,
-            threads=self.trial.threads,
-        ):
-            rewards += part[1, :-1]
-        return rewards
+        self.products.weigh(kept * sums.exposure)
+        clicked = (sums.clicks != 0.0).astype(np.float64)
+        rewards = self.products.sides(clicked, np.zeros(len(kept)), kept * sums.clicks)
+        return rewards[1, :-1]
 
     def _widths(self, inverse: Floats) -> Floats:
         """Return √(zᵀ A₀⁻¹ z) of every row, from the inverse of A₀'s Cholesky factor."""

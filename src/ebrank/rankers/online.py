@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
 from ebrank.evidence.estimators import ESTIMATORS
 from ebrank.kernels.arrays import read_only
-from ebrank.kernels.threads import map_blocks
+from ebrank.kernels.threads import sum_blocks
 from ebrank.rankers.base import Trial, param
 from ebrank.rankers.counterfactual import CONCATENATED, ClickRate
 from ebrank.rankers.model import ScoreModel, check_numbers
@@ -186,13 +187,6 @@ def folded(model: OnlineModel, rate: float, decay: float, n: int, threads: int |
         stepped = lesson.stepped
         rates = step_rates(stepped, rate, decay)
         rate *= decay ** int(stepped.sum())
-        for part in map_blocks(
-            lambda start, stop, lesson=lesson, rates=rates: lesson.gradient_sum(  # type: ignore[misc]
-                model.linear, rates, start, stop
-            ),
-            total=len(rates),
-            block=BLOCK,
-            threads=threads,
-        ):
-            total += part
+        work = partial(lesson.gradient_sum, model.linear, rates)
+        total = sum_blocks(work, total, total=len(rates), block=BLOCK, threads=threads)
     return total

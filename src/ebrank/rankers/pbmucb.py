@@ -13,11 +13,12 @@ starts by showing every item once. log t is from the last model update.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
 from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats
 
@@ -59,20 +60,12 @@ class PBMUCB(Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that counts the lists of each query."""
-        return PBMLearner(self.delta, trial)
+        return Refit(partial(self._model, trial))
 
-
-@dataclass
-class PBMLearner:
-    """Learns only from the item's own counts, which are in the formula."""
-
-    delta: float
-    trial: Trial
-
-    def update(self) -> ScoreModel:
+    def _model(self, trial: Trial) -> ScoreModel:
         """Return the model: b is log t of the item's query; offline there is no bonus."""
-        data = self.trial.dataset
-        logs = np.log(np.maximum(lists_of(self.trial), 1.0))
+        data = trial.dataset
+        logs = np.log(np.maximum(lists_of(trial), 1.0))
         return ScoreModel(
             a=np.zeros(data.n_rows),
             b=np.repeat(logs, data.candidates),

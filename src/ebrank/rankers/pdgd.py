@@ -8,7 +8,7 @@ not bias it: `kernels/pairwise.py` has the formulas.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from ebrank.sessions.linear import LoggingModel
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
+class Pairs(NamedTuple):
     """What preferences between the items of lists taught; one row for each session.
 
     Attributes:
@@ -44,9 +43,7 @@ class Pairs:
         from ebrank.rankers.kernels import pairwise
 
         n = linear.features.shape[1] + linear.concatenated
-        return pairwise.gradient_sum(
-            linear.features, self.rows, self.weights, self.behavior, rates, n, start, stop
-        )
+        return pairwise.gradient_sum(linear.features, self, rates, n, start, stop)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -58,13 +55,13 @@ class PairwiseModel(OnlineModel):
         from ebrank.rankers.kernels import pairwise
 
         shape = len(sessions.ndcg), len(sessions.world.discounts)
-        log = pairwise.PairLog(
+        log = Pairs(
             rows=np.zeros(shape, np.int64),
             weights=np.zeros(shape),
             behavior=np.zeros(shape),
             stepped=np.zeros(shape[0], np.bool_),
         )
-        self.lessons.append(Pairs(*log))
+        self.lessons.append(log)
         return lambda start, stop: pairwise.run_sessions(sessions, self.linear, log, start, stop)
 
 

@@ -18,11 +18,12 @@ addition to x^b, not instead of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Trial, TrialLearner
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner
 from ebrank.rankers.counterfactual import CONCATENATED, LeastSquares, LeastSquaresParameters
 from ebrank.rankers.model import ScoreModel
 
@@ -45,25 +46,17 @@ class PRIOR(LeastSquaresParameters, Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits both models at every update."""
-        return PriorLearner(self, self.squares(trial))
+        return Refit(partial(self._model, self.squares(trial)))
 
-
-@dataclass
-class PriorLearner:
-    """Fits the predictor and the concatenated model from the same sums."""
-
-    parameters: LeastSquaresParameters
-    squares: LeastSquares
-
-    def update(self) -> ScoreModel:
+    def _model(self, squares: LeastSquares) -> ScoreModel:
         """Return the concatenated model: a is w·x + w_0, b the predicted x^b, p its weight w_b."""
-        self.squares.see()
-        predictor = self.squares.solve(concatenate=False)
-        model = self.squares.solve(concatenate=True)
-        score = CONCATENATED[self.parameters.behavior].bind(w=model.behavior)
+        squares.see()
+        predictor = squares.solve(concatenate=False)
+        model = squares.solve(concatenate=True)
+        score = CONCATENATED[self.behavior].bind(w=model.behavior)
         return ScoreModel(
-            a=self.squares.scores(model),
-            b=self.squares.scores(predictor),
+            a=squares.scores(model),
+            b=squares.scores(predictor),
             serve=score,
             offline=score,
             cold=PREDICTED,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Trial, TrialLearner
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner
 from ebrank.rankers.bm25 import FIXED
 from ebrank.rankers.model import ScoreModel
 
@@ -25,17 +25,7 @@ class Random(Ranker):
     settings = ("none",)
 
     def learner(self, trial: Trial) -> TrialLearner:
-        """Return a learner that never learns."""
-        return RandomLearner(trial.dataset.n_rows)
-
-
-@dataclass
-class RandomLearner:
-    """Has nothing to learn."""
-
-    n_rows: int
-
-    def update(self) -> ScoreModel:
-        """Return a model that draws. Offline, all scores are equal: tie keys shuffle them."""
-        nothing = np.zeros(self.n_rows)
-        return ScoreModel(a=nothing, b=nothing[:1], serve=RANDOM, offline=FIXED, noisy=True)
+        """Return a learner that never learns. Offline, all scores are equal: tie keys shuffle."""
+        nothing = np.zeros(trial.dataset.n_rows)
+        model = ScoreModel(a=nothing, b=nothing[:1], serve=RANDOM, offline=FIXED, noisy=True)
+        return Refit(lambda: model)

@@ -8,11 +8,12 @@ positions nor features, and it does not explore. g is that of train queries at t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
 from ebrank.rankers.model import ScoreModel
 
 
@@ -41,20 +42,12 @@ class SmoothedCTR(Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that computes the mean at every update."""
-        return SmoothedLearner(self.strength, trial)
+        return Refit(partial(self._model, trial))
 
-
-@dataclass
-class SmoothedLearner:
-    """Learns one number: the mean click rate."""
-
-    strength: float
-    trial: Trial
-
-    def update(self) -> ScoreModel:
+    def _model(self, trial: Trial) -> ScoreModel:
         """Return the model; items have no individual numbers."""
-        data = self.trial.dataset
-        train = self.trial.sums().rows(data.rows_in("train"))
+        data = trial.dataset
+        train = trial.sums().rows(data.rows_in("train"))
         mean = float(train.clicks.sum() / max(train.shown.sum(), 1.0))
         score = SMOOTHED.bind(strength=self.strength, mean=mean)
         return ScoreModel(a=np.zeros(data.n_rows), b=np.zeros(1), serve=score, offline=score)

@@ -7,35 +7,35 @@ shown at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
+from ebrank.evidence.estimators import ESTIMATORS
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
-from ebrank.rankers.counterfactual import ClickRate, LeastSquares, LeastSquaresParameters
+from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
+from ebrank.rankers.counterfactual import CLICK_RATES, LeastSquares, LeastSquaresParameters
 from ebrank.rankers.model import ScoreModel
 
 
-def exposure_bound(
-    a: float, shown: float, clicks: float, exposure: float, epsilon: float, clicked: float
+def upper_bound(
+    a: float,
+    shown: float,
+    clicks: float,
+    hits: float,
+    trials: float,
+    epsilon: float,
+    clicked: float,
 ) -> float:
-    """Return R̂ + ε/max(√n, 0.001), R̂ = c/E once shown (once clicked, if `clicked`), else a."""
+    """Return R̂ + ε/max(√n, 0.001); R̂ = hits/trials once shown (or clicked, if so), else a."""
     seen = clicks if clicked > 0.0 else shown
-    return (clicks / exposure if seen > 0.0 else a) + epsilon / max(np.sqrt(shown), 1e-3)  # type: ignore[no-any-return]
+    return (hits / trials if seen > 0.0 else a) + epsilon / max(np.sqrt(shown), 1e-3)  # type: ignore[no-any-return]
 
 
-def ips_bound(
-    a: float, shown: float, clicks: float, weighted_clicks: float, epsilon: float, clicked: float
-) -> float:
-    """Return R̂ + ε/max(√n, 0.001), R̂ = C/n once shown (once clicked, if `clicked`), else a."""
-    seen = clicks if clicked > 0.0 else shown
-    return (weighted_clicks / shown if seen > 0.0 else a) + epsilon / max(np.sqrt(shown), 1e-3)  # type: ignore[no-any-return]
-
-
-BOUND: dict[ClickRate, Formula] = {
-    "exposure": Formula(exposure_bound, "epsilon", "clicked"),
-    "ips": Formula(ips_bound, "epsilon", "clicked"),
+BOUND = {
+    name: Formula(upper_bound, "epsilon", "clicked", given=ESTIMATORS[name].quantities)
+    for name in CLICK_RATES
 }
 
 
@@ -61,26 +61,18 @@ class UCBRank(LeastSquaresParameters, Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits the features' model at every update."""
-        return UCBLearner(self, self.squares(trial))
+        return Refit(partial(self._model, self.squares(trial)))
 
-
-@dataclass
-class UCBLearner:
-    """Fits CFTopK's model without behavior; clicks are taken as they are."""
-
-    ranker: UCBRank
-    squares: LeastSquares
-
-    def update(self) -> ScoreModel:
+    def _model(self, squares: LeastSquares) -> ScoreModel:
         """Return the model: a is the relevance by features; offline there is no bonus."""
-        self.squares.see()
-        model = self.squares.solve(concatenate=False)
-        formula = BOUND[self.ranker.behavior]
-        clicked = float(self.ranker.shown == "clicked")
+        squares.see()
+        model = squares.solve(concatenate=False)
+        formula = BOUND[self.behavior]
+        clicked = float(self.shown == "clicked")
         return ScoreModel(
-            a=self.squares.scores(model),
+            a=squares.scores(model),
             b=np.zeros(1),
-            serve=formula.bind(epsilon=self.ranker.epsilon, clicked=clicked),
+            serve=formula.bind(epsilon=self.epsilon, clicked=clicked),
             offline=formula.bind(epsilon=0.0, clicked=clicked),
             weights=model.weights,
         )

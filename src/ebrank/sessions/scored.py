@@ -19,6 +19,7 @@ from ebrank.policy.formula import BATCH, Score
 from ebrank.policy.scoring import item_state
 from ebrank.sessions import tournament
 from ebrank.sessions.session import item_enters, room_for_sheet, show
+from ebrank.sessions.tournament import Tree
 from ebrank.sessions.world import AGES, Sessions, World
 from ebrank.typing import Floats, Ints, Keys, SmallInts
 
@@ -62,9 +63,9 @@ def run_sessions(
             continue
         first = world.pointers[q]
         noise = streams.child(sessions.ranker, q)
-        size = tournament.width(world.pointers[q + 1] - first)
+        tree = Tree(marks, winners, tournament.width(world.pointers[q + 1] - first))
         if not noisy:
-            doubt += enter_all(world, scorer, q, batch, marks, winners, size)
+            doubt += enter_all(world, scorer, q, batch, tree)
         n = 0
         for i in range(plan.starts[q], plan.starts[q + 1]):
             if item_enters(sessions, q):
@@ -75,8 +76,8 @@ def run_sessions(
                 session = streams.child(noise, world.sessions_done[q])
                 doubt += write_top(world, scorer, q, session, batch, drawn, sheet.rows)
             else:
-                doubt += put_rows(world, scorer, changed, n, batch, marks, winners, size)
-                take_top(world, marks, winners, size, first, sheet.rows, shown)
+                doubt += put_rows(world, scorer, changed, n, batch, tree)
+                take_top(world, tree, first, sheet.rows, shown)
             sessions.ndcg[plan.times[i]] = show(sessions, q, sheet, shown, by_age)
             n = shown
             for rank in range(shown):
@@ -149,16 +150,9 @@ def score_batch(world: World, scorer: Scorer, batch: Batch, items: int) -> float
 
 
 @inner
-def enter_all(
-    world: World,
-    scorer: Scorer,
-    q: int,
-    batch: Batch,
-    marks: Ints,
-    winners: SmallInts,
-    size: int,
-) -> float:
+def enter_all(world: World, scorer: Scorer, q: int, batch: Batch, tree: Tree) -> float:
     """Start a tournament of a query's candidates; return the doubt about their scores."""
+    marks, winners, size = tree
     first, stop = world.pointers[q], world.pointers[q + 1]
     for place in range(size):
         marks[size + place] = tournament.EMPTY
@@ -175,20 +169,13 @@ def enter_all(
         doubt += score_batch(world, scorer, batch, items)
         for i in range(items):
             marks[size + world.leaves[batch.rows[i]]] = tournament.mark(batch.scores[i])
-    tournament.build(marks, winners, size)
+    tournament.build(tree)
     return doubt
 
 
 @inner
 def put_rows(
-    world: World,
-    scorer: Scorer,
-    rows: SmallInts,
-    n: int,
-    batch: Batch,
-    marks: Ints,
-    winners: SmallInts,
-    size: int,
+    world: World, scorer: Scorer, rows: SmallInts, n: int, batch: Batch, tree: Tree
 ) -> float:
     """Put items into the tournament with their present scores; return the doubt about these."""
     doubt = 0.0
@@ -199,37 +186,23 @@ def put_rows(
         doubt += score_batch(world, scorer, batch, items)
         for i in range(items):
             leaf, mark = world.leaves[batch.rows[i]], tournament.mark(batch.scores[i])
-            tournament.put(marks, winners, size, leaf, mark)
+            tournament.put(tree, leaf, mark)
     return doubt
 
 
 @inner
-def take_top(
-    world: World,
-    marks: Ints,
-    winners: SmallInts,
-    size: int,
-    first: int,
-    rows: Ints,
-    length: int,
-) -> None:
+def take_top(world: World, tree: Tree, first: int, rows: Ints, length: int) -> None:
     """Write the best rows; all but the last leave the tournament until they are put back."""
     for rank in range(length):
-        best = winners[1]
+        best = tree.winners[1]
         rows[rank] = world.by_leaf[first + best]
         if rank < length - 1:
-            tournament.put(marks, winners, size, best, tournament.EMPTY)
+            tournament.put(tree, best, tournament.EMPTY)
 
 
 @inner
 def write_top(
-    world: World,
-    scorer: Scorer,
-    q: int,
-    key: np.uint64,
-    batch: Batch,
-    values: Floats,
-    rows: Ints,
+    world: World, scorer: Scorer, q: int, key: np.uint64, batch: Batch, values: Floats, rows: Ints
 ) -> float:
     """Score every candidate, with draws of a session's key; write the best rows and their scores.
 
@@ -253,12 +226,7 @@ def write_top(
 
 @inner
 def insert(
-    leaves: SmallInts,
-    rows: Ints,
-    values: Floats,
-    listed: int,
-    row: int,
-    value: float,
+    leaves: SmallInts, rows: Ints, values: Floats, listed: int, row: int, value: float
 ) -> None:
     """Put a row into the sorted list of the best, which has some already, if it belongs there."""
     place = min(listed, len(rows) - 1)

@@ -11,10 +11,21 @@ which no processor could predict.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ebrank.kernels.compiled import inner
 from ebrank.typing import Ints, SmallInts
+
+
+class Tree(NamedTuple):
+    """The marks and winners of all nodes; the root is node 1, the leaves begin at `size`."""
+
+    marks: Ints
+    winners: SmallInts
+    size: int
+
 
 EMPTY = -(2**63)
 """The mark of a leaf without a candidate: below that of every score."""
@@ -40,8 +51,9 @@ def width(leaves: int) -> int:
 
 
 @inner
-def build(marks: Ints, winners: SmallInts, size: int) -> None:
-    """Play all matches; the leaves' marks are marks[size : 2 * size], the root is node 1."""
+def build(tree: Tree) -> None:
+    """Play all matches, given the leaves' marks."""
+    marks, winners, size = tree
     for place in range(size):
         winners[size + place] = place
     for node in range(size - 1, 0, -1):
@@ -52,12 +64,13 @@ def build(marks: Ints, winners: SmallInts, size: int) -> None:
 
 
 @inner
-def put(marks: Ints, winners: SmallInts, size: int, place: int, value: int) -> None:
+def put(tree: Tree, place: int, value: int) -> None:
     """Give the leaf at a place a new mark and play its matches again.
 
     The other side of every match is known beforehand and always loaded, so that no load waits for
     another. A rival on the left also wins a tie: its mark counts as one higher.
     """
+    marks, winners, size = tree
     node = size + place
     winner = winners[node]
     marks[node] = value

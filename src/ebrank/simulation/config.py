@@ -12,8 +12,7 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, Examination
 from ebrank.parameters import require
 from ebrank.simulation.protocol import SETTINGS
-from ebrank.simulation.users import UserModel
-from ebrank.simulation.users.models import PBM
+from ebrank.simulation.users import PBM, UserModel
 
 LARGEST_SESSIONS = 10**10
 """Each takes some 40 bytes until the trial ends, so these would need 400 GB."""

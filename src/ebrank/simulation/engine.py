@@ -11,25 +11,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
-from ebrank.data.dataset import Dataset
+from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.equations import examination
-from ebrank.errors import DataError, ParameterError
+from ebrank.errors import DataError, EBRankError, ParameterError
 from ebrank.evaluation.metrics import cum_ndcg
 from ebrank.evidence import Sums
 from ebrank.kernels import streams
-from ebrank.kernels.threads import map_blocks
 from ebrank.rankers.base import Ranker, Trial
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel
 from ebrank.sessions import schedule
-from ebrank.sessions.scored import Scorer
 from ebrank.sessions.session import NO_OUTCOME
 from ebrank.sessions.world import AGES, Schedule, World
-from ebrank.simulation import offline, play
+from ebrank.simulation import play
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.supervision import Supervised
@@ -38,6 +39,8 @@ from ebrank.simulation.world import believe, ideal_dcg, new_world, stats_of, uns
 from ebrank.typing import Bools, Floats, Ints
 
 Progress = Callable[[int, int], None]
+QUERIES_PER_SPLIT = 2
+"""How many queries a run has that only compiles."""
 
 
 def simulate(
@@ -246,32 +249,19 @@ class _Run:
         """Return the lists (rows) that the model alone would show for the test queries."""
         score = model.cold if cold and model.cold is not None else model.offline
         world = unseen(self.world) if cold else self.world
-        scorer = Scorer.of(score, model.a, model.b)
-        lists: Ints = np.empty((len(self.test), len(self.discounts)), np.int64)
-        map_blocks(
-            lambda start, stop: offline.write_best(
-                world,
-                scorer,
-                self.test[start:stop],
-                lists[start:stop],
-            ),
-            total=len(self.test),
-            block=play.block_size(len(self.test)),
-            threads=self.threads,
-        )
-        return lists
+        return play.best_lists(world, model, score, self.test, len(self.discounts), self.threads)
 
     def _ndcg(self, lists: Ints) -> Floats:
         """Return the NDCG of test queries' lists (rows) at the cutoffs (columns)."""
         relevance, ideal = self.world.relevance, self.ideal[self.test]
-        return offline.list_ndcg(lists, relevance, self.discounts, self.cutoffs, ideal)
+        return play.list_ndcg(lists, relevance, self.discounts, self.cutoffs, ideal)
 
     def _label_ndcg(self, lists: Ints) -> float:
         """Return the mean NDCG by labels of test queries' lists, at the first cutoff."""
         gain = self.world.gain[self.world.grades]
         cutoff = self.cutoffs[:1]
         ideal = ideal_dcg(self.world.pointers, gain, self.discounts, cutoff)[self.test]
-        ndcg = offline.list_ndcg(lists, gain, self.discounts, cutoff, ideal)
+        ndcg = play.list_ndcg(lists, gain, self.discounts, cutoff, ideal)
         return float(ndcg.mean())
 
 
@@ -303,3 +293,39 @@ def _mean(values: Floats) -> float:
 def _mean_of(total: float, count: int) -> float:
     """Return a sum over its count, NaN if there is nothing to average."""
     return float(total) / count if count else float("nan")
+
+
+# --- compilation ---------------------------------------------------------------------------------
+
+
+def compile_for(dataset: Dataset, rankers: Iterable[Ranker], config: SimulationConfig) -> None:
+    """Compile or load every kernel that these rankers need on this dataset, by a tiny run."""
+    small = few_queries(dataset, QUERIES_PER_SPLIT)
+    short = replace(
+        config,
+        sessions=4 * small.n_queries,
+        updates=2,
+        warmup_sessions=min(config.warmup_sessions, 2),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # warnings about a run this small mean nothing
+        for ranker in rankers:
+            with suppress(EBRankError):  # the trial itself will fail with the same error
+                run_trial(small, ranker, short, seed=0, trial=0, threads=1)
+
+
+def few_queries(dataset: Dataset, per_split: int) -> Dataset:
+    """Return the first queries of each split of a dataset, as a dataset."""
+    chosen = np.sort(np.concatenate([dataset.queries_in(split)[:per_split] for split in SPLITS]))
+    rows = np.concatenate(
+        [np.arange(dataset.query_pointers[q], dataset.query_pointers[q + 1]) for q in chosen]
+    )
+    return replace(
+        dataset,
+        features=dataset.features[rows],
+        labels=dataset.labels[rows],
+        query_pointers=np.concatenate(([0], np.cumsum(dataset.candidates[chosen]))),
+        query_ids=dataset.query_ids[chosen],
+        query_splits=dataset.query_splits[chosen],
+        baseline=dataset.baseline[rows],
+    )

@@ -17,9 +17,8 @@ from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.kernels.threads import available_threads
 from ebrank.rankers.base import Ranker
-from ebrank.simulation.compilation import compile_for
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import Progress, run_trial
+from ebrank.simulation.engine import Progress, compile_for, run_trial
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.storage import Store
 

@@ -27,9 +27,8 @@ from ebrank.errors import ClusterError, EBRankError
 from ebrank.kernels.provenance import fingerprint, lasting_stamp, versions
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
-from ebrank.simulation.compilation import compile_for
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import run_trial
+from ebrank.simulation.engine import compile_for, run_trial
 from ebrank.simulation.result import TrialResult
 
 PROCESSOR = "processor"

@@ -39,7 +39,6 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
     leaves, by_leaf = _leaves(pointers, tie_keys)
     believed = config.believed or config.users.examination
     n_slots = slots_for(config.list_length)
-    state = _item_state(dataset.n_rows, config.behaviors, n_slots)
     return World(
         pointers=pointers,
         arrivals=arrivals,
@@ -55,12 +54,8 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         ideal_gain=ideal_dcg(pointers, gain[dataset.labels], discounts, length)[:, 0].copy(),
         label_ndcg=np.zeros(dataset.n_queries),
         entered=entered,
-        entered_at=state.entered_at,
         sessions_done=np.zeros(dataset.n_queries, np.int64),
-        first_shown=state.first_shown,
-        counts=state.counts,
-        weighted_clicks=state.weighted_clicks,
-        exposure=state.exposure,
+        **_item_state(dataset.n_rows, config.behaviors, n_slots)._asdict(),
         user_curve=config.users.examination(ranks),
         slots=np.array([slot_of(int(rank)) for rank in ranks]),
         table=np.array(Valuation.of(believed, config.behaviors, slots=n_slots).table),

@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ebrank.evidence.sums import ItemCounts
 from ebrank.kernels import streams
 from ebrank.policy.formula import Formula, Score, Source, loaded
 
@@ -108,7 +109,12 @@ def plain_score(score: Score) -> Callable[..., float]:
     given = {name: _plain_source(source) for name, source in formula.given.items()}
     slow = Formula(plain(loaded(formula.function)), given=given)
     parameters = dict(zip(formula.parameters, score.parameters.tolist(), strict=False))
-    return lambda **quantities: float(slow(**parameters, **quantities))
+
+    def scored(**quantities: Any) -> float:  # noqa: ANN401 (numbers and sequences)
+        raw = ItemCounts(*(quantities[name] for name in ItemCounts._fields))
+        return float(slow(**parameters, **quantities, item_counts=raw))
+
+    return scored
 
 
 def _plain_source(source: Source) -> Source:

@@ -195,7 +195,8 @@ def check_simulator_agrees(policy: Policy) -> None:
     ranking = ranker.rank_by_prior(prior, behavior, draw_keys=own)
     differing = np.flatnonzero(simulated != ranking.candidates.scores)
     assert not len(differing), f"{policy}: item {differing[0]} has another score in the simulator"
-    order = np.lexsort((policies_tie_keys(len(own)), -simulated))
+    tie_keys = np.random.PCG64(ranker.seed).random_raw(n)
+    order = np.lexsort((tie_keys, -simulated))
     assert np.array_equal(order, ranking.order), f"{policy}: another order in the simulator"
 
 
@@ -281,11 +282,6 @@ def single(scores: Scores) -> dict[str, Score]:
 def keys(count: int) -> Keys:
     """Return what addresses the draws of a policy that draws."""
     return np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-
-
-def policies_tie_keys(count: int) -> Keys:
-    """Return the keys by which an `EBRanker` with the default seed breaks ties."""
-    return np.random.PCG64(0).random_raw(count)
 
 
 @kernel

@@ -19,8 +19,7 @@ from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
 from ebrank.simulation.result import TrialResult
-from ebrank.simulation.users import PositionBased
-from ebrank.simulation.users.models import PBM
+from ebrank.simulation.users import PBM, PositionBased
 from ebrank.testing.datasets import tiny
 from ebrank.typing import Bools
 

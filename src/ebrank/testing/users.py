@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -92,6 +91,7 @@ def _check_outcomes(outcomes: Outcomes, length: int, behaviors: Behaviors) -> No
 UNTOUCHED = -7
 
 
+@kernel
 def shown(
     browse: Compiled,
     relevance: Floats,
@@ -102,22 +102,7 @@ def shown(
     key: np.uint64,
 ) -> Outcomes:
     """Return what a user does with a list; what was not written is `UNTOUCHED`."""
-    outcomes: Any = np.full(len(relevance) + 1, UNTOUCHED, np.int8)
-    _show(browse, relevance, stopping, examination, minds, length, key, outcomes)
-    return outcomes  # type: ignore[no-any-return]
-
-
-@kernel
-def _show(
-    browse: Compiled,
-    relevance: Floats,
-    stopping: Floats,
-    examination: Floats,
-    minds: Floats,
-    length: int,
-    key: np.uint64,
-    outcomes: Outcomes,
-) -> None:
+    outcomes = np.full(len(relevance) + 1, UNTOUCHED, np.int8)
     browse(
         pointer_to(relevance, 0),
         pointer_to(stopping, 0),
@@ -127,6 +112,7 @@ def _show(
         key,
         pointer_to(outcomes, 0),
     )
+    return outcomes
 
 
 def _check_curve(browse: Compiled, curve: Floats) -> None:

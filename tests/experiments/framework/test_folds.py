@@ -27,8 +27,7 @@ from ebrank.experiments.framework.measures import (
 from ebrank.experiments.framework.outcome import Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan, run_folds
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.result import Result
-from ebrank.simulation.summary import summary
+from ebrank.simulation.result import Result, summary
 from tests.experiments.made import QUERIES, result, run_plan, with_trials
 
 

@@ -14,9 +14,7 @@ from scipy.special import betaln, expit, log_expit
 
 from ebrank import BehaviorStats, Examination
 from ebrank.evidence import CLICKS, Behaviors
-from ebrank.policy.policies import make
-from ebrank.policy.scoring import scores
-from ebrank.priors import ItemPrior
+from ebrank.evidence.sums import ItemCounts
 from ebrank.priors.families.beta_exact import (
     exact_loss,
     exact_moments,
@@ -24,7 +22,6 @@ from ebrank.priors.families.beta_exact import (
     exact_spread,
 )
 from ebrank.typing import Floats
-from tests.bound import unfitted
 from tests.evidence.logs import SHOP, counted_weights
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(100)
@@ -39,10 +36,12 @@ class Case(NamedTuple):
     curve: Examination
 
     @property
-    def evidence(self) -> tuple[Any, int, int, Any]:
+    def evidence(self) -> ItemCounts:
         """What functions of exact evidence take after the prior."""
         valuation = self.stats.valuation(self.curve)
-        return self.stats.counts.ravel(), valuation.slots, valuation.behaviors, valuation.table
+        counts: Any = self.stats.counts.ravel()
+        table: Any = valuation.table
+        return ItemCounts(counts, valuation.slots, valuation.behaviors, table)
 
     @property
     def hits(self) -> float:
@@ -130,13 +129,13 @@ def some_case(seed: int, alphas: tuple[float, float], betas: tuple[float, float]
 def check(case: Case, mean: float, spread: float, loss: float) -> None:
     """Compare with integration, within these errors."""
     truth = integrated(case)
-    assert exact_relevance(case.alpha, case.beta, *case.evidence) == pytest.approx(
+    assert exact_relevance(case.alpha, case.beta, case.evidence) == pytest.approx(
         truth.mean, rel=mean
     )
-    assert exact_spread(case.alpha, case.beta, *case.evidence) == pytest.approx(
+    assert exact_spread(case.alpha, case.beta, case.evidence) == pytest.approx(
         truth.spread, rel=spread
     )
-    found, slope = exact_loss(float(np.log(case.alpha)), case.beta, *case.evidence)
+    found, slope = exact_loss(float(np.log(case.alpha)), case.beta, case.evidence)
     whole = betaln(case.alpha, case.beta) - truth.log_mass
     size = max(1.0, abs(truth.log_mass))  # a sum of so large terms has no more digits
     assert found == pytest.approx(whole, abs=loss + 1e-12 * size)
@@ -177,7 +176,7 @@ def test_moments_in_high_precision(alpha: float, beta: float) -> None:
         square = mpmath.quad(lambda r: r * r * density(r), pieces) / mass
         spread = float(mpmath.sqrt(square - mean**2))
         log_mass = float(mpmath.log(mass))
-    found = exact_moments(alpha, beta, *case.evidence)
+    found = exact_moments(alpha, beta, case.evidence)
     assert found[0] == pytest.approx(log_mass, abs=1e-6)
     assert found[1] == pytest.approx(float(mean), rel=1e-6)
     assert found[2] == pytest.approx(spread, rel=1e-5)
@@ -188,8 +187,8 @@ def test_slope_by_finite_differences(score: float, beta: float, seed: int) -> No
     rng = np.random.default_rng(seed)
     case = Case(1.0, beta, some_counts(rng, CLICKS, 1e4), Examination())
     step = 1e-3
-    up, down = (exact_loss(score + s, beta, *case.evidence)[0] for s in (step, -step))
-    _, slope = exact_loss(score, beta, *case.evidence)
+    up, down = (exact_loss(score + s, beta, case.evidence)[0] for s in (step, -step))
+    _, slope = exact_loss(score, beta, case.evidence)
     size = np.exp(score) + case.hits + 1.0  # the slope is a difference of terms of this size
     assert slope == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-5 * size)
 
@@ -198,7 +197,7 @@ def test_a_clipped_score_is_flat() -> None:
     stats = BehaviorStats.of(shown=[[7, 4]], clicks=[[2, 0]])
     evidence = Case(1.0, 5.0, stats, Examination()).evidence
     for score, end in ((-12.0, -10.0), (12.0, 10.0)):
-        assert exact_loss(score, 5.0, *evidence) == (exact_loss(end, 5.0, *evidence)[0], 0.0)
+        assert exact_loss(score, 5.0, evidence) == (exact_loss(end, 5.0, evidence)[0], 0.0)
 
 
 @given(st.floats(0.05, 100), st.floats(0.05, 100), st.integers(0, 50), st.integers(0, 50))
@@ -209,42 +208,8 @@ def test_where_all_is_examined_it_is_the_beta_posterior(
     evidence = Case(alpha, beta, stats, Examination()).evidence
     a, b = alpha + clicks, beta + passed
     mean = a / (a + b)
-    assert exact_relevance(alpha, beta, *evidence) == pytest.approx(mean, rel=1e-6)
+    assert exact_relevance(alpha, beta, evidence) == pytest.approx(mean, rel=1e-6)
     spread = np.sqrt(mean * (1 - mean) / (a + b + 1))
-    assert exact_spread(alpha, beta, *evidence) == pytest.approx(spread, rel=1e-5)
-    loss, _ = exact_loss(float(np.log(alpha)), beta, *evidence)
+    assert exact_spread(alpha, beta, evidence) == pytest.approx(spread, rel=1e-5)
+    loss, _ = exact_loss(float(np.log(alpha)), beta, evidence)
     assert loss == pytest.approx(betaln(alpha, beta) - betaln(a, b), abs=1e-6)
-
-
-def test_passes_where_few_look_say_little() -> None:
-    curve = Examination(curve=(1.0, 0.1))
-    top, low = (
-        Case(2.0, 5.0, BehaviorStats.of(shown=[shown], clicks=[[0, 0]]), curve)
-        for shown in ([10, 0], [0, 10])
-    )
-    unseen = 2.0 / 7.0
-    means = [exact_relevance(case.alpha, case.beta, *case.evidence) for case in (top, low)]
-    assert means[0] < means[1] < unseen
-
-
-def test_compiled_scores_equal_the_plain_functions() -> None:
-    rng = np.random.default_rng(3)
-    shown = rng.integers(0, 30, (12, 6))
-    stats = BehaviorStats.of(shown, rng.binomial(shown, 0.2))
-    prior = ItemPrior(np.exp(rng.normal(size=12)), np.array([5.0]))
-    curve = Examination(severity=1.5)
-    policy = make(estimator="exact", bonus="none")
-    found = scores(unfitted(policy).score, prior, stats, curve)
-    plain = [
-        exact_relevance(float(prior.a[i]), 5.0, *Case(0, 0, stats[i : i + 1], curve).evidence)
-        for i in range(12)
-    ]
-    np.testing.assert_allclose(found, plain, rtol=1e-12)
-    losses, slopes = policy.rows(np.zeros((12, 1), np.float32), stats, curve).losses_and_slopes(
-        np.log(prior.a)
-    )
-    expected = [
-        exact_loss(float(np.log(a)), 5.0, *Case(0, 0, stats[i : i + 1], curve).evidence)
-        for i, a in enumerate(prior.a)
-    ]
-    np.testing.assert_allclose(np.column_stack([losses, slopes]), expected, rtol=1e-9, atol=1e-12)

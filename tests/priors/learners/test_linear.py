@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, ParameterError
 from ebrank.policy.policies import make
-from ebrank.priors.learners.linear import Linear
 from ebrank.priors.learners.minimization import value_and_gradient
 from ebrank.typing import Features
 from tests.priors.learners.test_minimization import slow_loss
@@ -57,19 +56,6 @@ def test_the_exact_loss_is_fitted_to_its_optimum_too() -> None:
             assert value_and_gradient(rows, theta_of(state) + sign * step, 1e-3)[0] > value
 
 
-@pytest.mark.parametrize("rows", [1, 500, 20_000])
-@pytest.mark.parametrize("ridge", [None, 1e-6])
-def test_any_number_of_threads_gives_the_same_bits(rows: int, ridge: float | None) -> None:
-    features, stats = made_up(rows, 5, seed=4)
-    policy = make(ridge=ridge)
-    states = [fitted(features, stats, ridge=ridge, threads=threads) for threads in (1, 2, 5)]
-    for state, threads in zip(states, (1, 2, 5), strict=True):
-        np.testing.assert_array_equal(theta_of(state), theta_of(states[0]))
-        np.testing.assert_array_equal(
-            policy.prior(state, features, threads).a, policy.prior(states[0], features, 1).a
-        )
-
-
 def test_validation_that_nobody_has_seen_decides_nothing() -> None:
     features, stats = made_up(300, 3, seed=7)
     empty = (features, BehaviorStats.zeros(300))
@@ -77,15 +63,6 @@ def test_validation_that_nobody_has_seen_decides_nothing() -> None:
         plain = fitted(features, stats, ridge=ridge)
         checked = fitted(features, stats, validation=empty, ridge=ridge)
         np.testing.assert_array_equal(theta_of(checked), theta_of(plain))
-
-
-def test_unfitted_and_unfed_priors_say_one() -> None:
-    features, _ = made_up(5, 2, seed=8)
-    policy = make()
-    for state in (None, fitted(features, BehaviorStats.zeros(5))):
-        alpha, beta = policy.prior(state, features)
-        assert alpha.tolist() == [1.0] * 5
-        assert beta.tolist() == [5.0]
 
 
 def test_a_state_is_kept_where_there_is_nothing_to_learn_from() -> None:
@@ -171,15 +148,6 @@ def test_early_stopping_does_not_freeze_a_warm_started_prior() -> None:
         assert before is None or not np.array_equal(state["weights"], before["weights"])
 
 
-def test_without_early_stopping_validation_leaves_a_given_ridge_alone() -> None:
-    data, unseen = made_up(60, 20, seed=6), made_up(400, 20, seed=6)
-    plain = fitted(*data, ridge=1e-6)
-    ignored = fitted(*data, validation=unseen, ridge=1e-6, early_stopping=False)
-    stopped = fitted(*data, validation=unseen, ridge=1e-6)
-    np.testing.assert_array_equal(theta_of(ignored), theta_of(plain))
-    assert not np.array_equal(theta_of(stopped), theta_of(plain))
-
-
 def test_bad_data_is_refused_in_words() -> None:
     features, stats = made_up(20, 2, seed=12)
     state = fitted(features, stats)
@@ -198,21 +166,3 @@ def test_bad_data_is_refused_in_words() -> None:
     wide = np.ones((20, 500), np.float32)
     with pytest.raises(ParameterError, match="validation has 500 features, training has 2"):
         fitted(features, stats, validation=(wide, stats))
-
-
-def test_states_that_no_fit_returns_are_refused() -> None:
-    good = {"weights": np.zeros(3), "intercept": np.zeros(1), "ridge": np.ones(1)}
-    learner = Linear()
-    learner.check_state(good)
-    learner.check_state(fitted(*made_up(50, 3, seed=1)))
-    for name, array in (
-        ("weights", np.zeros((3, 1))),
-        ("intercept", np.zeros(2)),
-        ("ridge", np.zeros(0)),
-        ("ridge", -np.ones(1)),
-        ("extra", np.zeros(1)),
-    ):
-        with pytest.raises(ParameterError, match=r"linear prior needs|ridge must be 0 or more"):
-            learner.check_state({**good, name: array})
-    with pytest.raises(ParameterError, match="weights, an intercept and a ridge"):
-        learner.check_state({"weights": np.zeros(3)})

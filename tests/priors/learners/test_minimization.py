@@ -47,19 +47,6 @@ def test_gradient_by_finite_differences(estimator: str) -> None:
     np.testing.assert_allclose(gradient, numeric, atol=1e-6)
 
 
-def test_gradient_of_the_exact_loss_by_finite_differences() -> None:
-    rows = rows_of(*made_up(300, 4, seed=2), estimator="exact")
-    theta = np.random.default_rng(0).normal(size=5)
-    _, gradient = value_and_gradient(rows, theta, 0.3)
-    steps = 1e-4 * np.eye(5)
-    numeric = [
-        (value_and_gradient(rows, theta + s, 0.3)[0] - value_and_gradient(rows, theta - s, 0.3)[0])
-        / 2e-4
-        for s in steps
-    ]
-    np.testing.assert_allclose(gradient, numeric, atol=1e-6)
-
-
 @pytest.mark.parametrize("estimator", ["ips", "exact"])
 def test_metric_is_the_second_derivative_where_the_loss_is_convex(estimator: str) -> None:
     rows = rows_of(*made_up(2000, 3, seed=3), estimator=estimator)

@@ -108,36 +108,6 @@ def test_a_given_number_switches_the_choice_off() -> None:
         assert ridge_of(warm) == ridge
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_it_is_the_same_every_time_for_any_number_of_threads(threads: int) -> None:
-    train, unseen = noise(0, rows=9000)
-    first = fitted(*train, validation=unseen, threads=1)
-    again = fitted(*train, validation=unseen, threads=threads)
-    assert {name: array.tobytes() for name, array in first.items()} == {
-        name: array.tobytes() for name, array in again.items()
-    }
-
-
-def test_only_validation_rows_decide() -> None:
-    """Rows that are in neither part, as a lab's test rows, may be anything at all."""
-    train, unseen = noise(2)
-    both = np.concatenate([train[0], unseen[0]])
-    rng = np.random.default_rng(0)
-    states = []
-    for _ in range(3):
-        other = rng.random((500, FEATURES), dtype=np.float32)
-        features = np.concatenate([both, other])
-        shown = rng.integers(0, 20, 500)
-        rest = BehaviorStats.of(shown, rng.binomial(shown, 0.5)).widened(5)
-        counts = np.concatenate([train[1].counts, unseen[1].counts, rest.counts])
-        stats = BehaviorStats(counts)
-        n, m = len(train[0]), len(both)
-        states.append(fitted(features[:n], stats[:n], validation=(features[n:m], stats[n:m])))
-    for state in states[1:]:
-        np.testing.assert_array_equal(theta_of(state), theta_of(states[0]))
-        assert ridge_of(state) == ridge_of(states[0])
-
-
 def test_what_validation_says_is_never_learned_from() -> None:
     train, unseen = noise(2)
     liking = made_up(3000, FEATURES, 102, MUCH)
@@ -242,12 +212,3 @@ def test_a_refit_that_changes_nothing_looks_at_the_neighbors_once(spy: Spy) -> N
     assert ridge_of(again) == ridge_of(start)
     assert [watched for _, watched in spy.fits] == [None]
     assert spy.looks == 3  # under its own ridge and both neighbors
-
-
-def test_the_estimator_warm_starts_when_told() -> None:
-    train, unseen = noise(1)
-    ranker = EBRanker().fit(*train, validation=unseen)
-    assert ranker.state_ is not None
-    first = ridge_of(ranker.state_)
-    ranker.fit(*train, warm_start=True)
-    assert ridge_of(ranker.state_) >= first > linear.FIRST_RIDGE

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ebrank import BehaviorStats, EBRanker, ModelFileError, ParameterError
+from ebrank import BehaviorStats, EBRanker, ParameterError
 from ebrank.errors import MissingExtraError
 from ebrank.evidence import CLICKS
 from ebrank.policy import model_file
@@ -276,23 +276,6 @@ def test_what_is_fitted_or_an_example_passes_the_check() -> None:
     learner.check_state(example)
     assert np.isfinite(learner.scores(example, np.ones((2, 3), np.float32))).all()
     assert len(example["tree_starts"]) == 1
-
-
-def test_a_model_file_gives_the_trees_back() -> None:
-    features, stats = interacting(3000, seed=1)
-    for name in ("ebrank", "auto"):
-        ranker = EBRanker(make(name, learner="trees")).fit(features, stats)
-        assert ranker.state_ is not None
-        assert len(ranker.state_["tree_starts"]) > 0
-        content = model_file.to_bytes(ranker)
-        again = model_file.from_bytes(content, "a copy")
-        first, second = (r.rank(features, stats) for r in (ranker, again))
-        np.testing.assert_array_equal(first.scores, second.scores)
-        at_root = float(ranker.state_["right_child"][0])
-        broken = content.replace(str(at_root).encode(), b"0.0", 1)
-        assert broken != content
-        with pytest.raises(ModelFileError, match="right_child must come after"):
-            model_file.from_bytes(broken, "a stranger's")
 
 
 # --- together with the rest ----------------------------------------------------------------------

@@ -26,8 +26,7 @@ from ebrank.parameters import typed
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker, Setting
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.result import Result, TrialResult
-from ebrank.simulation.summary import METRICS
+from ebrank.simulation.result import METRICS, Result, TrialResult
 from ebrank.typing import Floats, Texts
 
 

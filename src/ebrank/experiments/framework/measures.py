@@ -18,8 +18,7 @@ from ebrank.experiments.framework.entrants import Entrant
 from ebrank.experiments.framework.figures import Figure, Panel, Series
 from ebrank.experiments.framework.numbers import number
 from ebrank.experiments.framework.outcome import Cell, Column
-from ebrank.simulation.result import Result, TrialResult
-from ebrank.simulation.summary import LABELS, spread
+from ebrank.simulation.result import LABELS, Result, TrialResult, spread
 from ebrank.typing import Floats
 
 T = TypeVar("T")

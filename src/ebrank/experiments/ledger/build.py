@@ -37,8 +37,7 @@ from ebrank.experiments.ledger.references import (
 from ebrank.parameters import typed
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.result import Result
-from ebrank.simulation.summary import spread
+from ebrank.simulation.result import Result, spread
 from ebrank.typing import Floats
 
 REFERENCE = "Reference"

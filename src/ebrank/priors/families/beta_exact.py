@@ -17,12 +17,10 @@ it is below 1e-4, 1e-3 and 1e-5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ebrank.equations import HIGHEST_LOG_ALPHA, LOWEST_LOG_ALPHA, prior_alpha
-from ebrank.evidence.sums import clicks_sum, number
+from ebrank.evidence.sums import ItemCounts, clicks_sum, number
 from ebrank.kernels.compiled import shared
 from ebrank.kernels.special import log_gamma_and_digamma
 
@@ -47,17 +45,16 @@ def odds(u: float) -> tuple[float, float, float]:
 
 
 @shared
-def examination_of(slot: int, slots: int, table: Sequence[int]) -> float:
+def examination_of(slot: int, item_counts: ItemCounts) -> float:
     """Return p of a slot."""
-    return number(table[slots + slot])
+    return number(item_counts.table[item_counts.slots + slot])
 
 
 @shared
-def passed_at(
-    slot: int, counts: Sequence[float], slots: int, behaviors: int, table: Sequence[int]
-) -> float:
+def passed_at(slot: int, item_counts: ItemCounts) -> float:
     """Return how many impressions at a slot led to nothing, with behaviors counted by weight."""
-    total = counts[slot] - counts[slots + slot] * number(table[2 * slots + slot])
+    counts, slots, behaviors, table = item_counts
+    total: float = counts[slot] - counts[slots + slot] * number(table[2 * slots + slot])
     for behavior in range(2, 1 + behaviors):  # few have any beside clicks
         place = behavior * slots + slot
         total -= counts[place] * number(table[slots + place])
@@ -65,22 +62,15 @@ def passed_at(
 
 
 @shared
-def center_and_width(
-    hits: float,
-    misses: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-) -> tuple[float, float]:
+def center_and_width(hits: float, misses: float, item_counts: ItemCounts) -> tuple[float, float]:
     """Return where R^hits (1 − R)^misses Π (1 − p R)^passed is highest in u, and 1/√curvature.
 
     The slope by u, divided by 1 − R, falls with R: hits − misses·R/(1−R) − Σ passed·p·R/(1−p·R).
     Its root lies between those of p = 0 and p = 1.
     """
     passed = 0.0
-    for slot in range(slots):
-        passed += passed_at(slot, counts, slots, behaviors, table)
+    for slot in range(item_counts.slots):
+        passed += passed_at(slot, item_counts)
     low, high = np.log(hits / (misses + passed)), np.log(hits / misses)
     u, width, error = 0.0, 0.0, np.inf
     while error > CLOSE * width:
@@ -88,9 +78,9 @@ def center_and_width(
         r, q, _ = odds(u)
         slope = hits - misses * r / q
         bend = misses * r
-        for slot in range(slots):
-            p = examination_of(slot, slots, table)
-            pull = passed_at(slot, counts, slots, behaviors, table) * p * r / (1.0 - p + p * q)
+        for slot in range(item_counts.slots):
+            p = examination_of(slot, item_counts)
+            pull = passed_at(slot, item_counts) * p * r / (1.0 - p + p * q)
             slope -= pull
             bend += pull * q * q / (1.0 - p + p * q)
         low, high = (u, high) if slope > 0.0 else (low, u)
@@ -99,21 +89,13 @@ def center_and_width(
 
 
 @shared
-def log_height(
-    u: float,
-    a: float,
-    beta: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-) -> float:
+def log_height(u: float, a: float, beta: float, item_counts: ItemCounts) -> float:
     """Return log(R^a (1 − R)^β Π (1 − p R)^passed) at R = 1/(1 + e^−u)."""
     _, q, bent = odds(u)
     total = a * (min(u, 0.0) - bent) + beta * (min(-u, 0.0) - bent)
-    for slot in range(slots):
-        p = examination_of(slot, slots, table)
-        missed = passed_at(slot, counts, slots, behaviors, table)
+    for slot in range(item_counts.slots):
+        p = examination_of(slot, item_counts)
+        missed = passed_at(slot, item_counts)
         if missed > 0.0 and p > 0.0:
             total += missed * np.log(1.0 - p + p * q)
     return float(total)
@@ -121,52 +103,39 @@ def log_height(
 
 @shared
 def reach(
-    side: float,
-    center: float,
-    width: float,
-    a: float,
-    beta: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
+    side: float, center: float, width: float, a: float, beta: float, item_counts: ItemCounts
 ) -> float:
     """Return how far the integrand is worth following to one side, −1 or 1."""
-    top = log_height(center, a, beta, counts, slots, behaviors, table)
+    top = log_height(center, a, beta, item_counts)
     distance = REACH * width
-    edge = log_height(center + side * distance, a, beta, counts, slots, behaviors, table)
+    edge = log_height(center + side * distance, a, beta, item_counts)
     while edge > top + NEGLIGIBLE and distance < FARTHEST:
         distance *= 2.0
-        edge = log_height(center + side * distance, a, beta, counts, slots, behaviors, table)
+        edge = log_height(center + side * distance, a, beta, item_counts)
     return distance
 
 
 @shared
 def exact_moments(
-    alpha: float,
-    beta: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
+    alpha: float, beta: float, item_counts: ItemCounts
 ) -> tuple[float, float, float, float]:
     """Return log ∫ R^(α−1) (1−R)^(β−1) L(R) dR, and of the posterior: mean, spread, mean of log R.
 
     If a tail is long, its shoulder is the center, not the highest point: hence `max`.
     """
-    a = alpha + number(clicks_sum(counts, slots, behaviors, table))
-    center, width = center_and_width(max(a, 1.0), max(beta, 1.0), counts, slots, behaviors, table)
-    left = reach(-1.0, center, width, a, beta, counts, slots, behaviors, table)
-    right = reach(1.0, center, width, a, beta, counts, slots, behaviors, table)
+    a = alpha + number(clicks_sum(*item_counts))
+    center, width = center_and_width(max(a, 1.0), max(beta, 1.0), item_counts)
+    left = reach(-1.0, center, width, a, beta, item_counts)
+    right = reach(1.0, center, width, a, beta, item_counts)
     first = -np.arcsinh(left / width)
     step = (np.arcsinh(right / width) - first) / (NODES - 1)
-    top = log_height(center, a, beta, counts, slots, behaviors, table)
+    top = log_height(center, a, beta, item_counts)
     middle, rest, _ = odds(center)
     grown, growth = np.exp(first), np.exp(step)
     mass, shift, square, mean_log = 0.0, 0.0, 0.0, 0.0
     for _ in range(NODES):
         u = center + width * 0.5 * (grown - 1.0 / grown)  # sinh t
-        height = log_height(u, a, beta, counts, slots, behaviors, table) - top
+        height = log_height(u, a, beta, item_counts) - top
         weight = np.exp(height) * 0.5 * (grown + 1.0 / grown)  # cosh t
         r, q, bent = odds(u)
         off = r * rest - q * middle  # r − middle, without cancellation near 0 and 1
@@ -185,46 +154,25 @@ def exact_moments(
 
 
 @shared
-def exact_relevance(
-    alpha: float,
-    beta: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-) -> float:
+def exact_relevance(alpha: float, beta: float, item_counts: ItemCounts) -> float:
     """Return the posterior mean of the relevance."""
-    return exact_moments(alpha, beta, counts, slots, behaviors, table)[1]
+    return exact_moments(alpha, beta, item_counts)[1]
 
 
 @shared
-def exact_spread(
-    alpha: float,
-    beta: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-) -> float:
+def exact_spread(alpha: float, beta: float, item_counts: ItemCounts) -> float:
     """Return the posterior standard deviation of the relevance."""
-    return exact_moments(alpha, beta, counts, slots, behaviors, table)[2]
+    return exact_moments(alpha, beta, item_counts)[2]
 
 
 @shared
-def exact_loss(
-    score: float,
-    beta: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-) -> tuple[float, float]:
+def exact_loss(score: float, beta: float, item_counts: ItemCounts) -> tuple[float, float]:
     """Return −log ∫ Beta(R; α, β) L(R) dR with α = exp(score), and its slope by the score.
 
     ∂/∂α log of the integral is the posterior mean of log R minus the prior's, ψ(α) − ψ(α + β).
     """
     alpha = prior_alpha(score)
-    log_mass, _, _, mean_log = exact_moments(alpha, beta, counts, slots, behaviors, table)
+    log_mass, _, _, mean_log = exact_moments(alpha, beta, item_counts)
     hits, hits_slope = log_gamma_and_digamma(alpha)
     all_, all_slope = log_gamma_and_digamma(alpha + beta)
     misses, _ = log_gamma_and_digamma(beta)

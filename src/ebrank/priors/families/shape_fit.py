@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ebrank.evidence.sums import clicks_sum, number
+from ebrank.evidence.sums import ItemCounts, clicks_sum, number
 from ebrank.kernels.compiled import inner, kernel
 from ebrank.kernels.lanes import LANES, exp_below_one, lanes_at, put_lanes, total
 from ebrank.kernels.pointers import pointer_to, room
@@ -34,7 +34,7 @@ from ebrank.priors.families.shape_grid import (
     write_prior,
 )
 from ebrank.priors.learners.minimization import descended
-from ebrank.priors.rows import Rows
+from ebrank.priors.rows import LossTask, Rows
 from ebrank.typing import Bools, Floats, Ints
 
 SIZE_PENALTY = 1e-6
@@ -100,8 +100,11 @@ def weights_of(rows: Rows, scores: Floats, chosen: Ints, base: Floats) -> Weight
     shape = len(chosen), len(base)
     weights = Weights(base, np.empty(shape), np.empty(shape), np.zeros(len(chosen), np.bool_))
     own = with_shape(rows, base)
+    learned = own.parameters[own.learned :]
     map_blocks(
-        lambda begin, end: write_weights(*_task(own), scores, chosen, begin, end, *weights[1:]),
+        lambda begin, end: write_weights(
+            own.task, learned, scores, chosen, begin, end, *weights[1:]
+        ),
         total=len(chosen),
         block=BLOCK,
         threads=rows.threads,
@@ -145,8 +148,9 @@ def _penalty(size: int, smoothness: float) -> Floats:
 
 def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats, Floats]:
     """Return the sums of `examined_sums` over some rows."""
+    learned = rows.parameters[rows.learned :]
     parts = map_blocks(
-        lambda begin, end: examined_sums(*_task(rows), scores, chosen, begin, end),
+        lambda begin, end: examined_sums(rows.task, learned, scores, chosen, begin, end),
         total=len(chosen),
         block=BLOCK,
         threads=rows.threads,
@@ -155,23 +159,9 @@ def examined(rows: Rows, scores: Floats, chosen: Ints) -> tuple[Floats, Floats, 
     return support, slopes, information
 
 
-def _task(rows: Rows) -> tuple[Floats, Ints, int, int, Floats]:
-    """Return what the kernels below read from rows."""
-    return (
-        rows.evidence,
-        rows.table,
-        rows.slots,
-        rows.behaviors,
-        rows.parameters[rows.learned :],
-    )
-
-
 @kernel
 def write_weights(
-    evidence: Floats,
-    table: Ints,
-    slots: int,
-    behaviors: int,
+    task: LossTask,
     learned: Floats,
     scores: Floats,
     rows: Ints,
@@ -182,13 +172,13 @@ def write_weights(
     fixed: Bools,
 ) -> None:
     """Write the prior and posterior weights of rows[start:stop]; see `Weights`."""
-    weights, numbers, worth = room(), pointer_to(learned, 0), pointer_to(table, 0)
+    weights, numbers = room(), pointer_to(learned, 0)
     for r in range(start, stop):
-        counts = pointer_to(evidence, rows[r])
+        item_counts = counts_of(task, rows[r])
         top = write_prior(scores[rows[r]], numbers, weights)
         write_shares(weights, top, prior[r])
-        clicks = number(clicks_sum(counts, slots, behaviors, worth))
-        place, _, _ = narrow_likelihood(clicks, counts, slots, behaviors, worth, numbers)
+        clicks = number(clicks_sum(*item_counts))
+        place, _, _ = narrow_likelihood(clicks, item_counts, numbers)
         fixed[r] = place >= 0.0
         if place >= 0.0:
             node = int(place)
@@ -196,10 +186,15 @@ def write_weights(
             posterior[r, node] = 1.0 - (place - node)
             posterior[r, node + 1] = place - node
         else:
-            top = write_posterior(
-                scores[rows[r]], clicks, counts, slots, behaviors, worth, numbers, weights
-            )
+            top = write_posterior(scores[rows[r]], clicks, item_counts, numbers, weights)
             write_shares(weights, top, posterior[r])
+
+
+@inner
+def counts_of(task: LossTask, row: int) -> ItemCounts:
+    """Return the counts of a row."""
+    counts, table = pointer_to(task.evidence, row), pointer_to(task.table, 0)
+    return ItemCounts(counts, task.slots, task.behaviors, table)
 
 
 @inner
@@ -251,15 +246,7 @@ def base_sums(
 
 @kernel
 def examined_sums(
-    evidence: Floats,
-    table: Ints,
-    slots: int,
-    behaviors: int,
-    learned: Floats,
-    scores: Floats,
-    rows: Ints,
-    start: int,
-    stop: int,
+    task: LossTask, learned: Floats, scores: Floats, rows: Ints, start: int, stop: int
 ) -> tuple[Floats, Floats, Floats]:
     """Return the sums over rows[start:stop] that examination is learned from.
 
@@ -271,41 +258,40 @@ def examined_sums(
     click, 1/p. The slope by the score is the difference of the means of φ. A narrow posterior is at
     its peak.
     """
-    size, weights, numbers = int(learned[0]), room(), pointer_to(learned, 0)
+    size, slots = int(learned[0]), task.slots
+    weights, numbers = room(), pointer_to(learned, 0)
     support, slopes, own = np.zeros(slots), np.zeros(slots + 1), np.zeros(slots + 1)
     information = np.zeros((slots + 1, slots + 1))
     tilt = HEAD + TILT * size
     for r in range(start, stop):
-        counts = pointer_to(evidence, rows[r])
-        worth = pointer_to(table, 0)
+        item_counts = counts_of(task, rows[r])
+        counts = item_counts.counts
         first = write_prior(scores[rows[r]], numbers, weights)
         mass_before, mean_before = mass_and_mean(weights, first, tilt, numbers)
-        clicks = number(clicks_sum(counts, slots, behaviors, worth))
-        top = write_posterior(
-            scores[rows[r]], clicks, counts, slots, behaviors, worth, numbers, weights
-        )
+        clicks = number(clicks_sum(*item_counts))
+        top = write_posterior(scores[rows[r]], clicks, item_counts, numbers, weights)
         mass, mean, shown = 0.0, 0.0, 0.0
         for g in range(0, size, LANES):
             weight = exp_below_one(lanes_at(weights, g) - top)
             put_lanes(weights, g, weight)
             mass += total(weight)
             mean += total(weight * lanes_at(learned, tilt + g))
-        place, _, _ = narrow_likelihood(clicks, counts, slots, behaviors, worth, numbers)
+        place, _, _ = narrow_likelihood(clicks, item_counts, numbers)
         peak, spread = 0.0, 0.0
         if place >= 0.0:
             node = int(place)
             part = place - node
             mean = mass * ((1.0 - part) * learned[tilt + node] + part * learned[tilt + node + 1])
-            peak, spread = moments(scores[rows[r]], counts, slots, behaviors, worth, numbers)
+            peak, spread = moments(scores[rows[r]], item_counts, numbers)
         own[slots] = mean / mass - mean_before / mass_before
         for slot in range(slots):
             shown += counts[slot]
         for slot in range(slots):
             own[slot] = 0.0
-            p = examination_of(slot, slots, worth)
+            p = examination_of(slot, item_counts)
             if counts[slot] == 0.0 or p == 0.0:
                 continue
-            passed = passed_at(slot, counts, slots, behaviors, worth)
+            passed = passed_at(slot, item_counts)
             pull = 0.0  # E[R/(1 − pR)]
             if place >= 0.0:
                 rest = 1.0 - p * peak

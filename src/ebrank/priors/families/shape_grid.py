@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ebrank.equations import horizon_bonus
-from ebrank.evidence.sums import clicks_sum, exposure_sum, number
+from ebrank.evidence.sums import ItemCounts, clicks_sum, exposure_sum, number
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import inner
 from ebrank.kernels.lanes import (
@@ -69,6 +69,12 @@ def steepness(score: float) -> float:
 
 
 @inner
+def exposure_of(item_counts: ItemCounts) -> float:
+    """Return E."""
+    return number(exposure_sum(item_counts.counts, item_counts.slots, item_counts.table))
+
+
+@inner
 def write_prior(score: float, learned: Sequence[float], out: Any) -> float:  # noqa: ANN401 (a pointer)
     """Write log π_g, up to a constant; return the largest."""
     size, top = int(learned[0]), -np.inf
@@ -90,17 +96,14 @@ def prior_at(g: int, size: int, score: float, learned: Sequence[float]) -> Lanes
 def write_posterior(
     score: float,
     clicks: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
+    item_counts: ItemCounts,
     learned: Sequence[float],
     out: Any,  # noqa: ANN401 (a pointer)
 ) -> float:
     """Write log π_g L_g, up to a constant; return the largest."""
     size, top = int(learned[0]), -np.inf
     for g in range(0, size, LANES):
-        heights = posterior_at(g, size, score, clicks, counts, slots, behaviors, table, learned)
+        heights = posterior_at(g, size, score, clicks, item_counts, learned)
         put_lanes(out, g, heights)
         top = max(top, largest(heights))
     return top
@@ -112,79 +115,55 @@ def posterior_at(
     size: int,
     score: float,
     clicks: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
+    item_counts: ItemCounts,
     learned: Sequence[float],
 ) -> Lanes:
     """Return log π_g L_g from a node on, up to a constant."""
     logarithm, passes = HEAD + LOGARITHM * size, HEAD + PASSED * size
     heights = prior_at(g, size, score, learned) + clicks * lanes_at(learned, logarithm + g)
-    for slot in range(slots):  # without a branch on `passed`, which no processor can predict
-        passed = passed_at(slot, counts, slots, behaviors, table)
+    for slot in range(item_counts.slots):
+        # Without a branch on `passed`, which no processor can predict.
+        passed = passed_at(slot, item_counts)
         heights = heights + passed * lanes_at(learned, passes + slot * size + g)
     return heights
 
 
 @inner
-def moments(
-    score: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-    learned: Sequence[float],
-) -> tuple[float, float]:
+def moments(score: float, item_counts: ItemCounts, learned: Sequence[float]) -> tuple[float, float]:
     """Return the posterior's mean R̂ and standard deviation σ."""
-    mean, spread, _ = planned(score, counts, slots, behaviors, table, learned, 0.0)
+    mean, spread, _ = planned(score, item_counts, learned, 0.0)
     return mean, spread
 
 
 @inner
 def planned(
-    score: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-    learned: Sequence[float],
-    horizon: float,
+    score: float, item_counts: ItemCounts, learned: Sequence[float], horizon: float
 ) -> tuple[float, float, float]:
     """Return R̂, σ, and λ − R̂, what the item is worth beyond R̂ if H more lists matter."""
-    clicks = number(clicks_sum(counts, slots, behaviors, table))
+    clicks = number(clicks_sum(*item_counts))
     step, first = learned[1], learned[2]
     if clicks * NARROW * step * step > SURE:
-        rest = number(exposure_sum(counts, slots, table)) - clicks
+        rest = exposure_of(item_counts) - clicks
         if rest * NARROW * step * step > SURE:
             guess = (np.log(clicks / rest) - first) / step
-            mean, spread = at_the_peak(
-                score, clicks, guess, counts, slots, behaviors, table, learned
-            )
+            mean, spread = at_the_peak(score, clicks, guess, item_counts, learned)
             if spread > 0.0:
                 return mean, spread, horizon_bonus(mean, spread, horizon)
-    return on_the_grid(score, clicks, counts, slots, behaviors, table, learned, horizon)
+    return on_the_grid(score, clicks, item_counts, learned, horizon)
 
 
 @inner
 def on_the_grid(
-    score: float,
-    clicks: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-    learned: Sequence[float],
-    horizon: float,
+    score: float, clicks: float, item_counts: ItemCounts, learned: Sequence[float], horizon: float
 ) -> tuple[float, float, float]:
     """Return what `planned` does from sums over the grid, unless the peak is narrow."""
     size, weights = int(learned[0]), room()
     if size == LANES:  # the usual grid, which the processor can hold in registers
-        heights = posterior_at(0, LANES, score, clicks, counts, slots, behaviors, table, learned)
+        heights = posterior_at(0, LANES, score, clicks, item_counts, learned)
         heights = heights - largest(heights)
         mass, first, second = write_weights(heights, 0, learned, weights)
     else:
-        top = write_posterior(score, clicks, counts, slots, behaviors, table, learned, weights)
+        top = write_posterior(score, clicks, item_counts, learned, weights)
         mass, first, second = 0.0, 0.0, 0.0
         for g in range(0, size, LANES):
             sums = write_weights(lanes_at(weights, g) - top, g, learned, weights)
@@ -194,9 +173,7 @@ def on_the_grid(
     spread = np.sqrt(max(second * mass - first * first, 0.0)) * part  # root beside quotient
     place = narrow_place(weights, size, mass)
     if place >= 0.0:
-        peak, peak_spread = at_the_peak(
-            score, clicks, place, counts, slots, behaviors, table, learned
-        )
+        peak, peak_spread = at_the_peak(score, clicks, place, item_counts, learned)
         if peak_spread > 0.0:
             return peak, peak_spread, horizon_bonus(peak, peak_spread, horizon)
     return mean, spread, index(weights, mass, mean, spread, learned, horizon) - mean
@@ -263,14 +240,7 @@ def narrow_place(weights: Any, size: int, mass: float) -> float:  # noqa: ANN401
 
 @inner
 def at_the_peak(
-    score: float,
-    clicks: float,
-    place: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-    learned: Sequence[float],
+    score: float, clicks: float, place: float, item_counts: ItemCounts, learned: Sequence[float]
 ) -> tuple[float, float]:
     """Return mean and standard deviation from the peak near a place of the grid.
 
@@ -285,9 +255,7 @@ def at_the_peak(
     right = learned[base + middle + 1] + steep * learned[tilt + middle + 1]
     bend = (right - 2.0 * center + left) / (step * step)
     slope = (right - left) / (2.0 * step)
-    _, relevance, variance, third = peak(
-        clicks, place, middle, slope, bend, counts, slots, behaviors, table, learned
-    )
+    _, relevance, variance, third = peak(clicks, place, middle, slope, bend, item_counts, learned)
     if variance == 0.0:
         return 0.0, 0.0
     v, lean = relevance * (1.0 - relevance), 1.0 - 2.0 * relevance
@@ -302,10 +270,7 @@ def peak(
     middle: int,
     prior_slope: float,
     prior_bend: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
+    item_counts: ItemCounts,
     learned: Sequence[float],
 ) -> tuple[float, float, float, float]:
     """Return u and R at the peak of log π·L, the variance of u, and the third derivative.
@@ -315,9 +280,9 @@ def peak(
     """
     size, step, first = int(learned[0]), learned[1], learned[2]
     passed, p = room(), room()
-    for slot in range(slots):
-        passed[slot] = passed_at(slot, counts, slots, behaviors, table)
-        p[slot] = examination_of(slot, slots, table)
+    for slot in range(item_counts.slots):
+        passed[slot] = passed_at(slot, item_counts)
+        p[slot] = examination_of(slot, item_counts)
     last = first + step * (size - 1)
     u = min(max(first + step * place, first), last)
     relevance, bend, third, move = 0.0, -1.0, 0.0, step
@@ -328,7 +293,7 @@ def peak(
         rest = small * large if u > 0.0 else large
         v, lean = relevance * rest, rest - relevance
         one, two, three = 0.0, 0.0, 0.0  # sums of passed·(p/(1 − pR))^j
-        for slot in range(slots):
+        for slot in range(item_counts.slots):
             q = p[slot] / (1.0 - p[slot] * relevance)
             one += passed[slot] * q
             two += passed[slot] * q * q
@@ -353,12 +318,7 @@ def peak(
 
 @inner
 def narrow_likelihood(
-    clicks: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-    learned: Sequence[float],
+    clicks: float, item_counts: ItemCounts, learned: Sequence[float]
 ) -> tuple[float, float, float]:
     """Return where on the grid a narrow likelihood is, the log of its sum, and R at its peak.
 
@@ -366,19 +326,17 @@ def narrow_likelihood(
     place below 0 says that it is not narrow.
     """
     step, first = learned[1], learned[2]
-    seen = number(exposure_sum(counts, slots, table))
+    seen = exposure_of(item_counts)
     if min(clicks, seen - clicks) * NARROW * step * step < 1.0:
         return -1.0, 0.0, 0.0
     guess = (np.log(clicks / (seen - clicks)) - first) / step
-    u, relevance, variance, _ = peak(
-        clicks, guess, 0, 0.0, 0.0, counts, slots, behaviors, table, learned
-    )
+    u, relevance, variance, _ = peak(clicks, guess, 0, 0.0, 0.0, item_counts, learned)
     if variance == 0.0:
         return -1.0, 0.0, 0.0
     height = clicks * np.log(relevance)
-    for slot in range(slots):
-        passed = passed_at(slot, counts, slots, behaviors, table)
-        p = examination_of(slot, slots, table)
+    for slot in range(item_counts.slots):
+        passed = passed_at(slot, item_counts)
+        p = examination_of(slot, item_counts)
         height += passed * np.log(1.0 - p * relevance)
     mass = height + 0.5 * np.log(2.0 * np.pi * variance) - np.log(step)
     return min((u - first) / step, learned[0] - 1.001), mass, relevance
@@ -410,66 +368,51 @@ def mass_and_mean(
 
 
 @inner
-def loss(
-    score: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-    learned: Sequence[float],
-) -> tuple[float, float]:
+def loss(score: float, item_counts: ItemCounts, learned: Sequence[float]) -> tuple[float, float]:
     """Return −log Σ_g π_g·L_g, with p_k^clicked_k in L, and its slope by the score.
 
     The slope by the log weight of node g is π_g − posterior_g, so that by the score is the
     difference of the means of φ.
     """
     size, weights = int(learned[0]), room()
-    tilt, logs = HEAD + TILT * size, HEAD + (PASSED + slots) * size
+    tilt, logs = HEAD + TILT * size, HEAD + (PASSED + item_counts.slots) * size
     top = write_prior(score, learned, weights)
     mass, mean = mass_and_mean(weights, top, tilt, learned)
     value = np.log(mass) + top
-    for slot in range(slots):
-        clicked = counts[slot] - passed_at(slot, counts, slots, behaviors, table)
+    for slot in range(item_counts.slots):
+        clicked = item_counts.counts[slot] - passed_at(slot, item_counts)
         value -= clicked * learned[logs + slot]
     inside = -STEEPEST <= score <= STEEPEST
-    clicks = number(clicks_sum(counts, slots, behaviors, table))
-    place, whole, _ = narrow_likelihood(clicks, counts, slots, behaviors, table, learned)
+    clicks = number(clicks_sum(*item_counts))
+    place, whole, _ = narrow_likelihood(clicks, item_counts, learned)
     if place >= 0.0:
         node = int(place)
         part = place - node
         own = (1.0 - part) * weights[node] + part * weights[node + 1]
         seen = (1.0 - part) * learned[tilt + node] + part * learned[tilt + node + 1]
         return value - own - whole, (mean / mass - seen) * inside
-    after = write_posterior(score, clicks, counts, slots, behaviors, table, learned, weights)
+    after = write_posterior(score, clicks, item_counts, learned, weights)
     mass_after, mean_after = mass_and_mean(weights, after, tilt, learned)
     value -= np.log(mass_after) + after
     return value, (mean / mass - mean_after / mass_after) * inside
 
 
 @inner
-def draw(
-    score: float,
-    counts: Sequence[float],
-    slots: int,
-    behaviors: int,
-    table: Sequence[int],
-    learned: Sequence[float],
-    key: np.uint64,
-) -> float:
+def draw(score: float, item_counts: ItemCounts, learned: Sequence[float], key: np.uint64) -> float:
     """Return a draw from the posterior: a node, spread evenly over its step in u.
 
     A narrow posterior is drawn as a normal one in R.
     """
     size, weights = int(learned[0]), room()
-    clicks = number(clicks_sum(counts, slots, behaviors, table))
-    top = write_posterior(score, clicks, counts, slots, behaviors, table, learned, weights)
+    clicks = number(clicks_sum(*item_counts))
+    top = write_posterior(score, clicks, item_counts, learned, weights)
     mass = 0.0
     for g in range(0, size, LANES):
         weight = exp_below_one(lanes_at(weights, g) - top)
         put_lanes(weights, g, weight)
         mass += total(weight)
     if narrow_place(weights, size, mass) >= 0.0:
-        mean, spread = moments(score, counts, slots, behaviors, table, learned)
+        mean, spread = moments(score, item_counts, learned)
         return min(max(mean + spread * streams.normal(key), 0.0), 1.0)
     left = streams.uniform(key) * mass
     node = 0

@@ -1,8 +1,7 @@
 """The linear learner's passes over the feature matrix, compiled.
 
 One pass computes score, loss and gradient of a row while the row is in cache. Features stay float32
-in memory; sums are float64. θ holds the weights and, last, the intercept. The first seven arguments
-are `Rows.task`.
+in memory; sums are float64. θ holds the weights and, last, the intercept.
 """
 
 from __future__ import annotations
@@ -10,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.kernels.compiled import inner, kernel
-from ebrank.kernels.pointers import call_at, pointer_to
-from ebrank.typing import Bools, Features, Floats, Ints
+from ebrank.priors.kernels import evaluate
+from ebrank.priors.rows import LossTask
+from ebrank.typing import Features, Floats, Ints
 
 TOGETHER = 4
 """Rows whose outer products are added together: memory is slower than arithmetic."""
@@ -35,57 +35,29 @@ def write_scores(features: Features, theta: Floats, start: int, stop: int, out: 
 
 @kernel
 def write_losses(
-    evidence: Floats,
-    included: Bools,
-    loss: int,
-    table: Ints,
-    slots: int,
-    behaviors: int,
-    parameters: Floats,
-    features: Features,
-    thetas: Floats,
-    start: int,
-    stop: int,
-    losses: Floats,
+    task: LossTask, features: Features, thetas: Floats, start: int, stop: int, losses: Floats
 ) -> None:
     """Write the loss of each included row among start..stop under each θ."""
     out = np.empty(2)
-    worth, numbers, result = pointer_to(table, 0), pointer_to(parameters, 0), pointer_to(out, 0)
     for i in range(start, stop):
-        if included[i]:
-            own = pointer_to(evidence, i)
+        if task.included[i]:
             for t in range(len(thetas)):
-                s = score(features, i, thetas[t])
-                call_at(loss, (s, own, slots, behaviors, worth, numbers, result))
+                evaluate(task, i, score(features, i, thetas[t]), out)
                 losses[t, i] = out[0]
 
 
 @kernel
 def loss_and_gradient_sum(
-    evidence: Floats,
-    included: Bools,
-    loss: int,
-    table: Ints,
-    slots: int,
-    behaviors: int,
-    parameters: Floats,
-    features: Features,
-    theta: Floats,
-    start: int,
-    stop: int,
+    task: LossTask, features: Features, theta: Floats, start: int, stop: int
 ) -> tuple[float, Floats]:
     """Return the summed loss and its gradient by θ over the included rows among start..stop."""
     n_features = features.shape[1]
     total = 0.0
     gradient = np.zeros(n_features + 1)
     out = np.empty(2)
-    worth, numbers, result = pointer_to(table, 0), pointer_to(parameters, 0), pointer_to(out, 0)
     for i in range(start, stop):
-        if included[i]:
-            own = pointer_to(evidence, i)
-            call_at(
-                loss, (score(features, i, theta), own, slots, behaviors, worth, numbers, result)
-            )
+        if task.included[i]:
+            evaluate(task, i, score(features, i, theta), out)
             total += out[0]
             slope = out[1]
             for j in range(n_features):
@@ -96,18 +68,7 @@ def loss_and_gradient_sum(
 
 @kernel
 def curvature_sum(
-    evidence: Floats,
-    included: Bools,
-    loss: int,
-    table: Ints,
-    slots: int,
-    behaviors: int,
-    parameters: Floats,
-    features: Features,
-    theta: Floats,
-    rows: Ints,
-    start: int,
-    stop: int,
+    task: LossTask, features: Features, theta: Floats, rows: Ints, start: int, stop: int
 ) -> Floats:
     """Return the summed second derivative by θ, lower triangle, over rows[start:stop].
 
@@ -118,7 +79,6 @@ def curvature_sum(
     total = np.zeros((n_features + 1, n_features + 1))
     x, scaled = np.ones((TOGETHER, n_features + 1)), np.empty((TOGETHER, n_features + 1))
     out = np.empty(2)
-    worth, numbers, result = pointer_to(table, 0), pointer_to(parameters, 0), pointer_to(out, 0)
     step = 1e-4
     for begin in range(start, stop, TOGETHER):
         for t in range(TOGETHER):
@@ -126,10 +86,9 @@ def curvature_sum(
             i = rows[min(begin + t, stop - 1)]
             if begin + t < stop:
                 s = score(features, i, theta)
-                own = pointer_to(evidence, i)
-                call_at(loss, (s + step, own, slots, behaviors, worth, numbers, result))
+                evaluate(task, i, s + step, out)
                 up = out[1]
-                call_at(loss, (s - step, own, slots, behaviors, worth, numbers, result))
+                evaluate(task, i, s - step, out)
                 bend = max((up - out[1]) / (2.0 * step), 0.0)
             for j in range(n_features):
                 x[t, j] = features[i, j]

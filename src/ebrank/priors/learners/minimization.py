@@ -129,7 +129,7 @@ def row_losses(rows: Rows, thetas: Floats) -> Floats:
     losses = np.zeros((len(thetas), len(rows.features)))
     rows.blocks(
         lambda start, stop: linear_kernel.write_losses(
-            *rows.task, rows.features, thetas, start, stop, losses
+            rows.task, rows.features, thetas, start, stop, losses
         )
     )
     chosen = losses[:, rows.included]
@@ -142,7 +142,7 @@ def value_and_gradient(rows: Rows, theta: Floats, ridge: float) -> tuple[float, 
     """Return the penalized mean loss and its gradient in one pass over the features."""
     sums = rows.blocks(
         lambda start, stop: linear_kernel.loss_and_gradient_sum(
-            *rows.task, rows.features, theta, start, stop
+            rows.task, rows.features, theta, start, stop
         )
     )
     penalty = ridge * theta
@@ -158,7 +158,7 @@ def curvature_at(rows: Rows, theta: Floats, ridge: float) -> Floats:
     chosen = chosen[:: max(1, len(chosen) // CURVATURE_ROWS)]
     parts = map_blocks(
         lambda start, stop: linear_kernel.curvature_sum(
-            *rows.task, rows.features, theta, chosen, start, stop
+            rows.task, rows.features, theta, chosen, start, stop
         ),
         total=len(chosen),
         block=CURVATURE_BLOCK,

@@ -14,41 +14,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import inner, kernel, leaf
-from ebrank.sessions.linear import (
-    LoggingModel,
-    Seats,
-    room_for,
-    seat,
-    seat_all,
-    write_best,
-)
+from ebrank.rankers.dbgd import Duels
+from ebrank.sessions.linear import LoggingModel, Seats, room_for, seat, seat_all, write_best
 from ebrank.sessions.scored import longest
 from ebrank.sessions.session import item_enters, room_for_sheet, show
-from ebrank.sessions.world import AGES, Sessions
-from ebrank.typing import Bools, Floats, Ints, Keys, SmallInts
+from ebrank.sessions.world import AGES, Sessions, World
+from ebrank.typing import Bools, Floats, Ints
 
 HALF, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
 DIRECTIONS, DRAFT = 0, 1
 """Children of a session's key: what candidates are drawn from, and the order of the teams."""
 NOBODY = -1
-
-
-class Duel(NamedTuple):
-    """How rankers are compared; see `rankers.dbgd.DuelModel`."""
-
-    step: float
-    disputed_only: bool
-
-
-class DuelLog(NamedTuple):
-    """Where sessions write what they taught; the arrays of `rankers.dbgd.Duels`."""
-
-    keys: npt.NDArray[np.uint64]
-    wins: Bools
 
 
 class Draft(NamedTuple):
@@ -66,8 +45,9 @@ class Draft(NamedTuple):
 def run_sessions(
     sessions: Sessions,
     linear: LoggingModel,
-    duel: Duel,
-    log: DuelLog,
+    step: float,
+    disputed_only: bool,
+    log: Duels,
     first_query: int,
     stop_query: int,
 ) -> tuple[Floats, Floats]:
@@ -88,9 +68,7 @@ def run_sessions(
                 seat(world, linear, q, world.entered[q] - 1, candidates)
             session = streams.child(streams.child(sessions.ranker, q), world.sessions_done[q])
             shown = min(length, world.entered[q])
-            draft_list(
-                world.arrivals, first, world.entered[q], linear, duel, candidates, session, draft
-            )
+            draft_list(world, q, linear, step, disputed_only, candidates, session, draft)
             for rank in range(shown):
                 sheet.rows[rank] = world.arrivals[first + draft.slots[rank]]
             t = plan.times[i]
@@ -119,52 +97,39 @@ def room_for_draft(linear: LoggingModel, n_rankers: int, most: int, length: int)
 
 @inner
 def draft_list(
-    arrivals: SmallInts,
-    first: int,
-    n: int,
+    world: World,
+    q: int,
     linear: LoggingModel,
-    duel: Duel,
+    step: float,
+    disputed_only: bool,
     candidates: Seats,
     session: np.uint64,
     draft: Draft,
 ) -> None:
-    """Let the logging model and the candidate rankers draft a list of a query's n candidates.
+    """Let the logging model and the candidate rankers draft a list of a query's candidates.
 
-    `first` is the first row of the query.
+    See `rankers.dbgd.DuelModel` for `step` and `disputed_only`.
     """
+    n = world.entered[q]
     shown = min(len(draft.slots), n)
     for ranker in range(len(draft.directions)):
         key = direction_key(session, ranker)
         write_direction(key, draft.directions[ranker])
-    write_scores(arrivals, first, n, linear, duel.step, candidates, draft)
+    write_scores(world, q, linear, step, candidates, draft)
     write_best(candidates.scores, candidates.ties, n, shown, draft.lists[0])
     for ranker in range(len(draft.scores)):
         write_best(draft.scores[ranker], candidates.ties, n, shown, draft.lists[ranker + 1])
-    draft_teams(
-        draft.lists,
-        shown,
-        duel.disputed_only,
-        streams.child(session, DRAFT),
-        draft.order,
-        draft.slots,
-        draft.teams,
-    )
+    draft_teams(draft, shown, disputed_only, streams.child(session, DRAFT))
 
 
 @inner
 def write_scores(
-    arrivals: SmallInts,
-    first: int,
-    n: int,
-    linear: LoggingModel,
-    step: float,
-    candidates: Seats,
-    draft: Draft,
+    world: World, q: int, linear: LoggingModel, step: float, candidates: Seats, draft: Draft
 ) -> None:
     """Write the scores (w + δu)·x of every candidate ranker (rows) for every candidate item."""
     n_features = linear.features.shape[1]
-    for i in range(n):
-        row = arrivals[first + i]
+    for i in range(world.entered[q]):
+        row = world.arrivals[world.pointers[q] + i]
         for ranker in range(len(draft.directions)):
             ahead = 0.0
             for j in range(n_features):
@@ -211,19 +176,16 @@ def direction_key(session: np.uint64, candidate: int) -> np.uint64:
 
 
 @kernel
-def gradient_sum(
-    sessions: Keys, wins: Bools, rates: Floats, n: int, start: int, stop: int
-) -> Floats:
+def gradient_sum(log: Duels, rates: Floats, n: int, start: int, stop: int) -> Floats:
     """Return Σ_t rate_t · (mean of the winners' directions) over the sessions start..stop."""
-    total = np.zeros(n)
-    direction = np.empty(n)
+    total, direction, wins = np.zeros(n), np.empty(n), log.wins
     for t in range(start, stop):
         winners = 0
         for candidate in range(wins.shape[1]):
             winners += wins[t, candidate]
         for candidate in range(wins.shape[1]):
             if wins[t, candidate]:
-                write_direction(direction_key(sessions[t], candidate), direction)
+                write_direction(direction_key(log.keys[t], candidate), direction)
                 for j in range(n):
                     total[j] += rates[t] / winners * direction[j]
     return total
@@ -233,21 +195,14 @@ def gradient_sum(
 
 
 @inner
-def draft_teams(
-    lists: Ints,
-    length: int,
-    disputed_only: bool,
-    key: np.uint64,
-    order: Ints,
-    merged: Ints,
-    teams: Ints,
-) -> None:
+def draft_teams(draft: Draft, length: int, disputed_only: bool, key: np.uint64) -> None:
     """Merge the rankers' lists, one in each row of `lists`, best first; write who added what.
 
     The first `length` items of each ranker suffice. With `disputed_only`, the items that all
     rankers agree on from the top down belong to no team: clicks on them do not tell which is
     better. `order` is working space, one place for each ranker.
     """
+    lists, order, merged, teams = draft.lists, draft.order, draft.slots, draft.teams
     n_rankers = len(lists)
     filled = 0
     if disputed_only:

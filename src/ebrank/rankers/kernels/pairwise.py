@@ -19,27 +19,12 @@ import numpy as np
 from ebrank.evidence.sums import number
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import inner, kernel
-from ebrank.sessions.linear import (
-    LoggingModel,
-    Seats,
-    room_for,
-    seat,
-    seat_all,
-    write_best,
-)
+from ebrank.rankers.pdgd import Pairs
+from ebrank.sessions.linear import LoggingModel, Seats, room_for, seat, seat_all, write_best
 from ebrank.sessions.scored import longest
 from ebrank.sessions.session import Sheet, item_enters, room_for_sheet, show
-from ebrank.sessions.world import AGES, Sessions
-from ebrank.typing import Bools, Features, Floats, Ints, SmallInts
-
-
-class PairLog(NamedTuple):
-    """Where sessions write what they taught; the arrays of `rankers.pdgd.Pairs`."""
-
-    rows: Ints
-    weights: Floats
-    behavior: Floats
-    stepped: Bools
+from ebrank.sessions.world import AGES, Sessions, World
+from ebrank.typing import Bools, Features, Floats, Ints
 
 
 class Drawn(NamedTuple):
@@ -53,11 +38,7 @@ class Drawn(NamedTuple):
 
 @kernel
 def run_sessions(
-    sessions: Sessions,
-    linear: LoggingModel,
-    log: PairLog,
-    first_query: int,
-    stop_query: int,
+    sessions: Sessions, linear: LoggingModel, log: Pairs, first_query: int, stop_query: int
 ) -> tuple[Floats, Floats]:
     """Run the planned sessions of some queries; write each session's NDCG and lesson at its time.
 
@@ -78,7 +59,7 @@ def run_sessions(
                 seat(world, linear, q, world.entered[q] - 1, candidates)
             session = streams.child(streams.child(sessions.ranker, q), world.sessions_done[q])
             shown = min(length, world.entered[q])
-            draw_list(world.arrivals, first, world.entered[q], candidates, session, shown, drawn)
+            draw_list(world, q, candidates, session, shown, drawn)
             for rank in range(shown):
                 sheet.rows[rank] = world.arrivals[first + drawn.slots[rank]]
             t = plan.times[i]
@@ -104,20 +85,15 @@ def room_for_list(most: int, length: int) -> Drawn:
 
 @inner
 def draw_list(
-    arrivals: SmallInts,
-    first: int,
-    n: int,
-    candidates: Seats,
-    session: np.uint64,
-    shown: int,
-    drawn: Drawn,
+    world: World, q: int, candidates: Seats, session: np.uint64, shown: int, drawn: Drawn
 ) -> None:
-    """Draw a list of n candidates without replacement from the softmax of their scores.
+    """Draw a list of candidates without replacement from the softmax of their scores.
 
-    The highest sums of score and Gumbel number are such a draw. `first` is the query's first row.
+    The highest sums of score and Gumbel number are such a draw.
     """
+    first, n = world.pointers[q], world.entered[q]
     for i in range(n):
-        item = arrivals[first + i] - first
+        item = world.arrivals[first + i] - first
         drawn.draws[i] = candidates.scores[i] + streams.gumbel(streams.child(session, item))
     write_best(drawn.draws, candidates.ties, n, shown, drawn.slots)
     for rank in range(shown):
@@ -133,7 +109,7 @@ def learn(
     drawn: Drawn,
     sheet: Sheet,
     t: int,
-    log: PairLog,
+    log: Pairs,
 ) -> bool:
     """Write the lesson of a session; return whether there is one.
 
@@ -253,14 +229,7 @@ def write_item_weights(
 
 @kernel
 def gradient_sum(
-    features: Features,
-    rows: Ints,
-    weights: Floats,
-    behavior: Floats,
-    rates: Floats,
-    n: int,
-    start: int,
-    stop: int,
+    features: Features, log: Pairs, rates: Floats, n: int, start: int, stop: int
 ) -> Floats:
     """Return Σ_t rate_t Σ_d weight_d · x_d over the sessions start..stop; x^b is the last of n."""
     n_features = features.shape[1]
@@ -268,12 +237,12 @@ def gradient_sum(
     for t in range(start, stop):
         if rates[t] == 0.0:
             continue
-        for rank in range(rows.shape[1]):
-            factor = rates[t] * weights[t, rank]
+        for rank in range(log.rows.shape[1]):
+            factor = rates[t] * log.weights[t, rank]
             if factor != 0.0:
-                row = rows[t, rank]
+                row = log.rows[t, rank]
                 for j in range(n_features):
                     total[j] += factor * features[row, j]
                 if n > n_features:
-                    total[n_features] += factor * behavior[t, rank]
+                    total[n_features] += factor * log.behavior[t, rank]
     return total
