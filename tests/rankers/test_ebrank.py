@@ -13,7 +13,7 @@ from ebrank.policy import policies as policy
 from ebrank.policy.policies import Policy
 from ebrank.policy.scoring import scores
 from ebrank.priors import ItemPrior
-from ebrank.priors.fitting import Table
+from ebrank.priors.fitting import Observations
 from ebrank.priors.learners.linear import Linear
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
@@ -58,7 +58,7 @@ def test_the_prior_is_the_librarys_and_validation_queries_never_teach(
         data.features[rows],
         stats[rows],
         groups=queries[rows],
-        validation=Table(data.features[vali], stats[vali], queries[vali]),
+        validation=Observations(data.features[vali], stats[vali], queries[vali]),
     )
     assert model.a.tolist() == ranker.prior(data.features).a.tolist()
     assert model.weights is not None

@@ -28,7 +28,7 @@ from ebrank.simulation.cluster import Cluster, ClusterAddress, Workers, connecte
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.parallel import Interrupted, PlannedTrial, Task, run
 from ebrank.simulation.result import Result
-from ebrank.simulation.storage import Store
+from ebrank.simulation.storage import StoredTrials
 from ebrank.simulation.worker import Locator, Order, code_stamp, facts, prepared
 from tests.simulation.clusters import PATIENCE, OwnCluster, import_from, own_cluster, wait_until
 from tests.simulation.test_parallel import bits
@@ -180,14 +180,20 @@ def test_workers_do_not_change_a_bit(dataset: Dataset, workers: Workers, tmp_pat
         3,
         trials=4,
         pool=workers,
-        store=Store(tmp_path, dataset, SHORT, 3),
+        store=StoredTrials(tmp_path, dataset, SHORT, 3),
         progress=lambda done, total: calls.append((done, total)),
     )
     assert bits(results) == bits(run(dataset, RANKERS, SHORT, 3, trials=4))
     assert (calls[0], calls[-1]) == ((0, 32), (32, 32))
     assert calls == sorted(calls)
     longer = run(
-        dataset, RANKERS, SHORT, 3, trials=5, store=Store(tmp_path, dataset, SHORT, 3), pool=workers
+        dataset,
+        RANKERS,
+        SHORT,
+        3,
+        trials=5,
+        store=StoredTrials(tmp_path, dataset, SHORT, 3),
+        pool=workers,
     )
     assert [result.seconds for result in longer] != [result.seconds for result in results]
     assert bits(longer) == bits(run(dataset, RANKERS, SHORT, 3, trials=5))
@@ -309,7 +315,7 @@ def test_no_workers_are_waited_for(
 def test_a_lost_scheduler_is_told_and_leaves_what_is_finished(
     dataset: Dataset, tmp_path: Path
 ) -> None:
-    store = Store(tmp_path / "runs", dataset, LONG, 0)
+    store = StoredTrials(tmp_path / "runs", dataset, LONG, 0)
     with (
         own_cluster(tmp_path, "only", apart=True) as nodes,
         connected(str(nodes.file), print) as client,
@@ -340,7 +346,7 @@ def test_an_interrupt_keeps_what_is_finished_and_frees_the_workers(
         if len(results[0].trials) == 3:
             raise KeyboardInterrupt
 
-    store = Store(tmp_path, dataset, SHORT, 0)
+    store = StoredTrials(tmp_path, dataset, SHORT, 0)
     with pytest.raises(Interrupted) as caught:
         run(dataset, RANKERS[:1], SHORT, trials=200, pool=workers, store=store, finished=stop)
     (result,) = caught.value.results

@@ -20,7 +20,7 @@ from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
 from ebrank.simulation.parallel import Interrupted, run
 from ebrank.simulation.result import Result
-from ebrank.simulation.storage import Store
+from ebrank.simulation.storage import StoredTrials
 
 RANKERS = [registry.parse(text) for text in ("bm25", "ebrank", "ebrank:estimator=exposure")]
 SHORT = SimulationConfig(sessions=80, updates=4)
@@ -84,7 +84,7 @@ def count_trials(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_stored_trials_are_not_run_again(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path, dataset, SHORT, 0)
+    store = StoredTrials(tmp_path, dataset, SHORT, 0)
     ran = count_trials(monkeypatch)
     run(dataset, RANKERS[:1], SHORT, trials=2, store=store)
     calls: list[tuple[int, int]] = []
@@ -110,7 +110,7 @@ def test_an_interrupt_keeps_what_is_finished(dataset: Dataset, tmp_path: Path, j
         if len(results[0].trials) == 3:
             raise KeyboardInterrupt
 
-    store = Store(tmp_path, dataset, SHORT, 0)
+    store = StoredTrials(tmp_path, dataset, SHORT, 0)
     threads = threading.active_count()
     with pytest.raises(Interrupted) as caught:
         run(dataset, RANKERS[:1], SHORT, trials=500, jobs=jobs, store=store, finished=stop)
@@ -156,7 +156,7 @@ def test_an_interrupt_while_compiling_keeps_what_is_stored(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    store = Store(tmp_path, dataset, SHORT, 0)
+    store = StoredTrials(tmp_path, dataset, SHORT, 0)
     stored = run(dataset, RANKERS[:1], SHORT, trials=2, store=store)
     monkeypatch.setattr(parallel, "compile_for", interrupt)
     with pytest.raises(Interrupted) as caught:
@@ -165,7 +165,7 @@ def test_an_interrupt_while_compiling_keeps_what_is_stored(
 
 
 def test_a_store_of_other_trials_is_refused(dataset: Dataset, tmp_path: Path) -> None:
-    store = Store(tmp_path, dataset, SHORT, seed=1)
+    store = StoredTrials(tmp_path, dataset, SHORT, seed=1)
     for config, seed in ((SHORT, 2), (replace(SHORT, discount=0.9), 1)):
         with pytest.raises(ParameterError, match="another dataset, config or seed"):
             run(dataset, RANKERS[:1], config, seed, store=store)

@@ -129,6 +129,36 @@ def test_weighted_click_rate_is_unbiased_for_lists_fixed_in_advance() -> None:
     assert abs(mean_z(stats.weighted_clicks[seen] / stats.shown[seen] - R[seen])) < LIMIT
 
 
+def martingale_z(text: str, config: SimulationConfig = CONFIG) -> tuple[float, float]:
+    """Return the z of Σ (C − n·R) and of Σ (c − E·R).
+
+    Given the past, each impression adds a number of mean zero to either sum, however the list was
+    made. So the sums of different queries and trials are uncorrelated, and the square of the total
+    is expected to be the sum of their squares.
+    """
+    sums = []
+    for trial in range(TRIALS):
+        _, stats = outcome(text, config, trial)
+        excess = stats.weighted_clicks - stats.shown * R, stats.clicks - stats.exposure * R
+        sums.append([np.add.reduceat(x, DATA.query_pointers[:-1]) for x in excess])
+    by_query: Floats = np.concatenate(sums, axis=1)
+    z = by_query.sum(axis=1) / np.sqrt((by_query**2).sum(axis=1))
+    return float(z[0]), float(z[1])
+
+
+@pytest.mark.slow
+@every_setting
+def test_clicks_beyond_expectation_add_up_to_nothing(text: str) -> None:
+    assert np.max(np.abs(martingale_z(text))) < LIMIT
+
+
+@wrong_users
+@pytest.mark.parametrize("text", ["ebrank", "random", "cftopk"])
+def test_the_martingale_check_notices(text: str, users: UserModel) -> None:
+    z = martingale_z(text, replace(CONFIG, users=users, believed=CURVE))
+    assert np.min(np.abs(z)) > LIMIT
+
+
 @pytest.mark.parametrize("text", ["ebrank", "ucbrank", "prior", "thompson"])
 def test_weighted_click_rate_is_biased_under_an_adaptive_ranker(text: str) -> None:
     """An item with bad luck is shown no more and keeps its bad name: C/n falls short of R."""

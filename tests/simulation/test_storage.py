@@ -26,7 +26,7 @@ from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.storage import (
     StorageWarning,
-    Store,
+    StoredTrials,
     read_trial,
     write_trial,
 )
@@ -77,10 +77,10 @@ def test_odd_numbers_come_back_too(
 
 
 def test_a_stored_trial_is_found(tmp_path: Path, dataset: Dataset, trial: TrialResult) -> None:
-    store = Store(tmp_path / "made" / "anew", dataset, SHORT, seed=1)
+    store = StoredTrials(tmp_path / "made" / "anew", dataset, SHORT, seed=1)
     assert store.load(EBRANK, 0) is None
     store.save(EBRANK, 0, trial)
-    again = Store(tmp_path / "made" / "anew", dataset, SHORT, seed=1)
+    again = StoredTrials(tmp_path / "made" / "anew", dataset, SHORT, seed=1)
     found = again.load(EBRANK, 0)
     assert found is not None
     assert same(found, trial)
@@ -90,11 +90,11 @@ def test_the_name_holds_all_that_matters(
     tmp_path: Path, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def path(data: Dataset = dataset, config: SimulationConfig = SHORT, seed: int = 1) -> Path:
-        return Store(tmp_path, data, config, seed).path(EBRANK, 0)
+        return StoredTrials(tmp_path, data, config, seed).path(EBRANK, 0)
 
     labels = dataset.labels.copy()
     labels[0] += 1
-    store = Store(tmp_path, dataset, SHORT, 1)
+    store = StoredTrials(tmp_path, dataset, SHORT, 1)
     others = {
         path(seed=2),
         path(data=dataclasses.replace(dataset, labels=labels)),
@@ -116,7 +116,9 @@ def test_the_name_holds_all_that_matters(
 def test_the_formulas_sessions_may_be_given(tmp_path: Path, dataset: Dataset) -> None:
     formula = SimulationConfig()
     given = dataclasses.replace(formula, sessions=formula.session_count(dataset))
-    paths = {Store(tmp_path, dataset, config, 0).path(BM25, 0) for config in (formula, given)}
+    paths = {
+        StoredTrials(tmp_path, dataset, config, 0).path(BM25, 0) for config in (formula, given)
+    }
     assert len(paths) == 1
 
 
@@ -152,7 +154,7 @@ def test_a_click_rule_that_is_edited_is_run_again(
     def outcome() -> list[float]:
         """Return what the users make of it, stored or not."""
         config = dataclasses.replace(SHORT, users=folder.load("own_users").Patient())
-        store = Store(tmp_path / "store", dataset, config, seed=1)
+        store = StoredTrials(tmp_path / "store", dataset, config, seed=1)
         (result,) = parallel.run(dataset, [EBRANK], config, 1, trials=1, store=store)
         expected = run_trial(dataset, EBRANK, config, seed=1, trial=0)
         assert result.trials[0].test_ndcg.tolist() == expected.test_ndcg.tolist()
@@ -186,17 +188,17 @@ class Mine(Ranker):
 """
     folder.write({"remembering": text})
     module: Any = folder.load("remembering")
-    store = Store(tmp_path / "store", dataset, SHORT, seed=1)
+    store = StoredTrials(tmp_path / "store", dataset, SHORT, seed=1)
     assert store.load(module.Mine(), 0) is None
     module.SEEN.append(0)
     store.save(module.Mine(), 0, trial)
     assert store.path(module.Mine(), 0).is_file()
     again = folder.load("remembering").Mine()
-    assert Store(tmp_path / "store", dataset, SHORT, seed=1).load(again, 0) is not None
+    assert StoredTrials(tmp_path / "store", dataset, SHORT, seed=1).load(again, 0) is not None
 
 
 def test_a_damaged_file_is_run_again(tmp_path: Path, dataset: Dataset, trial: TrialResult) -> None:
-    store = Store(tmp_path, dataset, SHORT, 1)
+    store = StoredTrials(tmp_path, dataset, SHORT, 1)
     store.save(EBRANK, 0, trial)
     path = store.path(EBRANK, 0)
     good = path.read_bytes()
@@ -212,7 +214,7 @@ def test_a_damaged_file_is_run_again(tmp_path: Path, dataset: Dataset, trial: Tr
 def test_no_flipped_bit_goes_unnoticed(
     tmp_path: Path, dataset: Dataset, trial: TrialResult
 ) -> None:
-    store = Store(tmp_path, dataset, SHORT, 1)
+    store = StoredTrials(tmp_path, dataset, SHORT, 1)
     store.save(EBRANK, 0, trial)
     path = store.path(EBRANK, 0)
     good = bytearray(path.read_bytes())
@@ -229,7 +231,7 @@ def test_no_flipped_bit_goes_unnoticed(
 def test_a_trial_of_something_else_is_not_taken(
     tmp_path: Path, dataset: Dataset, trial: TrialResult
 ) -> None:
-    store = Store(tmp_path, dataset, SHORT, 1)
+    store = StoredTrials(tmp_path, dataset, SHORT, 1)
     store.save(EBRANK, 0, trial)
     shutil.copy(store.path(EBRANK, 0), store.path(EBRANK, 1))
     with pytest.warns(StorageWarning, match="trial of another run"):

@@ -274,11 +274,11 @@ def running(
 
     Trials are kept in --out; raises if a file that will be written there is foreign.
     """
-    from ebrank.simulation.storage import Store
+    from ebrank.simulation.storage import StoredTrials
 
     store = None
     if plan.out is not None:
-        store = Store(plan.out, plan.dataset, plan.config, seed)
+        store = StoredTrials(plan.out, plan.dataset, plan.config, seed)
         read_own(Path(plan.out) / file, kind)
     with connected(plan.cluster) as cluster, console.progress(label) as progress:
         pool = None if cluster is None else cluster.workers(plan.dataset, plan.locator)

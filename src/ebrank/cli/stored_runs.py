@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ebrank.rankers.base import Ranker
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.result import Result
-    from ebrank.simulation.storage import Store
+    from ebrank.simulation.storage import StoredTrials
     from ebrank.typing import Texts
 
 REMEDY = "Give a folder that `ebrank simulate --out` wrote."
@@ -316,7 +316,10 @@ def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:
 
 
 def write_results(
-    store: Store, plan: lab.SimulationPlan, rankers: Sequence[Ranker], results: Sequence[Result]
+    store: StoredTrials,
+    plan: lab.SimulationPlan,
+    rankers: Sequence[Ranker],
+    results: Sequence[Result],
 ) -> None:
     """Write `results.json`: the results so far, and everything they depend on; no times.
 

@@ -256,7 +256,7 @@ class Policy:
     def losses(
         self,
         state: State | None,
-        table: fitting.Table,
+        table: fitting.Observations,
         examination: Examination,
         threads: int | None = None,
     ) -> Floats:

@@ -37,7 +37,7 @@ from ebrank.policy.ranking import Candidates, Ranking
 from ebrank.policy.scaling import Scaling
 from ebrank.priors import fitting
 from ebrank.priors.base import ItemPrior, State
-from ebrank.priors.fitting import Table
+from ebrank.priors.fitting import Observations
 from ebrank.typing import Features, Floats, Ints, Keys
 
 __all__ = ["EBRanker", "Ranking"]
@@ -100,7 +100,7 @@ class EBRanker:
         behavior: BehaviorStats,
         *,
         groups: Ints | None = None,
-        validation: tuple[Features, BehaviorStats] | Table | None = None,
+        validation: tuple[Features, BehaviorStats] | Observations | None = None,
         warm_start: bool = False,
     ) -> Self:
         """Learn the prior from rows of any number of queries and what users did with them.
@@ -110,7 +110,7 @@ class EBRanker:
         there are fewer than ten queries, or none are given, single rows are held out.
 
         With `validation` rows, these decide instead, and when to stop; they may have groups of
-        their own (`ebrank.priors.fitting.Table`). None of them is learned from.
+        their own (`ebrank.priors.fitting.Observations`). None of them is learned from.
 
         With `warm_start`, the fit continues from the last one.
         """
@@ -292,7 +292,7 @@ class EBRanker:
         """Return the loss of the prior for each row; not a number for rows that were not shown."""
         _check_lengths(features, behavior)
         return self.policy.losses(
-            self.state_, Table(features, behavior), self.examination, self.threads
+            self.state_, Observations(features, behavior), self.examination, self.threads
         )
 
     def held_out_losses(
@@ -347,12 +347,12 @@ def _check_lengths(features: Features, behavior: BehaviorStats) -> None:
         raise ParameterError(f"{len(features)} rows of features, but behavior for {len(behavior)}")
 
 
-def _table(features: Features, behavior: BehaviorStats, groups: Ints | None = None) -> Table:
+def _table(features: Features, behavior: BehaviorStats, groups: Ints | None = None) -> Observations:
     if groups is not None:
         groups = np.asarray(groups)
         require(groups.shape == (len(behavior),), "groups must hold one number per row")
         groups = np.unique(groups, return_inverse=True)[1]
-    return Table(features, behavior, groups)
+    return Observations(features, behavior, groups)
 
 
 def _draw_keys(keys: npt.NDArray[Any]) -> Keys:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ebrank.policy.policies import Policy
 
 
-class Table(NamedTuple):
+class Observations(NamedTuple):
     """Rows of features, what users did with each, and the query of each, numbered from 0.
 
     Without queries, each row counts as one.
@@ -47,10 +47,10 @@ class Table(NamedTuple):
         """The query of each row."""
         return np.arange(len(self.behavior)) if self.groups is None else self.groups
 
-    def part(self, chosen: Bools) -> Table:
+    def part(self, chosen: Bools) -> Observations:
         """Return some of the rows."""
         behavior = self.behavior[np.flatnonzero(chosen)]
-        return Table(np.asarray(self.features)[chosen], behavior, self.queries[chosen])
+        return Observations(np.asarray(self.features)[chosen], behavior, self.queries[chosen])
 
 
 FIRST_TURNS = 4
@@ -79,8 +79,8 @@ FEWEST_ROWS = 100
 
 def fit(
     policy: Policy,
-    training: Table,
-    validation: Table | None,
+    training: Observations,
+    validation: Observations | None,
     examination: Examination,
     start: State | None,
     threads: int | None,
@@ -106,7 +106,7 @@ def fit(
 
 def held_out_losses(
     policy: Policy,
-    table: Table,
+    table: Observations,
     examination: Examination,
     state: State,
     threads: int | None,
@@ -130,8 +130,8 @@ def held_out_losses(
 
 def _turn(
     policy: Policy,
-    training: Table,
-    validation: Table | None,
+    training: Observations,
+    validation: Observations | None,
     examination: Examination,
     state: State,
     threads: int | None,
@@ -145,7 +145,7 @@ def _turn(
     if scores_so_far is not None:
         state = {**state, **policy.learner.scaled(scores_so_far, factor)}
 
-    def rows_of(table: Table) -> Rows:
+    def rows_of(table: Observations) -> Rows:
         rows = policy.rows(table.features, table.behavior, curve, threads, state)
         return replace(rows, groups=table.queries if choose else None)
 

@@ -16,7 +16,7 @@ from ebrank.policy.policies import PRESETS, Policy
 from ebrank.priors import fitting
 from ebrank.priors.base import State
 from ebrank.priors.families.beta import Beta
-from ebrank.priors.fitting import Table
+from ebrank.priors.fitting import Observations
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats, Ints
@@ -145,9 +145,9 @@ class PolicyLearner:
         teaches[data.rows_in("vali")] = False
         return np.flatnonzero(teaches)
 
-    def _table(self, rows: slice | Ints) -> Table:
+    def _table(self, rows: slice | Ints) -> Observations:
         data = self.trial.dataset
-        return Table(data.features[rows], self.trial.stats[rows], data.query_of_rows[rows])
+        return Observations(data.features[rows], self.trial.stats[rows], data.query_of_rows[rows])
 
     def _model(self, a: Floats, b: Floats, weights: Floats | None = None) -> ScoreModel:
         policy, trial = self.policy, self.trial

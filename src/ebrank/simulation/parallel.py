@@ -20,7 +20,7 @@ from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import Progress, compile_for, run_trial
 from ebrank.simulation.result import Result, TrialResult
-from ebrank.simulation.storage import Store
+from ebrank.simulation.storage import StoredTrials
 
 Task = tuple[int, int]
 """Which trial of which ranker."""
@@ -82,7 +82,7 @@ def run(
     trials: int = 5,
     jobs: int = 1,
     pool: TrialPool | None = None,
-    store: Store | None = None,
+    store: StoredTrials | None = None,
     progress: Progress | None = None,
     finished: Finished | None = None,
 ) -> list[Result]:
@@ -134,7 +134,7 @@ class _Batch:
         rankers: Sequence[Ranker],
         config: SimulationConfig,
         seed: int,
-        store: Store | None,
+        store: StoredTrials | None,
         meter: _Meter,
     ) -> None:
         self.dataset = dataset

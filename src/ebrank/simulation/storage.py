@@ -53,7 +53,7 @@ class StorageWarning(UserWarning):
     """A stored trial cannot be used, and is run again."""
 
 
-class Store:
+class StoredTrials:
     """The trials of one experiment in a folder, which is made if needed."""
 
     def __init__(

@@ -27,7 +27,7 @@ from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import Progress
 from ebrank.simulation.result import Result
-from ebrank.simulation.storage import Store
+from ebrank.simulation.storage import StoredTrials
 from ebrank.typing import Floats
 
 Grid: TypeAlias = Mapping[str, Sequence[Any]]
@@ -111,7 +111,7 @@ def tune(
     trials: int = 5,
     jobs: int = 1,
     pool: parallel.TrialPool | None = None,
-    store: Store | None = None,
+    store: StoredTrials | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
     """Return how every point of a grid does on the validation queries.

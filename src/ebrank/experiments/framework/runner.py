@@ -34,7 +34,7 @@ from ebrank.rankers.base import Ranker
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
-from ebrank.simulation.storage import Store
+from ebrank.simulation.storage import StoredTrials
 from ebrank.simulation.tuning import tuning_seed
 
 Watch: TypeAlias = Callable[[str, int, int], None]
@@ -282,7 +282,7 @@ class _Work:
             trials=trials,
             jobs=self.jobs,
             pool=self.pool,
-            store=Store(self.folder, self.dataset, config, seed),
+            store=StoredTrials(self.folder, self.dataset, config, seed),
             progress=report,
         )
         self.done += len(rankers) * trials * self._trial_work(config) - (stored or 0) * each

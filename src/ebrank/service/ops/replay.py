@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from ebrank.service.store import counting
 from ebrank.service.store.base import Progress, StoreError, StoreView
-from ebrank.service.store.counting import Fold, ItemCounts
+from ebrank.service.store.counting import ItemTally, Tally
 from ebrank.service.store.records import EventEntry, Operation, QueryState
 from ebrank.service.store.rows import count_rows
 
@@ -85,16 +85,16 @@ class _Rebuilt:
     def __init__(self, state: QueryState) -> None:
         self.places = {name: place for place, name in enumerate(state.ids)}
         self.first_shown = state.first_shown
-        self._fold = Fold(
-            lambda _, item: ItemCounts(epoch=state.epoch), lambda _, item: self.places.get(item, 0)
+        self._tally = Tally(
+            lambda _, item: ItemTally(epoch=state.epoch), lambda _, item: self.places.get(item, 0)
         )
-        self._fold.items.update(_counted(state))
+        self._tally.items.update(_counted(state))
 
     def add(self, entry: Operation, report: ReplayReport) -> None:
         names = counting.items_of(entry)
         for name in {name for name, *_ in counting.steps(entry, names)} - self.places.keys():
             report.note(entry.query, name, "item", None, 1.0)
-        self._fold.add(entry)
+        self._tally.add(entry)
         for name in counting.shown(entry, names):
             place = self.places.get(name)
             if place is not None and math.isnan(self.first_shown[place]):
@@ -104,7 +104,7 @@ class _Rebuilt:
         """Return the counts as they are in an epoch, by item, outcome and slot."""
         return {
             (item, *key): count
-            for (query, item), one in self._fold.items.items()
+            for (query, item), one in self._tally.items.items()
             if item in self.places
             for key, count in one.at(epoch, query, self.places[item]).counts.items()
         }
@@ -148,11 +148,11 @@ def listed(query: str, state: QueryState | None) -> QueryState:
     return state
 
 
-def _counted(state: QueryState) -> dict[tuple[str, str], ItemCounts]:
+def _counted(state: QueryState) -> dict[tuple[str, str], ItemTally]:
     """Return the counts of each item that was shown."""
-    found: dict[tuple[str, str], ItemCounts] = {}
+    found: dict[tuple[str, str], ItemTally] = {}
     for place, outcome, slot, count, epoch in count_rows(state):
-        item = found.setdefault((state.query, state.ids[place]), ItemCounts(epoch=epoch))
+        item = found.setdefault((state.query, state.ids[place]), ItemTally(epoch=epoch))
         item.counts[outcome, slot] = count
     return found
 

@@ -81,7 +81,7 @@ def possible(counts: Sequence[int], outcome: int, amount: int) -> bool:
     return counts[outcome] > 0 if amount < 0 else sum(counts[SHOWN + 1 :]) < counts[SHOWN]
 
 
-class ItemCounts:
+class ItemTally:
     """What users did with one item, by outcome and slot, as far as it is not forgotten.
 
     Attributes:
@@ -95,7 +95,7 @@ class ItemCounts:
         self.counts = dict(counts or {})
         self.epoch = epoch
 
-    def at(self, epoch: int, query: str, place: int) -> ItemCounts:
+    def at(self, epoch: int, query: str, place: int) -> ItemTally:
         """Return the counts of the item at a place of a query in a later epoch.
 
         In an earlier one they stay as they are.
@@ -103,12 +103,12 @@ class ItemCounts:
         if epoch <= self.epoch:
             return self
         if not any(self.counts.values()):
-            return ItemCounts(self.counts, epoch)
+            return ItemTally(self.counts, epoch)
         block = np.zeros((1, 1 + max(outcome for outcome, _ in self.counts), SLOTS), COUNT)
         for (outcome, slot), count in self.counts.items():
             block[0, outcome, slot] = count
         faded = forgotten(block, keys_of(query, [place]), self.epoch, epoch)[0]
-        return ItemCounts(
+        return ItemTally(
             {(outcome, slot): int(faded[outcome, slot]) for outcome, slot in self.counts}, epoch
         )
 
@@ -124,22 +124,22 @@ class ItemCounts:
         return True
 
 
-class Fold:
+class Tally:
     """Adds entries up, in the order of the log: the counters of all items that they touch.
 
-    >>> fold = Fold(lambda query, item: ItemCounts(), lambda query, item: 0)
-    >>> fold.add(RankingEntry("r", "shoes", 7.0, 0, ("a", "b")))
-    >>> {item: one.counts for (_, item), one in fold.items.items()}
+    >>> tally = Tally(lambda query, item: ItemTally(), lambda query, item: 0)
+    >>> tally.add(RankingEntry("r", "shoes", 7.0, 0, ("a", "b")))
+    >>> {item: one.counts for (_, item), one in tally.items.items()}
     {'a': {(0, 0): 1}, 'b': {(0, 1): 1}}
     """
 
     def __init__(
-        self, begin: Callable[[str, str], ItemCounts], place: Callable[[str, str], int]
+        self, begin: Callable[[str, str], ItemTally], place: Callable[[str, str], int]
     ) -> None:
         """Take functions that return an item's counters before the first entry, and its place."""
         self._begin = begin
         self._place = place
-        self.items: dict[tuple[str, str], ItemCounts] = {}
+        self.items: dict[tuple[str, str], ItemTally] = {}
 
     def add(self, entry: Operation) -> None:
         """Add an entry."""
@@ -279,20 +279,20 @@ def changed_counts(entries: Sequence[Placed], before: Iterable[CountRow]) -> lis
         for number, where, entry in entries
         for name, place in zip(items_of(entry), where, strict=True)
     }
-    held: dict[Place, ItemCounts] = {}
+    held: dict[Place, ItemTally] = {}
     for number, place, outcome, slot, count, epoch in before:
-        held.setdefault((number, place), ItemCounts(epoch=epoch)).counts[outcome, slot] = count
-    nothing = ItemCounts()
+        held.setdefault((number, place), ItemTally(epoch=epoch)).counts[outcome, slot] = count
+    nothing = ItemTally()
 
-    def begin(query: str, item: str) -> ItemCounts:
+    def begin(query: str, item: str) -> ItemTally:
         counts = held.get(places[query, item], nothing)
-        return ItemCounts(counts.counts, counts.epoch)
+        return ItemTally(counts.counts, counts.epoch)
 
-    fold = Fold(begin, lambda query, item: places[query, item][1])
+    tally = Tally(begin, lambda query, item: places[query, item][1])
     for _, _, entry in entries:
-        fold.add(entry)
+        tally.add(entry)
     changed = []
-    for name, item in fold.items.items():
+    for name, item in tally.items.items():
         old = held.get(places[name], nothing)
         for (outcome, slot), count in item.counts.items():
             if item.epoch != old.epoch or old.counts.get((outcome, slot)) != count:
