@@ -31,10 +31,10 @@ lock: ## write the versions in .venv to requirements-dev.lock
 	$(BIN)/python -m pip freeze --exclude-editable > requirements-dev.lock
 
 demo: $(INSTALLED) ## the paper in small: all rankers on the embedded dataset, and a report
-	@$(BIN)/ebrank reproduce --scale 0.2 --trials 2 --out reproduction/demo \
+	@$(BIN)/ebrank reproduce --scale 0.2 --trials 5 --also auto --out reproduction/demo \
 	  --only table1,table2,table3,time,toy,waiting $(OPTIONS)
 	@echo
-	@echo 'A fifth of the embedded dataset, two trials. What to try next:'
+	@echo 'A fifth of the embedded dataset, five trials. What to try next:'
 	@echo '  $(BIN)/ebrank reproduce                       the whole of it, every table and figure'
 	@echo '  $(BIN)/ebrank reproduce --dataset MQ2008 --data-dir FOLDER       on data of your own'
 	@echo '  $(BIN)/ebrank simulate --dataset mq2007-like --scale 0.1 --ranker ebrank:epsilon=5'
