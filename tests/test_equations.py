@@ -194,6 +194,14 @@ def test_loss_by_integrating_the_marginal_likelihood(
     assert loss == pytest.approx(-math.log(likelihood), rel=1e-4, abs=1e-6)
 
 
+@given(shape, shape, st.floats(0, 60), st.floats(0, 60))
+def test_spread_is_that_of_the_beta_distribution(
+    alpha: float, beta: float, clicks: float, misses: float
+) -> None:
+    spread = eq.posterior_spread(clicks, clicks + misses, alpha, beta)
+    assert spread == pytest.approx(scipy.stats.beta(clicks + alpha, misses + beta).std(), rel=1e-6)
+
+
 @given(shape, shape, shape, st.floats(0, 60), st.floats(0, 60))
 def test_training_loss_differs_from_the_whole_by_what_alpha_cannot_change(
     alpha: float, other: float, beta: float, clicks: float, more: float

@@ -2,7 +2,8 @@
 
 Each module of `TARGETS` is changed in one place at a time: a comparison, an operator, a number, a
 condition, a returned value. Only the tests beside it in the table run, in a forked process that has
-the libraries imported already. A change that no test notices has *survived*, and is listed.
+the libraries imported already: first the quick ones, and if none notices, the slow ones too, with
+more examples. A change that no test notices has *survived*, and is listed.
 
     python tools/mutants.py --most 20 equations priors/fitting
 
@@ -37,14 +38,20 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/service/store/test_counting.py",
         "tests/service/store/test_equality.py",
         "tests/service/core/test_feedback.py",
+        "tests/service/core/test_forgetting.py",
     ),
     # feedback
     "service/core/feedback": (
         "tests/service/core/test_feedback.py",
         "tests/service/core/test_bots.py",
+        "tests/service/core/test_behaviors.py",
     ),
     # exploration
-    "service/core/lists": ("tests/service/core/test_exploration.py",),
+    "service/core/lists": (
+        "tests/service/core/test_exploration.py",
+        "tests/service/core/test_pages.py",
+        "tests/service/core/test_queries.py",
+    ),
     # posterior; shape_grid.py is compiled, where a change means minutes of compilation
     "equations": ("tests/test_equations.py",),
     "priors/families/beta": (
@@ -166,7 +173,7 @@ def _changes(node: ast.AST) -> Iterator[Callable[[ast.AST], None]]:
 # --- running -------------------------------------------------------------------------------------
 
 
-def start(root: Path, tests: tuple[str, ...]) -> int:
+def start(root: Path, tests: tuple[str, ...], *, quick: bool) -> int:
     """Run tests with the package in a folder, in a process of their own; return its number."""
     child = os.fork()
     if child:
@@ -179,8 +186,11 @@ def start(root: Path, tests: tuple[str, ...]) -> int:
     sys.path[:0] = [str(root), str(PROJECT)]
     import pytest
 
-    quiet = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow")
-    os._exit(int(pytest.main([*quiet, *tests])))
+    some = ("-m", "not slow") if quick else ()
+    if quick:
+        os.environ["HYPOTHESIS_PROFILE"] = "quick"
+    quiet = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist")
+    os._exit(int(pytest.main([*quiet, *some, *tests])))
 
 
 def passed(child: int, deadline: float) -> bool | None:
@@ -196,7 +206,7 @@ def passed(child: int, deadline: float) -> bool | None:
 
 
 def survivors(
-    module: str, changes: list[Mutant], roots: list[Path], patience: float
+    module: str, changes: list[Mutant], roots: list[Path], patience: float, *, quick: bool = True
 ) -> Iterator[Mutant]:
     """Yield the changes that no test notices; each folder has a copy of the package to change."""
     waiting, free = list(reversed(changes)), list(roots)
@@ -205,7 +215,7 @@ def survivors(
         while waiting and free:
             mutant, root = waiting.pop(), free.pop()
             (root / "ebrank" / f"{module}.py").write_text(mutant.text, encoding="utf-8")
-            child = start(root, TARGETS[module])
+            child = start(root, TARGETS[module], quick=quick)
             running[child] = (mutant, root, time.monotonic() + patience)
         for child, (mutant, root, deadline) in list(running.items()):
             result = passed(child, deadline)
@@ -234,7 +244,8 @@ def measure(module: str, most: int, seed: int) -> tuple[int, int]:
             sys.exit(f"{module}: its tests fail without a change: {' '.join(TARGETS[module])}")
         patience = min(SECONDS, 5 + 10 * (time.monotonic() - began))
         noticed = len(chosen)
-        for mutant in survivors(module, chosen, roots, patience):
+        left = list(survivors(module, chosen, roots, patience))
+        for mutant in survivors(module, left, roots, SECONDS, quick=False):
             noticed -= 1
             place = f"{module}.py:{mutant.line}"
             print(f"  survived {place}: {mutant.before!r} → {mutant.after!r}", flush=True)
@@ -250,7 +261,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="which changes are chosen [0]")
     options = parser.parse_args()
     os.chdir(PROJECT)
-    os.environ["HYPOTHESIS_PROFILE"] = "quick"
     sys.dont_write_bytecode = True  # a change within a second would go unnoticed
     import numba  # noqa: F401 (forked processes have them at once; not hypothesis, a plugin)
     import pytest  # noqa: F401
