@@ -109,7 +109,7 @@ def test_no_import_of_our_own_is_overlooked() -> None:
             for alias in node.names
             if alias.name != "*"
         }
-        assert expected <= provenance._imports(path.read_text(encoding="utf8"), "")
+        assert expected <= provenance._imports(path.read_bytes(), "ebrank")
 
 
 @pytest.mark.parametrize("library", ["scipy", "numba", "lightgbm"])
@@ -163,6 +163,32 @@ def test_an_edit_to_any_file_behind_a_ranker_is_another_stamp(folder: Folder, ed
     assert before is not None
     folder.write({edited: TEXTS[edited] + "\n# edited"})
     assert (stamp(ranker) == before) == (edited in ("other", "broken"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import json; import pack.far",
+        "import pack.far; import json",
+        "import pack.far# without a blank",
+        "import json, \\\n    pack.far",
+        "from pack import \\\n    far",
+        "from pack import(far)",
+        "from pack import (\n    near,  # (as before)\n    far,\n)",
+        "if True: import pack.far",
+        "\ufeffimport pack.far",
+        "# -*- coding: latin-1 -*-\n# caf\N{LATIN SMALL LETTER E WITH ACUTE}\nimport pack.far",
+    ],
+)
+def test_imports_count_however_they_are_written(folder: Folder, text: str) -> None:
+    folder.write({"pack/__init__": "", "pack/near": "", "pack/far": ""})
+    encoding = "latin-1" if "latin-1" in text else "utf8"
+    (folder.path / "mine.py").write_bytes(f"{text}\nclass Mine: ...".encode(encoding))
+    mine = folder.load("mine").Mine()
+    before = lasting_stamp(mine)
+    assert before is not None
+    folder.write({"pack/far": "# edited"})
+    assert lasting_stamp(mine) != before
 
 
 def test_state_counts(folder: Folder) -> None:

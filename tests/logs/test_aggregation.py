@@ -155,6 +155,11 @@ def test_times_and_values(counted: Counted) -> None:
     assert [row[2] for row in rows] == [0, 0, 2]
 
 
+def test_columns_that_nobody_needs_may_differ_in_case_alone(counted: Counted) -> None:
+    named_alike = {"Time": [1] * 3, "TIME": [2] * 3}
+    assert counted(table(**named_alike), "log.parquet")[1] == counted(table(), "log.parquet")[1]
+
+
 DWELL = Behaviors.parse(["click=0.5", "dwell>=30"])
 TIMED = (
     "ranking,query,item,type,rank,time,value\n"

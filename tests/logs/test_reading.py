@@ -151,9 +151,11 @@ def test_files_of_two_months_add_up(file: Path, tmp_path: Path) -> None:
         assert evidence.stats.clicks.tolist() == [0, 0, 0, 1, 0, 2]
         assert evidence.first_shown.tolist() == [40.0, 40.0, 30.0, 70.0, 50.0, 30.0]
     full = changed(both, "count", [2**31 - 1] * len(both))
-    pq.write_table(pa.concat_tables([full, both]), tmp_path / "full.parquet")
-    with pytest.raises(DataError, match=r"full\.parquet: a count would exceed"):
-        read_evidence(tmp_path / "full.parquet")
+    overflowing = changed(both, "count", [2**62] * len(both))  # four times that is 0
+    for parts in ([full, both], [overflowing] * 4):
+        pq.write_table(pa.concat_tables(parts), tmp_path / "full.parquet")
+        with pytest.raises(DataError, match=r"full\.parquet: a count would exceed"):
+            read_evidence(tmp_path / "full.parquet")
 
 
 def changed(table: pa.Table, column: str, values: list[int]) -> pa.Table:

@@ -15,6 +15,7 @@ count, nor do files read as data, nor modules whose names are computed at run ti
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import io
 import os
@@ -24,7 +25,7 @@ import re
 import site
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -46,8 +47,8 @@ UNRELATED = ("cli", "client", "data", "experiments", "report", "service", "testi
 _IMPORT = re.compile(
     r"^\s*(?:from\s+([\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+(.+))", re.MULTILINE
 )
-"""The module and names of `from ... import`, or the modules of `import`."""
-_BY_NAME = re.compile(r"[\"']([\w.]+):\w+[\"']")
+"""The module and names of `from ... import`, or the modules of `import`, as ebrank writes them."""
+_BY_NAME = re.compile(rb"[\"']([\w.]+):\w+[\"']")
 """A function that a formula names by its module, as in "module:function"."""
 
 
@@ -243,21 +244,40 @@ def _files_behind(
         if path is not None:
             files[name] = path
             package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-            waiting |= _imports(path.read_text(encoding="utf8"), package).difference(files)
+            waiting |= _imports(path.read_bytes(), package).difference(files)
     return files
 
 
 @cache
-def _imports(text: str, package: str) -> frozenset[str]:
+def _imports(source: bytes, package: str) -> frozenset[str]:
     """Return what a module imports, or names in a formula; some of the names are not modules."""
-    names = set(_BY_NAME.findall(text))
-    for origin, imported, plain in _IMPORT.findall(text):
-        names |= {words.split()[0] for words in plain.split(",") if words.strip()}
+    names = {name.decode() for name in _BY_NAME.findall(source)}
+    for origin, imported in _matched(source) if _is_own(package) else _parsed(source):
         with suppress(ImportError):  # beyond the top of its package
-            origin = resolve_name(origin, package) if origin else ""
-            names |= {origin, *(f"{origin}.{word}" for word in re.findall(r"\w+", imported))}
-    parts = [name.split(".") for name in names - {""}]
+            module = resolve_name(origin, package)
+            names |= {module, *(f"{module}.{name}" for name in imported)}
+    parts = [name.split(".") for name in names]
     return frozenset(".".join(part[:size]) for part in parts for size in range(1, len(part) + 1))
+
+
+def _matched(source: bytes) -> Iterator[tuple[str, list[str]]]:
+    """Yield the modules that a file of ebrank imports, with names: parsing all takes too long."""
+    for origin, imported, plain in _IMPORT.findall(source.decode()):
+        if origin:
+            yield origin, re.findall(r"\w+", imported)
+        else:
+            yield from ((words.split()[0], []) for words in plain.split(",") if words.strip())
+
+
+def _parsed(source: bytes) -> Iterator[tuple[str, list[str]]]:
+    """Yield the same for any file: in any style, any encoding, and nothing that is a text."""
+    with suppress(SyntaxError):
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Import):
+                yield from ((alias.name, []) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                origin = "." * node.level + (node.module or "")
+                yield origin, [alias.name for alias in node.names]
 
 
 # --- data ----------------------------------------------------------------------------------------

@@ -238,7 +238,7 @@ def _column(
     held: Any = shape
     for part in path:
         inside = held if isinstance(held, dict) else {}
-        if format == "parquet":
+        if format == "parquet" and part in inside:
             _check_unique(file, [other for other in inside if other.lower() == part.lower()])
         held = inside.get(part)
     if held is None and not open_ended:

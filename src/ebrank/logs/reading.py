@@ -142,10 +142,10 @@ def read_evidence(
 
 def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noqa: ANN401 (an Arrow table)
     _check_rows(path, about.behaviors, table)
+    _check_counts(path, table)
     if not _in_order(table):
         table = _added_up(table)
-    if table["count"].to_numpy().max(initial=0) > np.iinfo(COUNT).max:
-        raise DataError(TOO_MANY, path=path)
+        _check_counts(path, table)
     columns = table.combine_chunks()
     query_codes, queries = _coded(columns["query"])
     item_codes, names = _coded(columns["item"])
@@ -221,6 +221,12 @@ def _check_rows(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: 
             path=path,
             remedy="Make it again with `ebrank aggregate`.",
         )
+
+
+def _check_counts(path: Path, table: Any) -> None:  # noqa: ANN401
+    """Raise if a count is too large: of rows, whose sums could overflow, or of such sums."""
+    if table["count"].to_numpy().max(initial=0) > np.iinfo(COUNT).max:
+        raise DataError(TOO_MANY, path=path)
 
 
 # --- features ------------------------------------------------------------------------------------

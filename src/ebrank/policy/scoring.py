@@ -87,16 +87,6 @@ def score_pairs(
     return out
 
 
-def compile_kernels(prior: ItemPrior, valuation: Valuation) -> None:
-    """Compile what scores items, given what to call it with; not the formula, which takes longer.
-
-    The kernels get the formula's address, and call nothing there if there are no items.
-    """
-    given = prior.a[:0], prior.b[:0], packed(BehaviorStats.zeros(0).counts), valuation.table
-    for kernel_of, out in ((write_pairs, np.empty((2, 0))), (write_scores, np.empty(0))):
-        kernel_of(0, *given, np.empty(0), np.empty(0, np.uint64), out)
-
-
 def _checked(prior: ItemPrior, behavior: BehaviorStats, keys: Keys | None) -> Keys:
     """Return the keys; raise if the arrays do not fit together."""
     n = len(behavior)

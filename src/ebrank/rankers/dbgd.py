@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ebrank.data.dataset import Dataset
+from ebrank.parameters import check_whole
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.model import RunSessions
 from ebrank.rankers.online import OnlineLearner, OnlineModel, OnlineParameters
@@ -76,6 +78,11 @@ class DuelModel(OnlineModel):
         self.lessons.append(log)
         duel = self.linear, self.step, self.disputed_only
         return lambda start, stop: duels.run_sessions(sessions, *duel, log, start, stop)
+
+    def check_sessions(self, dataset: Dataset) -> None:
+        """Raise if the logging model does not fit a dataset, or nobody challenges it."""
+        super().check_sessions(dataset)
+        check_whole("candidates", self.candidates, at_least=1)
 
 
 @dataclass(frozen=True)
