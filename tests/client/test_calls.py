@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import msgspec
 import numpy as np
 import pytest
 
-from ebrank.client import Client, EventIn, calls
+from ebrank.client import Client, EventIn, ServiceError, calls
 from ebrank.errors import ParameterError
 
 
@@ -77,3 +78,11 @@ def test_what_is_no_event_is_refused(given: Any, told: str) -> None:  # noqa: AN
 def test_an_address_needs_its_scheme(url: str) -> None:
     with pytest.raises(ParameterError, match="it begins with http:// or https://"):
         Client(url)
+
+
+def test_an_error_whose_field_is_null_names_no_field() -> None:
+    body = {"error": {"code": "invalid", "message": "no", "field": None}}
+    response = httpx.Response(422, json=body, request=httpx.Request("GET", "http://localhost"))
+    with pytest.raises(ServiceError, match=r"^no$") as refused:
+        calls.Call("GET", "/", dict).result(response, "http://localhost")
+    assert (refused.value.status, refused.value.code, refused.value.field) == (422, "invalid", None)

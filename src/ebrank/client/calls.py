@@ -86,14 +86,24 @@ class Call(Generic[Answer]):
             ) from None
 
 
+class _ErrorBody(msgspec.Struct):
+    code: str
+    message: str
+    field: str | None = None  # null is none
+
+
+class _ErrorAnswer(msgspec.Struct):
+    error: _ErrorBody
+
+
 def _refusal(response: httpx.Response) -> ServiceError:
     try:
-        error = msgspec.json.decode(response.content, type=api.ErrorResponse).error
+        error = msgspec.json.decode(response.content, type=_ErrorAnswer).error
     except msgspec.DecodeError:
         what = f"{response.url} answered with status {response.status_code}"
-        error = api.ErrorBody("foreign", what)
-    field = None if error.field is msgspec.UNSET else error.field
-    return ServiceError(error.message, status=response.status_code, code=error.code, field=field)
+        error = _ErrorBody("foreign", what)
+    status = response.status_code
+    return ServiceError(error.message, status=status, code=error.code, field=error.field)
 
 
 def path(*parts: str, **options: str | int | None) -> str:
