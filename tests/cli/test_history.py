@@ -130,3 +130,9 @@ def test_a_few_items_say_nothing_and_the_reason_is_told() -> None:
     assert [rank["learned"] for rank in ranks] == [False, True, False, False]
     assert [rank["error"] for rank in ranks] == [None, 0.0, None, None]
     good(*words, "--plot", "curve.svg")
+
+
+def test_settings_that_lack_behaviors_of_the_store_are_refused() -> None:
+    asyncio.run(lived(queries=1))
+    Path("own.toml").write_text('[events]\nbehaviors = ["purchase"]\n')
+    assert "the store counts click" in refused("examine", "store", "--config", "own.toml")

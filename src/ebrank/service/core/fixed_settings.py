@@ -24,14 +24,14 @@ async def fix(store: Store, settings: Settings, now: float) -> None:
     days = settings.events.half_life_days
     first = {
         SALT: secrets.token_hex(16),  # what users' names are hashed with
-        BEHAVIORS: _behaviors(declared, None),
+        BEHAVIORS: counted_behaviors(declared, None),
         QUERY_NAMES: _query_names(normalize, None),
     }
     if days is not None:
         first[HALF_LIFE] = _half_life(days, None, now)
     kept = await store.meta.settle(first)
     _query_names(normalize, kept[QUERY_NAMES])
-    wanted = {BEHAVIORS: _behaviors(declared, kept[BEHAVIORS])}
+    wanted = {BEHAVIORS: counted_behaviors(declared, kept[BEHAVIORS])}
     half_life_kept = await store.meta.get(HALF_LIFE)
     if half_life_kept is not None:
         kept[HALF_LIFE] = half_life_kept
@@ -46,7 +46,7 @@ def half_life(meta: Mapping[str, str]) -> HalfLife | None:
     return HalfLife(**json.loads(meta[HALF_LIFE])) if HALF_LIFE in meta else None
 
 
-def _behaviors(declared: Behaviors, stored: str | None) -> str:
+def counted_behaviors(declared: Behaviors, stored: str | None) -> str:
     """Return the names of behaviors in the order in which the store counts them.
 
     More may be declared later if they are worth more: then the numbers of the others stay.

@@ -45,7 +45,7 @@ from ebrank.priors.rows import FEWEST_ROWS, surely_lower
 from ebrank.service.core.catalog import stored_schema
 from ebrank.service.core.deletions import STAND_IN
 from ebrank.service.core.feature_schema import filled, matched
-from ebrank.service.core.fixed_settings import half_life
+from ebrank.service.core.fixed_settings import BEHAVIORS, counted_behaviors, half_life
 from ebrank.service.core.live import stacked
 from ebrank.service.core.models import features_of, own_parts
 from ebrank.service.learning.impressions import LoggedImpressions, read
@@ -210,6 +210,7 @@ async def gather(
     keys, joined = await _joined(store, states)
     active = [state.active if state.active.any() else ~state.active for state in states]
     behaviors = EventsSettings(behaviors=job.behaviors).declared()
+    counted_behaviors(behaviors, meta.get(BEHAVIORS))
     stats = BehaviorStats(stacked([state.counts for state in states], behaviors), behaviors)
     impressions = None
     if log is not None and job.contexts:
