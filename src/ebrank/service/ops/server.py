@@ -81,8 +81,8 @@ def listening(host: str, port: int) -> socket.socket:
     second.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = addresses[0]
         opened = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY for TCP only
         try:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # after a restart

@@ -243,13 +243,13 @@ class _Groups:
     def rows(self, query: str) -> list[tables.Row]:
         """Return the rows of a query; none if it is unknown."""
         begin, end = self.places.get(query, (0, 0))
-        found: list[tables.Row] = []
+        rows: list[tables.Row] = []
         start = 0
         for number, stop in enumerate(self._ends):
             if begin < stop and end > start:
-                found += self._read(number)[max(begin - start, 0) : end - start]
+                rows += self._read(number)[max(begin - start, 0) : end - start]
             start = stop
-        return found
+        return rows
 
     def _read(self, number: int) -> list[tables.Row]:
         if number != self._group:
