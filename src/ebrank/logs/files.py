@@ -195,7 +195,7 @@ Shape: TypeAlias = dict[str, Any]
 
 
 def _shape(file: Path, format: Format, header: Sequence[str]) -> tuple[Shape, bool]:
-    """Return a file's columns as far as they are known, and whether there may be more."""
+    """Return the known columns of a file, and whether there may be more."""
     if format == "parquet":
         with parquet_file(file) as opened:
             return _arrow_shape(opened.schema_arrow), False
