@@ -54,7 +54,7 @@ class Parameter:
     kind: type
 
     def read(self, text: str) -> Any:  # noqa: ANN401 (of the parameter's type)
-        """Return the value that a text stands for."""
+        """Parse a value from text."""
         if self.default is None and text == AUTO:
             return None
         try:
@@ -220,7 +220,8 @@ def read_settings(
 ) -> dict[str, Any]:
     """Return the values that a text such as `epsilon=20,estimator=exposure` gives parameters.
 
-    `known` returns the parameters, which may depend on the texts given: a part has its own.
+    `parameters_for` returns the parameters, which may depend on the texts given: a part has its
+    own.
     """
     texts: dict[str, str] = {}
     for setting in filter(None, text.split(",")):

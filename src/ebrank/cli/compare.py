@@ -132,7 +132,7 @@ def named_apart(
 
 
 def is_folder(run: str) -> bool:
-    """Return whether a run is a folder; a known ranker's name never is."""
+    """Return whether a run is a folder; the name of a built-in ranker never is."""
     from ebrank.rankers import registry
 
     return run.partition(":")[0] not in registry.built_in() and Path(run).is_dir()

@@ -94,7 +94,7 @@ class Reloading:
 
 
 def _state(file: Path) -> tuple[int, ...] | None:
-    """Return what changes when a file does, None if there is none."""
+    """Return a file's modification time, size and inode, None if there is none."""
     try:
         status = file.stat()
     except OSError:

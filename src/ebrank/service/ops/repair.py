@@ -225,7 +225,7 @@ class Mended:
 
 
 class _MendedPart:
-    """Some methods of a store; those that a subclass does not define are as they were."""
+    """A group of a store's methods; a subclass overrides some, the others are passed on."""
 
     def __init__(self, inner: Any, mended: Mended) -> None:  # noqa: ANN401 (a part of a store)
         self._inner = inner
@@ -270,7 +270,7 @@ class MendedLog(_MendedPart):
     """Entries of such queries, none in the future."""
 
     async def all(self) -> AsyncIterator[Operation]:
-        """Yield the log as far as it can be read."""
+        """Yield the log up to the first entry that cannot be read."""
         try:
             async for entry in self._inner.entries():
                 yield entry

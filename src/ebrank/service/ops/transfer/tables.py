@@ -88,6 +88,6 @@ def row_of(record: object) -> Row:
 
 
 def record_of(kind: type[Record], row: Row) -> Record:
-    """Return what a row was made of."""
+    """Return the record of a row; the inverse of `row_of`."""
     values = ((name, row[name]) for name in _FIELDS[kind])
     return kind(**{name: tuple(cell) if isinstance(cell, list) else cell for name, cell in values})
