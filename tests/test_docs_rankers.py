@@ -25,7 +25,7 @@ TINY = ("--dataset", "mq2007-like", "--scale", "0.01", "--sessions", "200", "--t
 
 def test_the_table_is_current() -> None:
     lines = ["| name | features | what it does | parameters |", "|---|---|---|---|"]
-    for name, ranker in registry.known().items():
+    for name, ranker in registry.built_in().items():
         told = ", ".join(f"`{p.name}={typed(p.default)}`" for p in ranker().parameters()) or "–"
         settings = in_words(list(ranker.settings))
         lines.append(f"| `{name}` | {settings} | {ranker.help} | {told} |")
@@ -36,7 +36,7 @@ def test_the_table_is_current() -> None:
 def test_every_ranker_is_described() -> None:
     described = set(re.findall(r"^- \*\*`(\w+)`", PAGE.read_text(), re.MULTILINE))
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^- \*\*.*", PAGE.read_text(), re.M))))
-    assert described <= set(registry.known()) <= named
+    assert described <= set(registry.built_in()) <= named
 
 
 @pytest.fixture
@@ -80,4 +80,4 @@ def test_the_example_runs_from_the_working_folder(example: str, tmp_path: Path) 
 
 
 def test_the_example_leaves_nothing_behind() -> None:
-    assert "smoothed" not in registry.known()
+    assert "smoothed" not in registry.built_in()

@@ -54,7 +54,7 @@ class Parameter:
     kind: type
 
     def read(self, text: str) -> Any:  # noqa: ANN401 (of the parameter's type)
-        """Return the value that a text stands for."""
+        """Parse a value from text."""
         if self.default is None and text == AUTO:
             return None
         try:
@@ -216,11 +216,12 @@ def to_text(
 
 
 def read_settings(
-    text: str, owner: str, known: Callable[[Mapping[str, str]], Mapping[str, Parameter]]
+    text: str, owner: str, parameters_for: Callable[[Mapping[str, str]], Mapping[str, Parameter]]
 ) -> dict[str, Any]:
     """Return the values that a text such as `epsilon=20,estimator=exposure` gives parameters.
 
-    `known` returns the parameters, which may depend on the texts given: a part has its own.
+    `parameters_for` returns the parameters, which may depend on the texts given: a part has its
+    own.
     """
     texts: dict[str, str] = {}
     for setting in filter(None, text.split(",")):
@@ -228,7 +229,7 @@ def read_settings(
         if key in texts:
             raise ParameterError(f"{owner}: {key} is given twice")
         texts[key] = value
-    parameters = known(texts)
+    parameters = parameters_for(texts)
     values = {}
     for key, value in texts.items():
         if key not in parameters:
@@ -283,8 +284,8 @@ def bytes_of(size: int | str) -> int:
     >>> bytes_of("1.5 GB"), bytes_of("2 KiB"), bytes_of(7)
     (1500000000, 2048, 7)
     """
-    found = _BYTES.fullmatch(str(size).strip())
-    number = int(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    match = _BYTES.fullmatch(str(size).strip())
+    number = int(float(match[1]) * _UNITS[match[2].lower()]) if match else 0
     require(number >= 1, f"{size!r} is not a size; write it as in 512 MB or 2 GB")
     return number
 

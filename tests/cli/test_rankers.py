@@ -23,7 +23,7 @@ def test_all_rankers_are_listed() -> None:
 
 def test_json_has_every_declaration() -> None:
     listed = answered("rankers")["rankers"]
-    known = registry.known()
+    known = registry.built_in()
     assert [one["name"] for one in listed] == list(known)
     assert set(NAMES.split()) <= set(known)
     for one in listed:
@@ -54,6 +54,6 @@ def test_one_ranker_is_shown_with_its_parameters(name: str) -> None:
     done = good("rankers", name)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stdout.startswith(f"{name}\n")
-    for parameter in registry.known()[name]().parameters():
+    for parameter in registry.built_in()[name]().parameters():
         assert parameter.name in done.stdout
     assert answered("rankers", name)["name"] == name

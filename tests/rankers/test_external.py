@@ -104,7 +104,7 @@ def test_a_class_is_a_ranker_like_any_other() -> None:
 @pytest.mark.usefixtures("mine")
 def test_a_ranker_from_elsewhere_is_not_known_by_its_name() -> None:
     registry.parse("my_rankers:Mine")
-    assert "mine" not in registry.known()
+    assert "mine" not in registry.built_in()
     with pytest.raises(ParameterError, match="no ranker is called 'mine'"):
         registry.parse("mine")
 
@@ -160,7 +160,7 @@ def test_a_package_gives_its_ranker_a_name(write: Write) -> None:
     ranker = registry.parse("mine:epsilon=2")
     assert str(ranker) == "my_rankers:Mine:epsilon=2"
     assert registry.parse(str(ranker)) == ranker
-    assert "mine" not in registry.known()
+    assert "mine" not in registry.built_in()
     with pytest.raises(ParameterError, match="did you mean mine\\?"):
         registry.parse("mime")
 

@@ -17,7 +17,7 @@ PROMISED = (
 
 
 def test_every_promised_ranker_is_known_by_name() -> None:
-    known = registry.known()
+    known = registry.built_in()
     assert set(PROMISED.split()) <= set(known)
     assert list(known) == sorted(known)
     assert all(ranker.name == name for name, ranker in known.items())
@@ -96,7 +96,7 @@ def test_the_setting_is_that_of_the_features() -> None:
 
 def test_knowing_all_rankers_imports_nothing_heavy() -> None:
     program = (
-        "import sys; from ebrank.rankers import registry; registry.known(); "
+        "import sys; from ebrank.rankers import registry; registry.built_in(); "
         "print([name for name in ('numba', 'scipy', 'sklearn', 'rich') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -215,7 +215,7 @@ def assert_whole_run_agrees(
     trial: int = 0,
     threads: int = 2,
 ) -> Reference:
-    """Run the engine, epochs grouped by query, and the reference in order of time; return that."""
+    """Run the engine, phases grouped by query, and the reference in order of time; return that."""
     ranker, watch = watched(text)
     got = run_trial(dataset, ranker, config, SEED, trial, threads=threads)
     reference = reference_of(text, dataset, config, trial).run()

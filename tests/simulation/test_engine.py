@@ -63,7 +63,7 @@ def without(data: Dataset, split: int) -> Dataset:
 
 
 @pytest.mark.parametrize("split", [0, 1], ids=["train", "validation"])
-@pytest.mark.parametrize("text", registry.known())
+@pytest.mark.parametrize("text", registry.built_in())
 def test_a_ranker_does_without_train_or_validation_queries(text: str, split: int) -> None:
     data = tiny()
     data = (
@@ -99,7 +99,7 @@ def test_a_dataset_that_cannot_be_written_to_compiles_nothing_anew() -> None:
     assert len(scored.run_sessions.signatures) == before  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("text", [*sorted(registry.known()), "ebrank:bonus=horizon"])
+@pytest.mark.parametrize("text", [*sorted(registry.built_in()), "ebrank:bonus=horizon"])
 def test_nobody_knows_how_long_the_run_will_be(text: str) -> None:
     """The same updates after the same sessions: the announced length changes no bit before."""
     short, long = (

@@ -222,7 +222,7 @@ def test_bad_grids_are_refused(names: list[str], texts: list[str], problem: str)
 def declared_grids() -> list[Any]:
     return [
         pytest.param(ranker, parameter, id=f"{name}-{parameter.name}")
-        for name, ranker in registry.known().items()
+        for name, ranker in registry.built_in().items()
         for parameter in registry.parse(name).parameters()
         if parameter.grid
     ]

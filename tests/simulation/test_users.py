@@ -24,8 +24,8 @@ from ebrank.simulation.users import (
     PositionBased,
     UserModel,
     Users,
+    built_in,
     habits_of,
-    known,
     parse,
 )
 from ebrank.testing import check_users
@@ -108,7 +108,7 @@ def test_without_a_setting_users_go_by_the_papers_relevance() -> None:
     """Bit for bit, also on other scales: the default users are those that the paper has."""
     for max_label in (1, 2, 4, 7):
         expected = habits_of(PositionBased(), max_label)
-        for name in known():
+        for name in built_in():
             click, stop = habits_of(parse(name), max_label)
             assert click.tolist() == expected.click.tolist()
             assert stop.tolist() == {"cascade": [0.5] * (max_label + 1)}.get(name, click.tolist())
@@ -139,7 +139,7 @@ class Boastful(Users):
 
 
 def test_users_have_a_text_form() -> None:
-    assert [str(parse(name)) for name in known()] == ["pbm", "cascade", "dcm", "dbn"]
+    assert [str(parse(name)) for name in built_in()] == ["pbm", "cascade", "dcm", "dbn"]
     assert parse("pbm") == SimulationConfig().users
     assert str(parse("dbn:perseverance=0.8,setting=perfect")) == (
         "dbn:setting=perfect,perseverance=0.8"

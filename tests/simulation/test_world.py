@@ -72,5 +72,5 @@ def test_what_changes_for_an_item_lies_in_lines_of_its_own(
 
 
 def test_queries_are_asked_equally_often() -> None:
-    asked, _ = schedule.epoch(streams.trial_key(1, 0), 0, 50_000, 40)
+    asked, _ = schedule.phase(streams.trial_key(1, 0), 0, 50_000, 40)
     assert scipy.stats.chisquare(np.bincount(asked, minlength=40)).pvalue > RARE

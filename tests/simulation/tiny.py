@@ -16,7 +16,7 @@ __all__ = ["tiny", "variants", "watched"]
 
 def variants() -> list[str]:
     """Return every ranker, in all feature settings and with each choice and flag changed once."""
-    return [text for name in registry.known() for text in _variants(registry.parse(name))]
+    return [text for name in registry.built_in() for text in _variants(registry.parse(name))]
 
 
 def _variants(ranker: Ranker) -> Iterator[str]:

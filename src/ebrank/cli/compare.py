@@ -132,10 +132,10 @@ def named_apart(
 
 
 def is_folder(run: str) -> bool:
-    """Return whether a run is a folder; a known ranker's name never is."""
+    """Return whether a run is a folder; the name of a built-in ranker never is."""
     from ebrank.rankers import registry
 
-    return run.partition(":")[0] not in registry.known() and Path(run).is_dir()
+    return run.partition(":")[0] not in registry.built_in() and Path(run).is_dir()
 
 
 def parsed(run: str, options: Mapping[str, Any]) -> AnyRanker:
@@ -146,7 +146,7 @@ def parsed(run: str, options: Mapping[str, Any]) -> AnyRanker:
     try:
         return lab.read_rankers([run], {**options, **folds})[0]
     except ParameterError as problem:
-        if ":" in run or run in registry.known():
+        if ":" in run or run in registry.built_in():
             raise
         raise ParameterError(f"folder not found: {run}; and {problem}") from None
 

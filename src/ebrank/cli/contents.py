@@ -217,7 +217,7 @@ def _ndjson(path: Path) -> Iterator[bytes]:
 
 
 def _csv(path: Path) -> Iterator[bytes]:
-    """Yield an item for each row; empty lines before it make its number that of its line."""
+    """Yield an item for each row, numbered by its line in the file, empty lines included."""
     from ebrank.logs.files import csv_rows, wrong_width
 
     rows = csv_rows(path, "csv")

@@ -67,7 +67,7 @@ def listed(
     columns: Any,  # noqa: ANN401 (a feature set, or a preset)
     folder: Path | None = None,
 ) -> dict[str, Any]:
-    """Return what a list says of a dataset; the rows of a preset are what is expected."""
+    """Return the list entry of a dataset; a preset's row count is an expectation."""
     return {
         "name": dataset.name,
         "kind": "synthetic" if columns is dataset else "published",
@@ -336,7 +336,7 @@ def fill(
 
 
 def place_to_check(path: str, data_dir: str | None, fold: int | None) -> Place:
-    """Return the file or the fold folder that a path or a name stands for."""
+    """Resolve a path or a name to a file or a fold folder."""
     from ebrank.data.loading import Place, place_of, preset_named, refuse_fold
     from ebrank.data.published import find, named_by
 

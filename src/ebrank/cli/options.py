@@ -91,7 +91,7 @@ def _drop_features(ctx: click.Context, param: click.Parameter, value: str) -> tu
 
 
 def _range_of(part: str) -> range:
-    """Return the numbers that `7` or `134-136` stands for.
+    """Parse a number or a range, such as `7` or `134-136`.
 
     >>> list(_range_of("134-136"))
     [134, 135, 136]

@@ -40,7 +40,7 @@ def rankers(name: str | None, as_json: bool) -> None:
         else:
             print_one(ranker)
         return
-    rankers = [about(ranker()) for ranker in registry.known().values()]
+    rankers = [about(ranker()) for ranker in registry.built_in().values()]
     # those in installed packages, which are not imported for this
     installed = {name: registry.origin(entry) for name, entry in registry.installed().items()}
     if as_json:

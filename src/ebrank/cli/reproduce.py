@@ -166,7 +166,7 @@ class Source:
 
     @property
     def folder_name(self) -> str:
-        """What its folder is called; all folds share that of a single one, and its trials."""
+        """The name of its folder; all folds share a single fold's folder, and its trials."""
         from ebrank.experiments.framework.folds import set_name
 
         return set_name(self.dataset.name) if self.folds else self.name

@@ -146,7 +146,7 @@ class StoredRun:
 
 
 def read_runs(folder: Path) -> list[StoredRun]:
-    """Return what is in a folder: one run, or those of the folds that `--fold all` ran in it.
+    """Return the runs in a folder: one, or one per fold if `--fold all` wrote it.
 
     Raises:
         DataError: if the folder holds no such run, or a trial is missing, damaged or foreign.
@@ -187,7 +187,7 @@ def _read_run(folder: Path) -> StoredRun:
 
 
 class StoredFolds:
-    """Runs by fold: those of one fold met the same users, and folds are pooled.
+    """Runs by fold: within a fold they met the same users, and folds are pooled.
 
     Attributes:
         folds: the conditions of each, in the order of their numbers.
@@ -291,7 +291,7 @@ def _stored_ranker(
 
 
 def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:
-    """Return the config that a document describes; users are known by their text."""
+    """Return the config that a document describes; users are given by their text."""
     import msgspec
 
     from ebrank.simulation.config import SimulationConfig

@@ -127,7 +127,7 @@ def report(plan: lab.SimulationPlan, tuning: Tuning) -> dict[str, Any]:
 
 
 def as_one(documents: Sequence[dict[str, Any]], tunings: Sequence[Tuning]) -> dict[str, Any]:
-    """Return the report of a dataset, or those of its folds with what was chosen in them."""
+    """Return the report of a dataset, or the reports of its folds with their choices."""
     if len(documents) == 1:
         return documents[0]
     return {"kind": KIND, "best": {"ranker": best_text(tunings)}, "folds": list(documents)}

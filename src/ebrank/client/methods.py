@@ -77,7 +77,7 @@ class BaseClient:
         """
         if not base_url.startswith(("http://", "https://")):
             raise ParameterError(
-                f"{base_url!r} is no address of a server: it begins with http:// or https://, "
+                f"{base_url!r} is not the address of a server: it begins with http:// or https://, "
                 f"such as http://{base_url or '127.0.0.1:8000'}"
             )
         httpx = import_extra("httpx", extra="service", purpose="to call a server")

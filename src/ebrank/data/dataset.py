@@ -84,7 +84,7 @@ class Origin:
 
     @property
     def published(self) -> bool:
-        """Whether the content is that of the published dataset."""
+        """Whether the content is identical to the published dataset."""
         return not self.preset and not self.differences
 
 

@@ -251,7 +251,7 @@ def _lacks_validation(files: Sequence[ParsedFile]) -> bool:
 
 
 def _query_splits(parsed: Parsed) -> Labels:
-    """Return the split of each query: that of its file, with validation taken from training."""
+    """Return the split of each query: its file's, with validation taken from training."""
     alone = len(parsed.files) == 1
     splits = [0 if alone else SPLITS.index(_split_of(file)) for file in parsed.files]
     queries = [file.queries for file in parsed.files]

@@ -97,7 +97,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def for_text(cls, size: int) -> Columns:
-        """Return room for a text: the shortest row is `0 qid:1 1:0`, the shortest entry ` 1:0`.
+        """Allocate arrays for a text: the shortest row is `0 qid:1 1:0`, the shortest entry ` 1:0`.
 
         Memory that is never touched is never allocated, so ample room costs nothing.
         """

@@ -32,7 +32,7 @@ FACTORS = (
     "depth",
     "rarity",
 )
-"""Hidden traits of a document; "rarity" is that of the query's terms, so all documents share it."""
+"""Latent factors of a document; "rarity" belongs to the query's terms: all documents share it."""
 
 RELEVANCE = MappingProxyType(
     {

@@ -59,7 +59,7 @@ def _failure(module: str, problem: BaseException) -> ParameterError:
 
 
 def _attribute(module: ModuleType, name: str, base: type) -> object:
-    """Return the object that a name stands for in a module; the name may have dots."""
+    """Return the object with a name, which may have dots, in a module."""
     try:
         return reduce(getattr, name.split("."), module)
     except AttributeError:

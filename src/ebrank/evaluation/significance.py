@@ -151,7 +151,7 @@ def _paired_trials(a: Result, b: Result) -> list[tuple[TrialResult, TrialResult]
 
 
 def _as_far(values: Floats, drawn: int, seed: int, exact: bool, threads: int | None) -> int:
-    """Return how many ways to choose the signs go as far from zero as the values do."""
+    """Return how many sign assignments give a sum at least as far from zero as the observed one."""
     sums = _octet_sums(values)
     whole = float(values.sum())
     border = abs(whole) - ROUNDING * float(np.abs(values).sum())

@@ -51,9 +51,9 @@ _PART = {**_SHARED, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 _FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 _LEAF = {**_FAST, "forceinline": True, "_nrt": False, "no_cfunc_wrapper": True}
 _UNUSED_DAYS = 30
-"""Machine code that nobody has used for this many days is removed."""
+"""Cached machine code unused for this many days is removed."""
 _PATIENCE = 120.0
-"""Seconds to wait for another process that compiles the same."""
+"""Seconds to wait for another process that is compiling the same code."""
 _DAMAGED = (OSError, EOFError, ValueError, pickle.UnpicklingError)
 
 
@@ -108,7 +108,7 @@ def shared(function: F, *, as_written: bool = False) -> F:
 
 _CALLABLE: WeakSet[Callable[..., object]] = WeakSet()
 _QUICK: WeakSet[Any] = WeakSet()
-"""Functions that are compiled in every process, in no time."""
+"""Functions too quick to compile to be worth caching."""
 
 
 class FirstClass:
@@ -182,7 +182,7 @@ class FirstClass:
         return numba.cfunc(self._signature, error_model="numpy")(names[name])
 
     def _callable(self, function: FunctionType) -> FunctionType:
-        """Return the function with its parts, plain functions, callable from compiled code."""
+        """Return the function with its parts, plain functions, compiled for use in kernels."""
         parts = {id(part) for part in self._made_of if isinstance(part, FunctionType)}
         names = {
             name: numba.njit(**_PART)(value) if id(value) in parts else value
@@ -250,7 +250,7 @@ def _is_own(module: str) -> bool:
 
 
 def _is_plain(function: Any) -> bool:  # noqa: ANN401
-    """Return whether a function is known by its text and by plain numbers it closes over."""
+    """Return whether source text and captured numbers identify a function."""
     return all(isinstance(value, int | float | str) for value in _closure(function))
 
 
@@ -260,7 +260,7 @@ def _closure(function: Any) -> list[object]:  # noqa: ANN401
 
 
 def _description(part: Any) -> object:  # noqa: ANN401
-    """Return what tells a part of a function from others; the files it is from count elsewhere."""
+    """Return what identifies a part of a function; its source files are hashed elsewhere."""
     if not callable(part):
         return part
     code: Any = getattr(part, "py_func", part).__code__
@@ -286,7 +286,7 @@ def _folder(label: str, *modules: str) -> Path | None:
 
 
 def _remove_unused(root: Path) -> None:
-    """Remove machine code that nobody has used for a long time."""
+    """Remove cached machine code that has not been used for a long time."""
     oldest = time.time() - _UNUSED_DAYS * 86400
     for folder in root.iterdir():
         with suppress(OSError):
@@ -310,7 +310,7 @@ _DECORATING = threading.RLock()
 
 @contextmanager
 def _turn(folder: Path, name: str) -> Iterator[None]:
-    """Hold a lock file while compiling: who else needs the same code waits, and finds it on disk.
+    """Hold a lock file while compiling: other processes wait, then load the code from disk.
 
     Nobody waits for ever: at worst, two processes do the same work.
     """

@@ -24,7 +24,7 @@ from numba.extending import lower_builtin, models, register_model
 from numba.np.arrayobj import make_array
 
 LANES = 24
-"""How many numbers are taken at a time."""
+"""How many numbers are processed at a time."""
 
 LOG2_E = 1.4426950408889634
 LOWEST_EXPONENT = -700.0
@@ -32,23 +32,23 @@ ROUNDER = 1.5 * 2.0**52 + 1023.0
 """Adding this to a number rounds it: the sum has no bits for a fraction."""
 
 Lanes: TypeAlias = Any
-"""As many numbers: an array, or in compiled code vectors."""
+"""`LANES` numbers: an array, or in compiled code SIMD vectors."""
 Memory: TypeAlias = Any
-"""Where numbers lie side by side: an array, or in compiled code also a pointer."""
+"""Contiguous numbers: an array, or in compiled code also a pointer."""
 
 
 def lanes_at(numbers: Memory, first: int) -> Lanes:
-    """Return the numbers from a place on."""
+    """Load the numbers that start at an index."""
     return np.array(numbers[first : first + LANES])
 
 
 def put_lanes(numbers: Memory, first: int, values: Lanes) -> None:
-    """Write numbers from a place on."""
+    """Store numbers, starting at an index."""
     numbers[first : first + LANES] = values
 
 
 def lanes_from(number: float) -> Lanes:
-    """Return a number and those that follow it, each one more than the last."""
+    """Return consecutive numbers, starting with this one."""
     return number + np.arange(float(LANES))
 
 
@@ -137,7 +137,7 @@ class _LanesModel(models.PrimitiveModel):  # type: ignore[misc, unused-ignore]
 def _compiled(
     function: Callable[..., Any], *signatures: tuple[Any, ...]
 ) -> Callable[[Callable[..., Any]], None]:
-    """Make a function callable from compiled code, given what writes its instructions.
+    """Make a function callable from compiled code; the decorated function emits its LLVM code.
 
     A signature is that of the result and the arguments, in types or classes of types.
     """
@@ -170,7 +170,7 @@ def _is_array(kind: Any) -> bool:  # noqa: ANN401
 
 
 def _fits(given: Any, kind: Any) -> bool:  # noqa: ANN401
-    """Return whether an argument may be handed over where some type is expected."""
+    """Return whether an argument may be passed where some type is expected."""
     if isinstance(kind, type):
         return isinstance(given, kind)
     return given == kind or (kind == _NUMBER and isinstance(given, types.Number))
@@ -181,15 +181,15 @@ def _taken(given: Any, kind: Any) -> Any:  # noqa: ANN401
 
 
 def _parts(builder: Any, value: Any) -> list[Any]:  # noqa: ANN401
-    """Return the vectors of lanes; of a number, vectors that are full of it."""
+    """Return the vectors of lanes; a number is broadcast to all of them."""
     if value.type == _LAYOUT:
         return [builder.extract_value(value, part) for part in range(_PARTS)]
-    one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), value, _PLACE(0))
-    return [builder.shuffle_vector(one, one, _places([0] * _WIDTH))] * _PARTS
+    first = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), value, _PLACE(0))
+    return [builder.shuffle_vector(first, first, _places([0] * _WIDTH))] * _PARTS
 
 
 def _joined(builder: Any, parts: Sequence[Any]) -> Any:  # noqa: ANN401
-    """Return lanes that are made of some vectors."""
+    """Return the lanes that consist of some vectors."""
     lanes = ir.Constant(_LAYOUT, ir.Undefined)
     for i, part in enumerate(parts):
         lanes = builder.insert_value(lanes, part, i)
@@ -210,8 +210,9 @@ def _maximum(builder: Any, first: Any, second: Any) -> Any:  # noqa: ANN401
 
 
 def _all_combined(builder: Any, lanes: Any, combine: Callable[[Any, Any], Any]) -> Any:  # noqa: ANN401
-    """Return the number that is left when vectors, then their halves, are combined."""
+    """Reduce lanes to one number: combine the vectors, then their halves."""
     first, second, third = _parts(builder, lanes)
+    # A fixed order, so that sums have the same bits on every processor.
     values, width = combine(combine(first, second), third), _WIDTH
     while width > 1:
         width //= 2
@@ -276,7 +277,7 @@ def _total(builder: Any, lanes: Any) -> Any:  # noqa: ANN401
 
 @_compiled(largest, (_NUMBER, _LANES))
 def _largest(builder: Any, lanes: Any) -> Any:  # noqa: ANN401
-    return _all_combined(builder, lanes, lambda one, other: _maximum(builder, one, other))
+    return _all_combined(builder, lanes, lambda left, right: _maximum(builder, left, right))
 
 
 def _operator(function: Callable[..., Any], instruction: str) -> None:

@@ -50,7 +50,7 @@ def prefetch(typing_context: Any, array: Any, row: Any) -> tuple[Any, Callable[.
 
 
 def _row(builder: Any, header: Any, row: Any) -> Any:  # noqa: ANN401
-    """Return the address of a row, as one of bytes."""
+    """Return the address of a row as a byte pointer."""
     stride = cgutils.unpack_tuple(builder, header.strides)[0]
     start = builder.bitcast(header.data, ir.IntType(8).as_pointer())
     return builder.gep(start, [builder.mul(row, stride)])
@@ -79,7 +79,7 @@ def call_at(
 
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
 def shifted(typing_context: Any, pointer: Any, places: Any) -> tuple[Any, Callable[..., Any]]:  # noqa: ANN401
-    """Return a pointer some numbers further on."""
+    """Return a pointer advanced by some numbers."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
         return builder.gep(arguments[0], [arguments[1]])
@@ -88,7 +88,7 @@ def shifted(typing_context: Any, pointer: Any, places: Any) -> tuple[Any, Callab
 
 
 def room() -> Floats:
-    """Return room for 256 numbers, uninitialized; in compiled code, on the stack."""
+    """Return an uninitialized buffer of 256 numbers; in compiled code, on the stack."""
     return np.empty(ROOM)
 
 

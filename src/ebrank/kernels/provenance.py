@@ -230,7 +230,7 @@ def _installed() -> list[str]:
 def _files_behind(
     modules: Iterable[str],
     file_of: Callable[[str], Path | None],
-    known: Mapping[str, Path] = MappingProxyType({}),
+    located: Mapping[str, Path] = MappingProxyType({}),
 ) -> dict[str, Path]:
     """Return the files of some modules and of all that they import, by module.
 
@@ -240,7 +240,7 @@ def _files_behind(
     waiting = set(modules)
     while waiting:
         name = waiting.pop()
-        path = known.get(name) or file_of(name)
+        path = located.get(name) or file_of(name)
         if path is not None:
             files[name] = path
             package = name if path.name == "__init__.py" else name.rpartition(".")[0]

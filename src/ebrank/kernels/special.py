@@ -25,7 +25,7 @@ HALF_LOG_TWO_PI = 0.9189385332046727
 LOG_2 = 0.6931471805599453
 
 _FRACTION = np.int64(52)
-"""How many bits of a number are behind the point."""
+"""Bits of the fraction of a float64."""
 _BITS_OF_ROOT = np.int64(0x3FE6A09E667F3BCD)
 """The bits of √½."""
 

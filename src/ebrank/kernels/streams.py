@@ -35,7 +35,7 @@ def mix(z: np.uint64) -> np.uint64:
 
 @leaf
 def child(key: np.uint64, index: int) -> np.uint64:
-    """Return the key of the index-th thing below this key."""
+    """Derive the index-th child of a key."""
     return mix(key + _GOLDEN * (np.uint64(index) + np.uint64(1)))
 
 

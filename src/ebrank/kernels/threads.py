@@ -77,7 +77,7 @@ def sum_blocks(
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Return threads, one per core, that wait for any caller's work.
+    """Return the shared thread pool, with one thread per core.
 
     Starting new ones for every pass would cost as much as a short pass itself.
     """

@@ -78,7 +78,7 @@ def write(path: Path, about: EvidenceMetadata, tables: Iterable[Any]) -> int:
 
 
 def is_evidence(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is that of a file of evidence, by its name alone."""
+    """Return whether a path names an evidence file, by its name alone."""
     return Path(path).suffix == ".parquet"
 
 

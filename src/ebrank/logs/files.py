@@ -112,7 +112,7 @@ def arrow(module: str = "") -> Any:  # noqa: ANN401 (pyarrow has no types)
 
 
 def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """Return the files that paths name, those of a folder in the order of their names."""
+    """Resolve paths to files; a folder's files are sorted by name."""
     files: list[Path] = []
     for path in map(expanded, paths):
         if path.is_dir():
@@ -195,7 +195,7 @@ Shape: TypeAlias = dict[str, Any]
 
 
 def _shape(file: Path, format: Format, header: Sequence[str]) -> tuple[Shape, bool]:
-    """Return a file's columns as far as they are known, and whether there may be more."""
+    """Return the known columns of a file, and whether there may be more."""
     if format == "parquet":
         with parquet_file(file) as opened:
             return _arrow_shape(opened.schema_arrow), False
@@ -258,7 +258,7 @@ def _column(
 
 
 def _check_unique(file: Path, names: Sequence[str], line: int | None = None) -> None:
-    """Raise if two columns have the same name for an engine, which takes `Item` for `item`."""
+    """Raise if two columns differ only in case: engines cannot tell `Item` from `item`."""
     first: dict[str, str] = {}
     for name in names:
         if name.lower() not in first:
@@ -417,7 +417,7 @@ def parquet_file(file: Path) -> Any:  # noqa: ANN401 (pyarrow has no types)
 
 
 def kind_of(kind: Any) -> Kind | None:  # noqa: ANN401
-    """Return what a type of Arrow holds, None if nothing that we read."""
+    """Return the kind of an Arrow type, None if it is not supported."""
     types = arrow().types
     if types.is_dictionary(kind):
         kind = kind.value_type

@@ -183,7 +183,7 @@ def _in_order(table: Any) -> bool:  # noqa: ANN401
 
 
 def _added_up(table: Any) -> Any:  # noqa: ANN401
-    """Return the rows in order, those of the same thing as one: files may have been combined."""
+    """Return the rows in order, with duplicates merged: files may have been combined."""
     added = table.group_by(KEY).aggregate([("count", "sum"), ("first", "min")])
     return added.rename_columns(COLUMNS).sort_by([(name, "ascending") for name in KEY])
 

@@ -421,7 +421,7 @@ def _parts(choices: Choices) -> tuple[type[Configured], ...]:
 
 
 def find(base: type[P], package: str, name: str) -> type[P]:
-    """Return a part by its name, which is that of its file, or by `module:Class`."""
+    """Return a part by its file's name, or by `module:Class`."""
     if ":" in name:
         return load_class(name, base)
     module = importlib.import_module(f"{package}.{name}")

@@ -236,12 +236,12 @@ def _errors(information: Floats, first: int) -> Floats:
     """
     errors = np.ones(len(information))
     errors[first] = 0.0
-    known = np.flatnonzero(np.diagonal(information) > 0.0)
-    known = known[known != first]
-    if len(known):
-        part = information[np.ix_(known, known)]
+    informed = np.flatnonzero(np.diagonal(information) > 0.0)
+    informed = informed[informed != first]
+    if len(informed):
+        part = information[np.ix_(informed, informed)]
         covariance = np.linalg.pinv(part, hermitian=True)
-        errors[known] = np.minimum(np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), 1.0)
+        errors[informed] = np.minimum(np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), 1.0)
     return errors[:-1]
 
 

@@ -101,7 +101,7 @@ class Ranker(Configured):
 
     @property
     def called(self) -> str:
-        """Its name for `registry.parse`: that of ebrank's own, else `module:Class`."""
+        """Its name for `registry.parse`: short for built-in rankers, else `module:Class`."""
         ours = REGISTRY.get(self.name) is type(self)
         return self.name if ours else path_of(type(self))
 

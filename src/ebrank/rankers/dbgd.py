@@ -70,7 +70,7 @@ class DuelModel(OnlineModel):
     disputed_only: bool
 
     def run_sessions(self, sessions: Sessions) -> RunSessions:
-        """Return what runs duels, and appends to the lessons who won them."""
+        """Return a function that runs duels, and appends the winners to the lessons."""
         from ebrank.rankers.kernels import duels
 
         n = len(sessions.ndcg)

@@ -137,7 +137,7 @@ class PolicyLearner:
         return replace(model, prior=prior) if isinstance(policy.family, Beta) else model
 
     def _lessons(self) -> slice | Ints:
-        """Return the rows that teach, in the order of the dataset."""
+        """Return the training rows, in the order of the dataset."""
         data = self.trial.dataset
         if self.learn_from == "train":
             return data.rows_in("train")

@@ -50,14 +50,14 @@ class ScoreModel:
     prior: ItemPrior | None = None
 
     def run_sessions(self, sessions: Sessions) -> RunSessions:
-        """Return what runs some sessions with this model; they sort by the formula `serve`."""
+        """Return a function that runs sessions with this model, sorted by the formula `serve`."""
         from ebrank.sessions import scored  # Numba takes a while to import
 
         scorer = scored.Scorer.of(self.serve, self.a, self.b)
         return lambda start, stop: scored.run_sessions(sessions, scorer, self.noisy, start, stop)
 
     def check_sessions(self, dataset: Dataset) -> None:
-        """Raise if what only the sessions of such a model read does not fit a dataset."""
+        """Raise if the model's own session data do not fit a dataset."""
 
 
 def check_numbers(

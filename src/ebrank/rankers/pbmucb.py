@@ -23,7 +23,7 @@ from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats
 
 UNSEEN = 1e9
-"""Above the bound of every item that somebody has seen: p is 0.0001 or more unless it is 0."""
+"""Above the bound of every item ever shown: p is 0.0001 or more unless it is 0."""
 
 
 def pbm_bound(b: float, shown: float, clicks: float, exposure: float, delta: float) -> float:

@@ -51,7 +51,7 @@ class PairwiseModel(OnlineModel):
     """A logging model whose lists are drawn from the softmax of its scores."""
 
     def run_sessions(self, sessions: Sessions) -> RunSessions:
-        """Return what draws lists, and appends to the lessons what was preferred."""
+        """Return a function that draws lists, and appends the preferences to the lessons."""
         from ebrank.rankers.kernels import pairwise
 
         shape = len(sessions.ndcg), len(sessions.world.discounts)

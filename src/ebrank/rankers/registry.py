@@ -30,7 +30,7 @@ GROUP = "ebrank.rankers"
 DECLARED = ("name", "help", "settings")
 
 
-def known() -> dict[str, type[Ranker]]:
+def built_in() -> dict[str, type[Ranker]]:
     """Return ebrank's own rankers by name; each lives in a file of the package `ebrank.rankers`."""
     _import_all(tuple(rankers.__path__))
     return dict(sorted(REGISTRY.items()))
@@ -56,13 +56,13 @@ def parse(text: str) -> Ranker:
 
 def names() -> list[str]:
     """Return the names of all rankers, including those of installed packages, without imports."""
-    return sorted({*known(), *installed()})
+    return sorted({*built_in(), *installed()})
 
 
 def _named(text: str) -> tuple[type[Ranker], str, str]:
     """Return the ranker that a text begins with, its name there, and the rest."""
     name, _, rest = text.partition(":")
-    ours = known()
+    ours = built_in()
     if name in ours:
         return ours[name], name, rest
     theirs = installed()
@@ -107,7 +107,7 @@ def load_installed(entries: list[EntryPoint]) -> type[Ranker]:
 
 def origin(entries: list[EntryPoint]) -> str:
     """Return where a ranker comes from, in words, without importing it."""
-    if entries[0].name in known():
+    if entries[0].name in built_in():
         return f"From {_package(entries[0])}; hidden by ebrank's own ranker of the same name."
     return f"From {' and '.join(map(_package, entries))}: {entries[0].value}."
 
@@ -115,7 +115,7 @@ def origin(entries: list[EntryPoint]) -> str:
 def load(path: str) -> type[Ranker]:
     """Return the ranker that a path such as `package.module:Class` names."""
     ranker = load_class(path, Ranker)
-    if ranker not in known().values():
+    if ranker not in built_in().values():
         _check_declaration(ranker, path)
     return ranker
 
@@ -125,7 +125,7 @@ def _check_declaration(ranker: type[Ranker], path: str) -> None:
     for attribute in DECLARED:
         if not getattr(ranker, attribute, None):
             raise ParameterError(f"{path} has no {attribute}; a ranker has {', '.join(DECLARED)}")
-    if ranker.name in known():
+    if ranker.name in built_in():
         raise ParameterError(
             f"{path} has the name {ranker.name!r}, which is one of ebrank's own; choose another"
         )

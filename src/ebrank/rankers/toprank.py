@@ -62,7 +62,7 @@ class BlockModel(ScoreModel):
     delta: float
 
     def run_sessions(self, sessions: Sessions) -> RunSessions:
-        """Return what shows shuffled blocks, and compares their items by the clicks."""
+        """Return a function that shows shuffled blocks, and compares their items by clicks."""
         from ebrank.rankers.kernels import blocks
 
         return lambda start, stop: blocks.run_sessions(

@@ -51,7 +51,7 @@ from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.learning.training import ModelVersions, Training
 from ebrank.service.logs import about
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import ANOTHER_EPOCH, SALT, Conflict, Store, StoreError, UnknownQuery
+from ebrank.service.store.base import SALT, WRITES_LOST, Conflict, Store, StoreError, UnknownQuery
 from ebrank.service.store.records import StoreSize
 
 SAVE_SECONDS = 5.0
@@ -110,7 +110,7 @@ class Engine:
         self._now, self._catalog = resources.clock, resources.catalog
         self._queries = resources.queries
         self._named = naming(normalize=settings.store.normalize_queries)
-        self._epoch = store.epoch
+        self._incarnation = store.incarnation
         self.bots = resources.bots
         self._activity = Activity(resources)
         recent = RecentLists(resources)
@@ -233,26 +233,26 @@ class Engine:
         await self.flusher.flushed()
 
     def _begin(self) -> int:
-        """Return the epoch of the store; discard what was remembered of an earlier one."""
-        if self._store.epoch != self._epoch:
-            self._epoch = self._store.epoch
+        """Return the incarnation of the store; discard what was remembered of an earlier one."""
+        if self._store.incarnation != self._incarnation:
+            self._incarnation = self._store.incarnation
             for cache in (self._queries, self.resources.recent, self.resources.windows.cache):
                 cache.clear()
             self._catalog.stored = self.resources.active.stored = UNKNOWN
-        return self._epoch
+        return self._incarnation
 
-    async def _flushed(self, epoch: int) -> None:
-        """Return when everything written in an epoch is on disk."""
+    async def _flushed(self, incarnation: int) -> None:
+        """Return when everything written in an incarnation is on disk."""
         await self.flusher.flushed()
-        if self._store.epoch != epoch:
-            raise StoreError(ANOTHER_EPOCH)
+        if self._store.incarnation != incarnation:
+            raise StoreError(WRITES_LOST)
 
     @asynccontextmanager
     async def _on_disk(self) -> AsyncIterator[None]:
         """Leave when everything written inside is on disk."""
-        epoch = self._begin()
+        incarnation = self._begin()
         yield
-        await self._flushed(epoch)
+        await self._flushed(incarnation)
 
     async def put_items(self, query: str, items: Sequence[api.ItemIn]) -> api.PutItemsResponse:
         """Add candidates of a query or change their features; if one is wrong, none is stored."""
@@ -341,21 +341,21 @@ class Engine:
     async def _logged_list(
         self, request: api.RankRequest, admit: Callable[[], None]
     ) -> api.RankResponse:
-        began, now, epoch = time.perf_counter(), self._now(), self._begin()
+        began, now, incarnation = time.perf_counter(), self._now(), self._begin()
         name = self._named(request.query)
-        answer = await self._serving.logged_list(name, request, now, epoch, admit)
+        answer = await self._serving.logged_list(name, request, now, incarnation, admit)
         if self._settings.store.durability == "disk":
-            await self._flushed(epoch)
+            await self._flushed(incarnation)
         self._activity.latency(now, time.perf_counter() - began)
         return answer
 
     async def feedback(self, events: Sequence[api.EventIn | api.Malformed]) -> api.FeedbackResponse:
         """Count events; those accepted are on disk when this returns."""
-        epoch = self._begin()
-        results = await _twice(lambda: self._feedback.take(events, epoch))
+        incarnation = self._begin()
+        results = await _twice(lambda: self._feedback.take(events, incarnation))
         counts = Counter(result.status for result in results)
         if counts["accepted"] or counts["duplicate"]:
-            await self._flushed(epoch)  # a duplicate too: its first copy may be on its way
+            await self._flushed(incarnation)  # a duplicate too: its first copy may be on its way
         return api.FeedbackResponse(
             counts["accepted"], counts["duplicate"], counts["rejected"], results
         )

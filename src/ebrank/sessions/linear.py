@@ -54,7 +54,7 @@ class Seats(NamedTuple):
 
 @kernel
 def room_for(n: int) -> Seats:
-    """Return room for n candidates."""
+    """Allocate the buffers for n candidates."""
     return Seats(np.empty(n), np.empty(n), np.empty(n))
 
 

@@ -1,6 +1,6 @@
-"""Which query is asked when, and the same by query: an epoch is run query by query.
+"""The schedule of a phase: its sessions in time order, and grouped by query.
 
-An epoch is the sessions between two model updates. In it only behavior statistics change, and those
+A phase is the sessions between two model updates. In it only behavior statistics change, and those
 are per query. So running its sessions grouped by query, each query's in order, gives exactly what
 running them in time order gives, while a query's state stays in cache and queries run in parallel.
 """
@@ -17,7 +17,7 @@ from ebrank.typing import Ints
 
 @kernel
 def queries_asked(key: np.uint64, first: int, stop: int, n_queries: int) -> Ints:
-    """Return the query asked at each time; `key` is that of the queries stream."""
+    """Return the query of each session; `key` is the key of the queries stream."""
     asked = np.empty(stop - first, np.int64)
     for t in range(first, stop):
         asked[t - first] = streams.below(streams.child(key, t), n_queries)
@@ -26,7 +26,7 @@ def queries_asked(key: np.uint64, first: int, stop: int, n_queries: int) -> Ints
 
 @kernel
 def group_by_query(asked: Ints, n_queries: int) -> tuple[Ints, Ints]:
-    """Return the starts and times of a schedule, by counting."""
+    """Return the starts and times of a schedule, by a counting sort."""
     starts = np.zeros(n_queries + 1, np.int64)
     for q in asked:
         starts[q + 1] += 1
@@ -40,8 +40,8 @@ def group_by_query(asked: Ints, n_queries: int) -> tuple[Ints, Ints]:
     return starts, times
 
 
-def epoch(key: np.uint64, first: int, stop: int, n_queries: int) -> tuple[Ints, Schedule]:
-    """Return the queries asked in an epoch, in time order and grouped."""
+def phase(key: np.uint64, first: int, stop: int, n_queries: int) -> tuple[Ints, Schedule]:
+    """Return the queries asked in a phase, in time order and grouped."""
     asked = queries_asked(key, first, stop, n_queries)
     return asked, Schedule(*group_by_query(asked, n_queries))
 

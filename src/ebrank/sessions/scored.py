@@ -1,6 +1,6 @@
 """Sessions of rankers that sort by a formula: nearly all of them.
 
-A query's candidates are scored once per epoch. After a session only the items shown, and the one
+A query's candidates are scored once per phase. After a session only the items shown, and the one
 that entered, have new scores, so a tournament keeps the order; they are scored before the next
 session, if there is one. A noisy formula gives every candidate a new score in every session; then
 one pass finds the best.
@@ -28,7 +28,7 @@ AHEAD = 24
 
 
 class Scorer(NamedTuple):
-    """How a model scores items: its formula, by address, its numbers for each item, and others."""
+    """A model's compiled formula, by address, with its two numbers per item and its parameters."""
 
     formula: int
     a: Floats
@@ -37,7 +37,7 @@ class Scorer(NamedTuple):
 
     @classmethod
     def of(cls, score: Score, a: Floats, b: Floats) -> Scorer:
-        """Return how a model with these numbers scores items; the score must stay alive."""
+        """Return the scorer of a model; `score` must outlive it, since only its address is kept."""
         return cls(score.compiled.address, a, b, score.parameters)
 
 
@@ -79,6 +79,7 @@ def run_sessions(
                 doubt += put_rows(world, scorer, changed, n, batch, tree)
                 take_top(world, tree, first, sheet.rows, shown)
             sessions.ndcg[plan.times[i]] = show(sessions, q, sheet, shown, by_age)
+            # These are scored again before the next session, if there is one: often there is none.
             n = shown
             for rank in range(shown):
                 changed[rank] = sheet.rows[rank]
@@ -109,7 +110,7 @@ def longest(world: World, first_query: int, stop_query: int) -> int:
 
 
 class Batch(NamedTuple):
-    """Room for items to score at once: their rows, the keys of their draws, and their scores."""
+    """Scratch buffers for items scored together: their rows, random keys and scores."""
 
     rows: SmallInts
     keys: Keys
@@ -118,13 +119,13 @@ class Batch(NamedTuple):
 
 @kernel
 def room_for_batch() -> Batch:
-    """Return room for a batch."""
+    """Allocate a batch."""
     return Batch(np.empty(BATCH, np.int32), np.zeros(BATCH, np.uint64), np.empty(BATCH))
 
 
 @inner
 def score_batch(world: World, scorer: Scorer, batch: Batch, items: int) -> float:
-    """Write the scores of a batch, given the behavior so far; return the doubt about them."""
+    """Write the scores of a batch, given the behavior so far; return NaN if one is not finite."""
     call_at(
         scorer.formula,
         (
@@ -151,7 +152,7 @@ def score_batch(world: World, scorer: Scorer, batch: Batch, items: int) -> float
 
 @inner
 def enter_all(world: World, scorer: Scorer, q: int, batch: Batch, tree: Tree) -> float:
-    """Start a tournament of a query's candidates; return the doubt about their scores."""
+    """Start a tournament of a query's candidates; return NaN if a score is not finite."""
     marks, winners, size = tree
     first, stop = world.pointers[q], world.pointers[q + 1]
     for place in range(size):
@@ -177,7 +178,7 @@ def enter_all(world: World, scorer: Scorer, q: int, batch: Batch, tree: Tree) ->
 def put_rows(
     world: World, scorer: Scorer, rows: SmallInts, n: int, batch: Batch, tree: Tree
 ) -> float:
-    """Put items into the tournament with their present scores; return the doubt about these."""
+    """Update the scores of items in the tournament; return NaN if one is not finite."""
     doubt = 0.0
     for begin in range(0, n, BATCH):
         items = min(BATCH, n - begin)
@@ -206,7 +207,7 @@ def write_top(
 ) -> float:
     """Score every candidate, with draws of a session's key; write the best rows and their scores.
 
-    Returns the doubt about all the scores.
+    Returns NaN if a score is not finite, else 0.
     """
     first, stop, doubt = world.pointers[q], world.pointers[q + 1], 0.0
     seated, items = 0, 0
@@ -228,7 +229,7 @@ def write_top(
 def insert(
     leaves: SmallInts, rows: Ints, values: Floats, listed: int, row: int, value: float
 ) -> None:
-    """Put a row into the sorted list of the best, which has some already, if it belongs there."""
+    """Insert a row into the sorted list of the best, which has `listed` so far, if it belongs."""
     place = min(listed, len(rows) - 1)
     if listed == len(rows):
         last = rows[place]

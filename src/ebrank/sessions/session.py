@@ -52,7 +52,7 @@ class Sheet(NamedTuple):
 
 @kernel
 def room_for_sheet(length: int) -> Sheet:
-    """Return room for lists of up to this length."""
+    """Allocate the buffers for lists of up to this length."""
     return Sheet(
         rows=np.empty(length, np.int64),
         relevance=np.empty(length),

@@ -36,7 +36,9 @@ _MAGNITUDE = np.int64(2**63 - 1)
 
 @inner
 def mark(score: float) -> int:
-    """Return a whole number in the order of the scores; 0 and −0 get the same."""
+    """Return an integer that sorts as the score does; 0 and −0 get the same."""
+    # Floats sort like their bits, negative ones in reverse: flip these except for the sign. Adding
+    # 0 turns −0 into 0.
     bits = np.float64(score + 0.0).view(np.int64)
     return bits ^ ((bits >> _SIGN) & _MAGNITUDE)  # type: ignore[return-value]
 

@@ -40,7 +40,7 @@ from ebrank.typing import Bools, Floats, Ints
 
 Progress = Callable[[int, int], None]
 QUERIES_PER_SPLIT = 2
-"""How many queries a run has that only compiles."""
+"""Queries per split in a run that serves only to compile the kernels."""
 
 
 def simulate(
@@ -152,7 +152,7 @@ class _Run:
         self._believe(model)
         first, stop = int(self.borders[update]), int(self.borders[update + 1])
         key = np.uint64(streams.child(self.key, streams.QUERIES))
-        asked, plan = schedule.epoch(key, first, stop, self.dataset.n_queries)
+        asked, plan = schedule.phase(key, first, stop, self.dataset.n_queries)
         served, by_age = self._play(model, plan, eta=self.config.entering_probability)
         self.by_age += by_age
         self.asked.append(asked)
@@ -170,7 +170,7 @@ class _Run:
         self.waiting.note_top(self.world, warm[:, : self.config.list_length])
 
     def foresee(self, model: ScoreModel, update: int) -> None:
-        """Halfway through, record the model's prior of test queries' items nobody has seen."""
+        """Halfway through, record the prior of test items that have not been shown."""
         if update == self.config.updates // 2:
             self.promises = _Promises(self.dataset, self.trial.sums(), model)
 

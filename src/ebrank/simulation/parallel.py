@@ -149,7 +149,7 @@ class _Batch:
         """Take the results in the store; return the tasks that are left."""
         for index, ranker in enumerate(self.rankers if self.store is not None else ()):
             assert self.store is not None
-            trials = (trial for of, trial in tasks if of == index)
+            trials = (trial for task_ranker, trial in tasks if task_ranker == index)
             for trial, stored in self.store.load_all(ranker, trials).items():
                 self.done[index, trial] = stored
         return [task for task in tasks if task not in self.done]

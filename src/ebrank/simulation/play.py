@@ -15,11 +15,11 @@ from ebrank.typing import Compiled, Floats, Ints
 
 FEWEST_QUERIES, MOST_BLOCKS = 64, 16
 NOBODY = -1
-"""Fills a list that is longer than its query has candidates."""
+"""Pads a list if its query has too few candidates."""
 
 
 def block_size(n_queries: int) -> int:
-    """Return how many queries make a block: enough blocks to share, but few to start."""
+    """Return the queries per block: enough blocks to balance cores, few enough to start cheaply."""
     return max(FEWEST_QUERIES, -(-n_queries // MOST_BLOCKS))
 
 

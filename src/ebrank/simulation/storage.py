@@ -86,7 +86,7 @@ class StoredTrials:
         return self.load_all(ranker, [trial]).get(trial)
 
     def load_all(self, ranker: Ranker, trials: Iterable[int]) -> dict[int, TrialResult]:
-        """Return those of some trials that are finished; see `load`."""
+        """Return the finished ones of some trials; see `load`."""
         self._stamps.pop(ranker, None)
         loaded = ((trial, self._load(ranker, trial)) for trial in trials)
         return {trial: result for trial, result in loaded if result is not None}
@@ -101,8 +101,8 @@ class StoredTrials:
             warnings.warn(f"{problem}; the trial is run again", StorageWarning, stacklevel=2)
             return None
         if identity != self._identity(ranker, trial):
-            told = f"{path}: trial of another run; the right one is run"
-            warnings.warn(told, StorageWarning, stacklevel=2)
+            message = f"{path}: trial of another run; the right one is run"
+            warnings.warn(message, StorageWarning, stacklevel=2)
             return None
         return result
 

@@ -90,7 +90,7 @@ class Supervised:
 
 @contextmanager
 def _blamed(ranker: Ranker) -> Iterator[None]:
-    """Name the ranker from elsewhere that failed, and the error."""
+    """Turn an error in a third-party ranker into one that names it."""
     try:
         yield
     except EBRankError:
@@ -98,8 +98,8 @@ def _blamed(ranker: Ranker) -> Iterator[None]:
     except Exception as problem:
         if type(ranker) in REGISTRY.values():
             raise
-        told = f"{ranker} failed while learning: {type(problem).__name__}: {problem}"
-        raise ParameterError(told) from problem
+        message = f"{ranker} failed while learning: {type(problem).__name__}: {problem}"
+        raise ParameterError(message) from problem
 
 
 def check_model(model: object, dataset: Dataset) -> None:
@@ -139,12 +139,12 @@ def _check_score(name: str, score: object) -> None:
     except EBRankError:
         raise
     except Exception as problem:
-        told = f"its formula {name} cannot be compiled: {_reason(problem)}{_remedy(problem)}"
-        raise ParameterError(told) from problem
+        message = f"its formula {name} cannot be compiled: {_reason(problem)}{_remedy(problem)}"
+        raise ParameterError(message) from problem
 
 
 def reachable(stats: BehaviorStats) -> BehaviorStats:
-    """Return states that an item may reach, as if they were items."""
+    """Return behavior states that an item may reach, one per row."""
     outcomes, slots = stats.counts.shape[1:]
     states = [np.zeros((outcomes, slots), COUNT)]
     for slot in range(slots):

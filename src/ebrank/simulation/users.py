@@ -1,4 +1,4 @@
-"""How users go through a list: what a user model is, and those that the command line knows.
+"""User models: how users go through a list, and the models built into the command line.
 
 A user model says how users go through a list. It sees the whole list at once. For each rank it gets
 the probability that users examine it; for the item there, the probability of a click once examined
@@ -192,7 +192,7 @@ class Users(Configured):
 
     def __str__(self) -> str:
         """Return the text that `parse` reads back, with parameters not at default."""
-        ours = known().get(self.name) is type(self)
+        ours = built_in().get(self.name) is type(self)
         called = self.name if ours else path_of(type(self))
         return to_text(called, declared(type(self)), lambda name: getattr(self, name))
 
@@ -344,7 +344,7 @@ class DBN(Graded):
         return scan_down(self.perseverance)
 
 
-def known() -> dict[str, type[Users]]:
+def built_in() -> dict[str, type[Users]]:
     """Return ebrank's own user models by name."""
     models: tuple[type[Users], ...] = (PBM, Cascade, DCM, DBN)
     return {model.name: model for model in models}
@@ -357,10 +357,10 @@ def parse(text: str) -> Users:
     'cascade:cutoff=10,stop=1'
     """
     name, _, settings = text.partition(":")
-    if name in known():
-        return known()[name].from_text(settings, name)
+    if name in built_in():
+        return built_in()[name].from_text(settings, name)
     inside, _, settings = settings.partition(":")
     if inside and "=" not in inside:
         path = f"{name}:{inside}"
         return load_class(path, Users).from_text(settings, path)
-    raise ParameterError(f"no users are called {name!r}{near(name, list(known()))}")
+    raise ParameterError(f"no users are called {name!r}{near(name, list(built_in()))}")

@@ -41,7 +41,7 @@ CALLED = {
     "lightgbm": "LightGBM",
     "source": "source of ebrank",
 }
-"""Versions that must be the same everywhere, and what messages call them."""
+"""Versions that must agree on all machines, and their names in messages."""
 SAME_VERSIONS = "Install the same versions on all machines and restart the workers."
 SECONDS_BETWEEN_TICKS = 0.1
 

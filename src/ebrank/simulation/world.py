@@ -1,4 +1,4 @@
-"""The state of a trial when it begins: who has entered, and that nobody has seen anything."""
+"""The initial state of a trial: which items have entered; none has been shown."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _nothing(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def believe(world: World, valuation: Valuation) -> None:
-    """Value counts by another curve, past and future ones."""
+    """Weight all counts, past and future, by another examination curve."""
     if not np.array_equal(world.table, valuation.table):
         world.table[:] = valuation.table
         write_units(world.counts, world.table, world.weighted_clicks, world.exposure)

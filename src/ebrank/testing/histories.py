@@ -131,7 +131,7 @@ async def fill(store: Store) -> list[Operation]:
         dwell,
     ]
     commit = await store.log.write(log)
-    assert {one.status for one in commit.written} == {"accepted"}
+    assert {write.status for write in commit.written} == {"accepted"}
     await store.items.withdraw("q", "d", 71.0)
     await store.catalog.put([NewItem("a", (0.5, float("nan"))), NewItem("☂", (1.0,))], 71.0)
     return log

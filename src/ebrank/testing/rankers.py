@@ -84,9 +84,9 @@ def check_repeats(ranker: Ranker, data: Dataset) -> None:
 
 def check_threads(ranker: Ranker, data: Dataset) -> None:
     """The number of threads changes nothing."""
-    one = _run(ranker, data, threads=1)
+    single = _run(ranker, data, threads=1)
     for threads in (2, 5):
-        _same(f"{ranker} on {threads} threads", one, _run(ranker, data, threads=threads))
+        _same(f"{ranker} on {threads} threads", single, _run(ranker, data, threads=threads))
 
 
 def check_trials_are_apart(ranker: Ranker, data: Dataset) -> None:

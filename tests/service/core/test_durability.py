@@ -91,8 +91,8 @@ class LosingStore(MemoryStore):
     losses = 0
 
     @property
-    def epoch(self) -> int:
-        return super().epoch + self.losses
+    def incarnation(self) -> int:
+        return super().incarnation + self.losses
 
     async def flush(self) -> None:
         self.losses += self.fails

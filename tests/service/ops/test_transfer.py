@@ -179,7 +179,7 @@ def test_neither_export_nor_import_overwrites(store: SqliteStore, folder: Path) 
         run(export(store, folder))
     with pytest.raises(StoreError, match="a file, not a folder"):
         run(export(store, folder / "items.parquet"))
-    with pytest.raises(StoreError, match="something already"):
+    with pytest.raises(StoreError, match="already exists"):
         run(import_store(Exported(folder), str(folder)))
 
 
@@ -195,9 +195,9 @@ def rewrite(path: Path, change: dict[str, object], row: int = 0) -> None:
     [
         ("evidence", {"count": 7}, "the evidence of query 'q' is not what snapshot and log"),
         ("evidence", {"item": "zz"}, "has a count of something unknown"),
-        ("snapshot", {"slot": 16}, "query 'q': there is a count of what cannot be"),
+        ("snapshot", {"slot": 16}, "query 'q': a count has an impossible item, outcome or slot"),
         ("events", {"position": 17}, "entry 0 of the log is missing"),
-        ("events", {"event_id": "e5"}, "stands in the log twice"),
+        ("events", {"event_id": "e5"}, "contains an event twice"),
         ("items", {"query": "other query ☂"}, "stands at two places"),
     ],
 )

@@ -70,7 +70,7 @@ async def _counted(store: Store, acknowledged: set[str]) -> int:
     assert report.equal, report.differences
     entries = [entry async for entry in store.log.entries()]
     events = [entry.event_id for entry in entries if isinstance(entry, EventEntry)]
-    assert len(set(events)) == len(events), "an event stands in the log twice"
+    assert len(set(events)) == len(events), "the log contains an event twice"
     snapshot, state = await store.items.snapshot("q"), await store.items.load("q")
     assert snapshot is not None
     assert state is not None

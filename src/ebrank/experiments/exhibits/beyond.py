@@ -58,7 +58,7 @@ SEVERITIES = {FLAT: 0.5, STEEP: 2.0}
 RATE = 0.15
 
 FAR_BELOW = (TOPRANK, THOMPSON)
-"""Rankers so far off that they would leave the others no room in a figure."""
+"""Rankers left out of a figure because their scores would squeeze all others together."""
 FEW_PAIRS = 8_000_000
 """Up to this many pairs of items, 64 MB, TopRank takes part."""
 FEW_DRAWS = 1000

@@ -42,7 +42,7 @@ COLD_KEPT = "Rankers made for new items keep their Cold-NDCG"
 FIRST = "EBRank leads"
 AUTO_FIRST = "auto leads the paper's methods"
 KEPT = 0.03
-"""A Cold-NDCG no further than this below that of CFTopK without behavior counts as kept."""
+"""Cold-NDCG counts as kept if it is at most this far below CFTopK's without behavior."""
 HINGES = (
     "What clicks as a feature do to Cold-NDCG hinges on x^b = c/E. With x^b = C/n, as the paper "
     "writes it, x^b is what the counterfactual rankers are fitted to, and they lose next to none "

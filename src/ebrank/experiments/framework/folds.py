@@ -96,7 +96,7 @@ def pooled_name(dataset: str, folds: int) -> str:
 
 
 def set_name(dataset: str) -> str:
-    """Return a dataset's name without that of a fold's folder."""
+    """Return a dataset's name without the name of its fold folder."""
     return re.sub(r"(?i)/fold\d+$", "", dataset)
 
 

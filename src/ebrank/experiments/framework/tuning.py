@@ -98,11 +98,11 @@ def read_given(texts: Sequence[str]) -> dict[str, Ranker]:
         ranker = registry.parse(text)
         keys = [key for key in TUNING if _names_all(text, key) and _is(key, ranker)]
         if not keys:
-            known = ", ".join(
+            tuned = ", ".join(
                 f"{key}{',' if ':' in key else ':'}{'=…,'.join(parameters)}=…"
                 for key, parameters in TUNING.items()
             )
-            raise ParameterError(f"{text} is not a tuned ranker with its value; use one of {known}")
+            raise ParameterError(f"{text} is not a tuned ranker with its value; use one of {tuned}")
         key = max(keys, key=lambda own: len(TUNING[own]))
         if key in given:
             raise ParameterError(f"{key} is given twice; leave out one of them")

@@ -292,17 +292,17 @@ def peak(
         relevance = large if u > 0.0 else small * large
         rest = small * large if u > 0.0 else large
         v, lean = relevance * rest, rest - relevance
-        one, two, three = 0.0, 0.0, 0.0  # sums of passed·(p/(1 − pR))^j
+        s1, s2, s3 = 0.0, 0.0, 0.0  # sums of passed·(p/(1 − pR))^j
         for slot in range(item_counts.slots):
             q = p[slot] / (1.0 - p[slot] * relevance)
-            one += passed[slot] * q
-            two += passed[slot] * q * q
-            three += passed[slot] * q * q * q
-        slope = clicks * rest - v * one
+            s1 += passed[slot] * q
+            s2 += passed[slot] * q * q
+            s3 += passed[slot] * q * q * q
+        slope = clicks * rest - v * s1
         slope += prior_slope + prior_bend * (u - first - step * middle)
-        bend = min(prior_bend, 0.0) - clicks * v - v * lean * one - v * v * two
-        third = (2.0 * v - lean * lean) * v * one - clicks * v * lean
-        third -= v * v * (3.0 * lean * two + 2.0 * v * three)
+        bend = min(prior_bend, 0.0) - clicks * v - v * lean * s1 - v * v * s2
+        third = (2.0 * v - lean * lean) * v * s1 - clicks * v * lean
+        third -= v * v * (3.0 * lean * s2 + 2.0 * v * s3)
         leaving = (u > last and slope > 0.0) or (u < first and slope < 0.0)
         if leaving or bend > -1e-300:
             return 0.0, 0.0, 0.0, 0.0

@@ -122,23 +122,23 @@ class Linear(Learner):
             apart = [
                 self._fitted(kept, None, fitted.theta, ridge, fitted.curvature) for kept, _ in folds
             ]
-        losses = _held_out(folds, [one.theta for one in apart])
+        losses = _held_out(folds, [fit.theta for fit in apart])
         groups = np.concatenate([held_out.included_groups for _, held_out in folds])
 
         def takes(here: float, there: float) -> bool:
             nonlocal apart, losses
             eager = validation is None and there > here
-            guesses = [moved(one, here, there) for one in apart]
+            guesses = [moved(fit, here, there) for fit in apart]
             if not favored(_held_out(folds, guesses), losses, groups, eager=eager):
                 return False
             refitted = [
                 self._fitted(kept, None, guess, there)
                 for (kept, _), guess in zip(folds, guesses, strict=True)
             ]
-            found = _held_out(folds, [one.theta for one in refitted])
-            if not favored(found, losses, groups, eager=eager):
+            refitted_losses = _held_out(folds, [fit.theta for fit in refitted])
+            if not favored(refitted_losses, losses, groups, eager=eager):
                 return False
-            apart, losses = refitted, found
+            apart, losses = refitted, refitted_losses
             return True
 
         chosen = walked(RIDGES, ridge, takes)

@@ -115,7 +115,7 @@ def all_blocks(pointers: Ints, pairs: PairCounts) -> Ints:
 
 @inner
 def write_blocks(pairs: PairCounts, offset: int, n: int, blocks: Ints, better: Ints) -> None:
-    """Write the blocks of n items; `better` is room for as many numbers.
+    """Write the blocks of n items; `better` is a scratch buffer of n numbers.
 
     A block takes the items that no remaining item beats. Mistakes may close a circle, in which
     every item has a better one: then the block takes all that are left.
@@ -149,7 +149,7 @@ def write_blocks(pairs: PairCounts, offset: int, n: int, blocks: Ints, better: I
 
 @inner
 def pair(i: int, j: int) -> int:
-    """Return the place of a pair i > j among those of its query."""
+    """Return the index of a pair i > j in its query's triangle of pairs."""
     return i * (i - 1) // 2 + j
 
 

@@ -83,7 +83,7 @@ def run_sessions(
 
 @kernel
 def room_for_draft(linear: LoggingModel, n_rankers: int, most: int, length: int) -> Draft:
-    """Return room for a list of this length, candidates and rankers."""
+    """Allocate the buffers for a list of this length, these candidates and rankers."""
     n_weights = linear.features.shape[1] + linear.concatenated
     return Draft(
         directions=np.empty((n_rankers, n_weights)),
@@ -216,6 +216,7 @@ def draft_teams(draft: Draft, length: int, disputed_only: bool, key: np.uint64) 
             turn = 0
             for ranker in range(n_rankers):
                 order[ranker] = ranker
+        # One step of a Fisher–Yates shuffle per rank: in each round, every ranker picks once.
         chosen = turn + streams.below(streams.child(key, rank), n_rankers - turn)
         order[turn], order[chosen] = order[chosen], order[turn]
         teams[rank] = order[turn]

@@ -74,7 +74,7 @@ def run_sessions(
 
 @kernel
 def room_for_list(most: int, length: int) -> Drawn:
-    """Return room for a list of this length and this many candidates."""
+    """Allocate the buffers for a list of this length and this many candidates."""
     return Drawn(
         draws=np.empty(most),
         slots=np.empty(length, np.int64),
@@ -150,7 +150,7 @@ def log_unlisted(candidates: Seats, n: int, shown: int, drawn: Drawn) -> float:
 
 @inner
 def log_add(x: float, y: float) -> float:
-    """Return log(eˣ + eʸ); −∞ stands for nothing."""
+    """Return log(eˣ + eʸ); −∞ is an empty sum."""
     high, low = max(x, y), min(x, y)
     if low == -np.inf:
         return high

@@ -125,7 +125,7 @@ def identifier(name: str) -> str:
 def _exhibits(
     tables: Sequence[Table], figures: Sequence[Figure], only: Sequence[str]
 ) -> list[Exhibit]:
-    """Return figures and tables, those of one name together, in the order of the experiments."""
+    """Return figures and tables, grouped by name, in the order of the experiments."""
     drawn = {figure.name: figure for figure in figures}
     names = dict.fromkeys([*drawn, *(table.name for table in tables)])
     exhibits = []
@@ -139,7 +139,7 @@ def _exhibits(
 
 
 def _place(name: str, only: Sequence[str]) -> int:
-    """Return the position of a table or figure: that of the experiment its name begins with.
+    """Return the position of a table or figure: its experiment's, whose name is its prefix.
 
     >>> _place("ablation-exposure", ["table2", "ablation"]), _place("tuning", ["table2"])
     (1, 1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ebrank.report.ledger import Theme
 
 MARGIN = 5.0
-"""Room at either side of a plot, in percent."""
+"""Margin at either side of a plot, in percent."""
 
 
 @dataclass(frozen=True)

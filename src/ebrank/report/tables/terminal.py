@@ -32,7 +32,7 @@ INDENT = "  "
 AROUND = 3
 """Blanks around each column's content; the table has one more."""
 READABLE = 24
-"""Columns of texts may be wrapped between words to this width; those of numbers never are."""
+"""Text columns may be wrapped between words to this width; number columns never are."""
 LONGEST = 40
 """Words up to this length are never broken."""
 
@@ -154,7 +154,7 @@ def _title_width(table: Table, index: int) -> int:
 
 
 def _pieces(table: Table, leading: int, needed: Sequence[int], room: int) -> list[list[int]]:
-    """Return the columns after the leading ones in lists that fit into the room beside those.
+    """Split the columns after the leading ones into lists that fit beside these.
 
     Columns of one group stay together if they can.
     """
@@ -188,7 +188,7 @@ def _above(table: Table, columns: Sequence[int], room: int) -> list[tuple[int, s
 def _grid(
     table: Table, indices: Sequence[int], columns: Sequence[Sequence[Text]], room: int
 ) -> Grid:
-    """Return some columns of a table, with their headings and those of groups."""
+    """Return some columns of a table, with their headings and group headings."""
     grid = Grid(box=box.SIMPLE, pad_edge=True, padding=(0, 1), header_style="bold")
     grouped = any(table.columns[index].group for index in indices)
     shown = []

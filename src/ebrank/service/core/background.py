@@ -33,7 +33,7 @@ accepted, so that none counts twice. An event may be under way, and another serv
 TOLERATED_SECONDS = 5.0
 """Clocks are corrected by less than this all the time: no reason to warn."""
 DOUBT_SECONDS = 60.0
-"""How long the clock must stay ahead of the timer to be believed: that long, it may be a glitch."""
+"""How long the clock must stay ahead of the timer to be trusted: a shorter jump may be a glitch."""
 
 log = logging.getLogger("ebrank.service")
 

@@ -1,4 +1,4 @@
-"""Who asks too often to be a person: what bots see and do is logged, but does not count.
+"""Bot detection by request rate: what bots see and do is logged, but does not count.
 
 A visitor over a limit is a bot until the end of the next minute, so one that continues stays one.
 The decision is logged with each list and event: a replay needs no clock.
@@ -76,7 +76,7 @@ class Bots:
         return done.was_over or self._over(done)
 
     def take_back(self, visitor: Hashable, now: float, *, lists: int = 0, events: int = 0) -> None:
-        """Subtract what a visitor has not done after all, such as an event sent twice."""
+        """Undo part of a visitor's count, such as for an event that was a duplicate."""
         done = self._visitors.get(visitor)
         if done is not None and done.minute == now // MINUTE:
             done.lists -= lists

@@ -128,7 +128,7 @@ class Catalog:
         self.version = self.stored = version
 
     def settings_with(self, schema: FeatureSchema) -> dict[str, str]:
-        """Return what the store must keep with the first rows of a schema."""
+        """Return the settings to store together with the first rows of a schema."""
         kept = self._kept and schema == self.schema
         return {} if kept else {SCHEMA: schema.to_json()}
 
@@ -206,7 +206,7 @@ class Catalog:
         """
         meta = {} if version is None else {SCHEMA: schema.to_json()}
         try:
-            commit = await self._store.catalog.put(rows, now, meta=meta, known=version)
+            commit = await self._store.catalog.put(rows, now, meta=meta, based_on=version)
         except CatalogChanged:
             await self.follow()
             return None
@@ -293,7 +293,7 @@ class Catalog:
         return api.CatalogResponse(listed, listed[-1].id if more else None)
 
     def _out(self, name: str, row: Features) -> api.CatalogItem:
-        """Return an item as in a response."""
+        """Return an item in the form of a response."""
         schema = self.schema
         nothing = np.zeros((1, 0), np.float32)
         [values], [withdrawn] = schema.joined([name], nothing, {name: row})
@@ -306,7 +306,7 @@ class Catalog:
 
 
 def _ended(row: list[float]) -> tuple[float, ...]:
-    """Return a row up to its last number: it stays the same if columns are added that it lacks."""
+    """Strip trailing missing values: adding columns must not change a stored row."""
     while row and math.isnan(row[-1]):
         row.pop()
     return tuple(row)

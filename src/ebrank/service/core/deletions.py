@@ -30,7 +30,7 @@ from ebrank.service.store.base import Store
 from ebrank.service.store.records import Deletion
 
 STAND_IN = "ebrank:deleted:"
-"""How the names of stand-ins for deleted items begin."""
+"""The prefix of the placeholder names of deleted items."""
 
 
 class Deleted(NamedTuple):
@@ -73,7 +73,7 @@ async def delete(
 
 
 def digest(kind: str, name: str, salt: str) -> str:
-    """Return what a proof says instead of a name; for a user, it differs from the log's hash."""
+    """Return the salted digest of a deleted name; for a user, it differs from the log's hash."""
     return hashed(f"deleted {kind}: {name}", salt)
 
 

@@ -106,7 +106,7 @@ class FeatureSchema:
         return cls(tuple(FeatureColumn.at(place, None) for place in range(count)))
 
     def or_positions(self, count: int) -> FeatureSchema:
-        """Return it, or if nobody has declared any feature, one that names them by column."""
+        """Return it, or a schema of unnamed columns if no feature is declared."""
         return self if self.features else self.positions(count)
 
     def begun(self, items: Sequence[ItemIn]) -> FeatureSchema:
@@ -273,7 +273,7 @@ class FeatureSchema:
     # --- rows of the catalog ---------------------------------------------------------------------
 
     def withdrawn(self, row: Features) -> bool:
-        """Return whether a row of the catalog is that of a withdrawn item.
+        """Return whether a catalog row marks a withdrawn item.
 
         >>> schema = NO_FEATURES.with_feature("price", shared=True)
         >>> marking, row = schema.marked(np.float32([3]))
@@ -283,7 +283,7 @@ class FeatureSchema:
         return self.mark is not None and len(row) > self.mark and not np.isnan(row[self.mark])
 
     def marked(self, row: Features) -> tuple[FeatureSchema, Features]:
-        """Return a row of the catalog as that of a withdrawn item, and the schema that marks it.
+        """Return a catalog row marked as withdrawn, and the schema that defines the mark.
 
         A row that is put again has no mark.
         """
@@ -456,7 +456,7 @@ def _listed(features: Sequence[FeatureColumn]) -> str:
 
 
 def matched(features: Features, have: Sequence[str], want: Sequence[str]) -> Features:
-    """Return the features that a model wants, by their keys; 0 for removed ones.
+    """Return the features that a model uses, by their keys; 0 for removed ones.
 
     A model without keys takes features as they are.
 

@@ -1,4 +1,4 @@
-"""Which events count: each is checked against the logged list, whatever it claims.
+"""Which events count: each is validated against the logged list that it cites.
 
 A rejected event has a reason that begins with a short code: `malformed`, `too_long`,
 `unknown_type`, `uncounted`, `unknown_ranking`, `unknown_item`, `expired`, `future`.
@@ -41,26 +41,26 @@ _SHAPE = re.compile(r"([0-9a-f]{1,15})-[0-9a-f]{16}")
 
 
 class RankingIds:
-    """Makes names, each with a higher number than the one before."""
+    """Generates ranking ids with increasing numbers."""
 
     def __init__(self, after: float = 0.0) -> None:
-        """Start after a time: that of the last ranking in the log."""
+        """Start after the time of the last ranking in the log."""
         self._last = int(after * PER_SECOND) + 1
 
     def new(self, time: float) -> str:
-        """Return the name of a ranking made at this time."""
+        """Return the id of a ranking made at this time."""
         self._last = max(self._last + 1, int(time * PER_SECOND))
         return f"{self._last:x}-{os.urandom(8).hex()}"
 
 
 def number_of(ranking_id: str) -> int | None:
-    """Return the number in a name, None if it cannot be one of ours."""
+    """Return the number in a ranking id, None if this service cannot have made it."""
     match = _SHAPE.fullmatch(ranking_id)
     return int(match.group(1), 16) if match else None
 
 
 def time_of(ranking_id: str) -> float | None:
-    """Return about when a ranking was made, None if it cannot be one of ours."""
+    """Return roughly when a ranking was made, None if its id is not one of this service."""
     number = number_of(ranking_id)
     return None if number is None else number / PER_SECOND
 
@@ -96,7 +96,7 @@ class Served(msgspec.Struct, array_like=True):
     def of(
         cls, entry: RankingEntry, rows: Sequence[int], life: int, visitor: bytes | None = None
     ) -> Served:
-        """Return what must be remembered of a list, given the rows of its items in its query."""
+        """Return what feedback needs to know of a list, given its items' rows in its query."""
         first = time_of(entry.continues) if entry.continues else None
         return cls(
             encode(entry.query),
@@ -209,11 +209,11 @@ class Feedback:
         self._retention = settings.store.retention_seconds
 
     async def take(
-        self, events: Sequence[api.EventIn | api.Malformed], epoch: int
+        self, events: Sequence[api.EventIn | api.Malformed], basis: int
     ) -> list[api.EventResult]:
         """Write and count a batch in one transaction; it is on disk after the next flush.
 
-        The epoch is that in which memory read its lists and queries.
+        `basis` is the incarnation of the store that lists and queries in memory were read in.
         """
         lists = await self._cited(events)
         now = self._clock()  # after all that may take time: the log's times never go back
@@ -221,7 +221,7 @@ class Feedback:
         verdicts = [self._judged(event, lists, now, oldest) for event in events]
         batch = [verdict for verdict in verdicts if not isinstance(verdict, str)]
         try:
-            written = await self._written(batch, epoch)
+            written = await self._written(batch, basis)
         except StoreError:  # none counts, and they may be sent again
             self._undo(batch)
             raise
@@ -346,11 +346,11 @@ class Feedback:
     async def _live(self, query: str) -> LiveQuery | None:
         return await self._queries.get(query, self._clock())
 
-    async def _written(self, batch: Sequence[Counted], epoch: int) -> list[Written]:
+    async def _written(self, batch: Sequence[Counted], basis: int) -> list[Written]:
         """Write events, add the accepted ones to the counts, and return the outcome of each."""
         if not batch:
             return []
-        commit, changed = await self._queries.write([event.entry for event in batch], epoch)
+        commit, changed = await self._queries.write([event.entry for event in batch], basis)
         for (entry, cited, row, _), written in zip(batch, commit.written, strict=True):
             if written.status != "accepted":
                 continue

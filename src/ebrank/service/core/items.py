@@ -119,7 +119,7 @@ class Items:
         stored = _new_items(names, own)
         try:
             version = await self._store.items.put(
-                query, stored, now, meta=meta, known=catalog_version
+                query, stored, now, meta=meta, based_on=catalog_version
             )
         except CatalogChanged:  # others had the first items: theirs decide
             await self._catalog.follow()

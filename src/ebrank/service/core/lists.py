@@ -205,7 +205,7 @@ def described(
     places: Ints,
     **columns: Sequence[Any],
 ) -> list[T]:
-    """Return some candidates as values of a kind, given those of its fields that are not known."""
+    """Return candidates as structs of a kind; `_COLUMNS` has the fields that are not given."""
     if not len(places):
         return []
     rows, details = candidates.rows[places], candidates.details.rows(places)
@@ -245,7 +245,7 @@ def guarded(
     max_explored: int | None = None,
     max_promotion: int | None = None,
 ) -> Ints:
-    """Return the first `offset + k` by score, as far as the guardrails allow in lists of k.
+    """Return the first `offset + k` by score, subject to the guardrails for lists of k.
 
     The order begins with those `above`, which were made before. Its lists end at rank `offset + k`,
     at `offset`, and so on upwards. A slot is explored if its item is below its list by relevance

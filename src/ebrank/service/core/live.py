@@ -60,7 +60,7 @@ _OWN = {
     "earned": np.float32,
     "explored_first": np.bool_,
 }
-"""Arrays with a number per item: those of the state, and those that only memory has."""
+"""Per-item arrays: those of the state, and those kept only in memory."""
 
 
 @dataclass(eq=False, slots=True)
@@ -202,7 +202,7 @@ class LiveQuery:
 
     @property
     def life(self) -> int:
-        """Which of the successive queries with its name it is."""
+        """Its life: a query that was deleted and added again has another one."""
         return self.state.version // LIFE
 
     @property
@@ -399,7 +399,7 @@ def compact(counts: SmallInts) -> Counts:
 
 
 def widened(counts: Counts, slots: int) -> Counts:
-    """Return counts with room for so many slots at least."""
+    """Return counts padded to at least this many slots."""
     if slots <= counts.shape[2]:
         return counts
     wider = np.zeros((*counts.shape[:2], slots), counts.dtype)

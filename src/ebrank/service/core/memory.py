@@ -1,4 +1,4 @@
-"""Little memory for many things, and how caches share the memory of the process.
+"""Compact caches, and how they share the memory of the process.
 
 A Python object takes far more than what it holds, and the garbage collector, which stops everything
 meanwhile, visits each of its parts. It does not look into bytes or arrays: so names and unused
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar, overload
 
 ROOM = 16 * 10**6
-"""Default room of a cache, in bytes."""
+"""Default capacity of a cache, in bytes."""
 ENTRY_BYTES = 136
-"""What a packed value takes besides its own bytes and its key's: objects, a place in a table."""
+"""Overhead of a packed value beyond its bytes and its key's: objects and a hash table entry."""
 GENERATIONS = 8
 """Packed values are stored with those used at about the same time: an eighth of all."""
 MOST_TOGETHER = 20_000
@@ -45,7 +45,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 def encode(text: str) -> bytes:
-    """Return any text as bytes, even half a character that no file would accept."""
+    """Encode any text as bytes, even lone surrogates, which UTF-8 rejects."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -117,7 +117,7 @@ class PackedStrings(Sequence[str]):
 
 
 class PackedCache(Generic[_Key]):
-    """Packed values by name, as many as there is room for; drops the least recently used first.
+    """An LRU cache of packed values by name, limited in bytes.
 
     As Python objects, a query with one item takes 4 KB, and the garbage collector, which stops
     everything meanwhile, visits each of its parts. It does not look into bytes.
@@ -224,7 +224,7 @@ def _cost(key: _Key, value: bytes) -> int:
 
 
 class Cache(Protocol):
-    """A cache that can be told how much it may hold."""
+    """A cache whose capacity can be changed."""
 
     room: int
 

@@ -174,7 +174,7 @@ def _served(document: bytes, name: str, untrained: EBRanker) -> tuple[EBRanker, 
 
 
 def own_parts(policy: Policy) -> list[str]:
-    """Return the user's own parts of a policy, which a server's settings allow."""
+    """Return the custom parts of a policy, each as `module:Class`."""
     chosen = (policy.choices.family, policy.choices.learner, policy.choices.bonus)
     return [part for part in chosen if ":" in part]
 

@@ -44,7 +44,7 @@ MOST_UNPACKED = 2000
 """Unpacked queries: they take more memory, and the garbage collector visits a dozen objects of
 each. Packing one and unpacking another takes a third of the time of a list."""
 TYPICAL = 10.0
-"""After this many lists a query's own rate counts as much as that of all."""
+"""After this many lists, a query's own rate and the overall rate have equal weight."""
 PACE_SECONDS, MOST_PACED = 10.0, 256
 """How often, and from how many queries, the rate of all is computed."""
 
@@ -112,7 +112,7 @@ class Queries:
         return live
 
     def epoch(self, now: float) -> int:
-        """Return the epoch of counts at a time: they fade from one to the next, if ever."""
+        """Return the forgetting epoch of a time, 0 without a half-life."""
         return 0 if self.half_life is None else self.half_life.epoch(now)
 
     async def _current(self, query: str, now: float) -> LiveQuery | None:
@@ -141,9 +141,9 @@ class Queries:
 
     async def _load(self, query: str, now: float) -> LiveQuery | None:
         try:
-            epoch = None
-            while epoch != self._store.epoch:  # or it may hold what was lost meanwhile
-                epoch = self._store.epoch
+            incarnation = None
+            while incarnation != self._store.incarnation:  # or it may hold what was lost meanwhile
+                incarnation = self._store.incarnation
                 live = await self._read(query, now)
         finally:
             del self._loading[query]
@@ -217,14 +217,16 @@ class Queries:
         return None if live is None else live.state.version
 
     async def write(
-        self, entries: Sequence[Operation], epoch: int
+        self, entries: Sequence[Operation], basis: int
     ) -> tuple[Commit, dict[str, LiveQuery | None]]:
         """Log entries, and return the queries that must take their steps (see `wrote`).
 
         A query that another server has deleted is dropped.
         """
         try:
-            commit = await self._store.log.write(entries, epoch=epoch, known=self.version)
+            commit = await self._store.log.write(
+                entries, incarnation=basis, remembered=self.version
+            )
         except UnknownQuery:
             for entry in entries:
                 self.forget(entry.query)

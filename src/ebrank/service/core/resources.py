@@ -24,7 +24,7 @@ from ebrank.service.store.records import EventEntry, RankingEntry, Written
 
 
 class Watcher(Protocol):
-    """Told what is served and counted; nothing depends on it."""
+    """An observer of what is served and counted; nothing depends on it."""
 
     def items(self, *, items: int, queries: int) -> None:
         """Take note of new items and queries."""

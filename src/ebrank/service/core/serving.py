@@ -89,12 +89,12 @@ class Serving:
         self._making: dict[ListKey, asyncio.Future[None]] = {}  # lists on their way to the log
 
     async def logged_list(
-        self, name: str, request: api.RankRequest, now: float, epoch: int, admit: Callable[[], None]
+        self, name: str, request: api.RankRequest, now: float, basis: int, admit: Callable[[], None]
     ) -> api.RankResponse:
         """Return a list of the query with this name; it is on disk after the next flush.
 
-        The epoch is that in which memory read its queries. `admit` is called before a query is
-        created.
+        `basis` is the incarnation of the store that the queries in memory were read in. `admit` is
+        called before a query is created.
         """
         while True:
             model = self._active.model
@@ -108,14 +108,14 @@ class Serving:
             choice = self._choose(request, live, model, now)
             page = choice.first_of
             if page is None:
-                return await self._served(live, model, choice, request, epoch)
+                return await self._served(live, model, choice, request, basis)
             making = self._making.get(page)
             if making is None:
                 break
             await asyncio.wait([making])  # then this one is a refresh, or the next page
         self._making[page] = asyncio.get_running_loop().create_future()
         try:
-            return await self._served(live, model, choice, request, epoch)
+            return await self._served(live, model, choice, request, basis)
         finally:
             self._making.pop(page).set_result(None)
 
@@ -178,7 +178,7 @@ class Serving:
         return choice
 
     async def _served(
-        self, live: LiveQuery, model: Model, choice: Choice, request: api.RankRequest, epoch: int
+        self, live: LiveQuery, model: Model, choice: Choice, request: api.RankRequest, basis: int
     ) -> api.RankResponse:
         """Log a list, add it to the counters, and return it as in the response."""
         served, would = choice.served, choice.would
@@ -210,7 +210,7 @@ class Serving:
         # As it was when the list was made, not as this list changes it.
         items = ranked_items(live, names, served, explain=request.explain)
         try:
-            commit, changed = await self._queries.write([entry], epoch)
+            commit, changed = await self._queries.write([entry], basis)
         except UnknownQuery:  # the same request is served again
             if visitor is not None:
                 self._bots.take_back(visitor, self._timer(), lists=1)

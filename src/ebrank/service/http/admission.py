@@ -211,11 +211,11 @@ class Guard:
         if kind.lower() != "bearer":
             return None
         digest = hashed(secret.strip()).encode()
-        found = None
-        for known, token in self._tokens:  # all of them: the time must not reveal which one it was
-            if hmac.compare_digest(known, digest):
-                found = token
-        return found
+        caller = None
+        for expected, token in self._tokens:  # no early exit: timing must not reveal which one
+            if hmac.compare_digest(expected, digest):
+                caller = token
+        return caller
 
 
 def hashed(secret: str) -> str:

@@ -114,7 +114,7 @@ class App:
         return answer.status, encoded(answer), answer.content
 
     async def drained(self, seconds: float) -> None:
-        """Return when no request is being served any more, or after this many seconds."""
+        """Wait until no request is being served, for at most this many seconds."""
         self.readiness.started = False
         self._bodies.give_up()
         deadline = time.monotonic() + seconds
@@ -187,7 +187,7 @@ def _error(problem: Problem) -> Page:
 
 
 class Gone(Exception):
-    """The caller has left; nobody waits for a response."""
+    """The caller has disconnected."""
 
 
 class Bodies:

@@ -36,7 +36,7 @@ Waiting: TypeAlias = Literal["leaving", "head", "next", "body", "answer"]
 next request, sends a body, reads a response."""
 
 LEAVE_SECONDS = 2.0
-"""How long a caller may keep sending what nobody reads, so that it finds the response."""
+"""How long to discard a caller's input after a final response, so that it can read it."""
 SWEEP_SECONDS = 0.5
 ACCEPTED_AT_ONCE = 16
 """Connections accepted at once; other requests are served in between."""

@@ -78,14 +78,14 @@ def _operation(route: Route) -> dict[str, Any]:
 
 def statuses(route: Route) -> list[int]:
     """Return the error statuses that a route may return."""
-    found = set(route.errors)
+    errors = set(route.errors)
     if _VARIABLE.search(route.path) or route.reads is not None or route.takes is not None:
-        found |= {400, 422}
+        errors |= {400, 422}
     if route.scopes:
-        found |= {401, 403, 429, 503}
+        errors |= {401, 403, 429, 503}
     if route.reads is not None:
-        found |= {408, 409, 413, 415}
-    return sorted(found)
+        errors |= {408, 409, 413, 415}
+    return sorted(errors)
 
 
 def _answer(route: Route) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401 (any type)
 
 
 def _components(routes: Iterable[Route]) -> dict[str, Any]:
-    kinds = [kind for one in routes for kind in (one.reads, one.gives) if kind is not None]
+    kinds = [kind for route in routes for kind in (route.reads, route.gives) if kind is not None]
     _, components = msgspec.json.schema_components([*kinds, ErrorResponse], ref_template=_REF)
     for schema in components.values():
         schema["description"] = cleandoc(schema.get("description", ""))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ebrank.service.http.connections import OpenConnections, Waiting
 
 MOST_OVERHEAD = 64 * 1024
-"""Bytes of a request besides its body, and as many again as its body has, for chunks."""
+"""Bytes of a request besides its body; chunked encoding may take as many again as the body."""
 MOST_HEADERS = 100
 CLOSE = (b"connection", b"close")
 
@@ -142,6 +142,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""
+        # Once for the body, which `data_received` counted, and once to allow for chunk headers.
         self._overhead -= 2 * len(body)
         if self._problem is None:
             super().on_body(body)
@@ -180,6 +181,7 @@ class HttpConnection(HttpToolsProtocol):
             if message["type"] == "http.response.start":
                 if self._last or self._all.closing or self._body_unread:
                     message = {**message, "headers": [*message["headers"], CLOSE]}
+                # Head and body in one packet: uvicorn writes them separately.
                 self._wire.hold()
             await send(message)
             if message["type"] == "http.response.body" and not message.get("more_body"):
@@ -216,7 +218,7 @@ class HttpConnection(HttpToolsProtocol):
             self._wait()
 
     def _wait(self) -> None:
-        """Tell what the connection waits for."""
+        """Report what the connection waits for."""
         if self.flow.write_paused:
             self._all.waits(self, "answer")
         elif self._asks:
@@ -227,7 +229,7 @@ class HttpConnection(HttpToolsProtocol):
             self._all.waits(self, "head" if self.began else "next")
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what the parser does not understand; uvicorn calls this."""
+        """Reject malformed input; uvicorn calls this."""
         self._refuse(HttpProblem(400, f"this is not HTTP/1.1: {sys.exception() or msg}"))
 
     def too_slow(self, seconds: float) -> None:
@@ -250,7 +252,7 @@ class HttpConnection(HttpToolsProtocol):
         self.cycle.message_event.set()
 
     def _last_words(self) -> None:
-        """Report what is wrong with the input, and close."""
+        """Send a final error response, and close."""
         if self._problem is None or self._wire.is_closing():
             return
         status, headers, body = self._all.refusal(
@@ -264,10 +266,12 @@ class HttpConnection(HttpToolsProtocol):
     # --- the end of it ---
 
     def leave(self) -> None:
-        """Stop sending, and let the caller find the response before it is cut off."""
+        """Half-close, and give the caller time to read the response before the reset."""
         if self._wire.is_closing():
             return
         self._deaf = True
+        # Read on and discard: closing with unread input resets the connection, and the caller loses
+        # the response.
         self._wire.transport.resume_reading()
         if self._eof or not self._wire.finish():
             self.close()
@@ -342,7 +346,7 @@ class _Wire:
             self._held.append(data)
 
     def finish(self) -> bool:
-        """Tell the caller that nothing more comes; return False if it has left already."""
+        """Half-close the connection; return False if the caller has already left."""
         self.release()
         self.left = True
         try:

@@ -69,7 +69,7 @@ class Activity:
 
     @property
     def totals(self) -> api.Totals:
-        """Since the store was made, by all servers as far as they have saved them."""
+        """Totals of all servers since the store was made, as last saved."""
         return api.Totals(**{name: self._total(name) for name in api.Totals.__struct_fields__})
 
     @property
@@ -195,7 +195,7 @@ class Activity:
         )
 
     def latency(self, time: float, seconds: float) -> None:
-        """Count an answer that took so long."""
+        """Count a response time."""
         self._book.latency(time, seconds)
 
     async def sums(self, since: float, width: float) -> list[Minute]:
@@ -257,7 +257,7 @@ class MinuteBook:
         return minutes
 
     def put_back(self, minutes: Iterable[Minute]) -> None:
-        """Take back what could not be stored."""
+        """Put back sums that could not be stored."""
         for minute in minutes:
             self.add(minute.start, **minute.values)
 

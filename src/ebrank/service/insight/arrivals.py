@@ -24,12 +24,12 @@ from ebrank.service.insight.query_report import places_in
 from ebrank.typing import Ints
 
 MOST_QUERIES = 500
-"""Looked at for arrivals: those used last."""
+"""How many of the most recently used queries are searched for arrivals."""
 MOST_WATCHED = 40
 SHORTEST, LONGEST = 1.0, 5.0
 """Seconds between two looks, at least and at most."""
 GROWTH = 1.125
-"""Of the ages at which an item is looked at."""
+"""Growth factor of the ages at which an item's rank is noted."""
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Arrivals:
         return arrival.next_age <= now - arrival.seen.entered <= self._window
 
     def _admit(self, live: LiveQuery, now: float) -> None:
-        """Watch what has arrived in a query since the last look, as far as there is room.
+        """Watch items that arrived in a query since the last look, up to the limit.
 
         There always is for one more after a share of the window, so that ages differ. In a query
         that was not in memory then, all that is new counts: it may be so after a restart.

@@ -25,7 +25,7 @@ from ebrank.service.store.records import Minute, StoreSize
 
 HOUR = 3600.0
 WIDTHS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
-"""Spans that sums are added up over: a chart has room for some."""
+"""Widths of a chart's bins, in seconds; the chart shows a hundred or two of them."""
 MOST_BUCKETS = 170
 KEPT_SECONDS = 30.0
 """How long sums of more than an hour are cached."""
@@ -130,7 +130,7 @@ class Timeline:
 
 
 class System:
-    """The server itself, for the engineer on call; it looks at the store now and then."""
+    """The state of the server, for the engineer on call; store figures are cached."""
 
     def __init__(self, resources: Resources) -> None:
         self._store = resources.store
@@ -140,7 +140,7 @@ class System:
         self._size: StoreSize | None = None
 
     async def out(self, model: Model) -> api.SystemOut:
-        """Return its version and policy, since when it runs, and the room on its disk."""
+        """Return its version, policy, start time and free disk space."""
         if self._timer() - self._looked > SIZE_SECONDS:
             self._looked, self._size = self._timer(), await self._store.size()
         size = self._size

@@ -58,7 +58,7 @@ class Survey:
         now: float,
         new_seconds: float,
     ) -> None:
-        """Take in one query."""
+        """Add one query to the survey."""
         candidates, state = scored(live, model), live.state
         rows = candidates.rows
         ranks = places_in(candidates.relevance_order)
@@ -96,7 +96,7 @@ class Survey:
         )
 
     def settle(self) -> None:
-        """Keep the most telling of what was found."""
+        """Keep only the most notable items and queries."""
         self.buried.sort(key=lambda item: -item.prior / (1.0 + item.exposure))
         self.found.sort(key=lambda item: (-item.entered, item.query, item.item))
         self.top_queries.sort(key=lambda query: (-query.lists, query.query))

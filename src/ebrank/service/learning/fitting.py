@@ -60,11 +60,11 @@ LEARNED_FROM = "learned_from"
 """The setting of the store that says what the last run left active, and what it learned from: a
 version and a digest. It is empty if the result could not go live though it was not worse."""
 NICENESS = 10
-"""Requests come first."""
+"""Added to the trainer's nice value: requests come first."""
 
 
 class TrainerError(EBRankError):
-    """A run that ended without a result."""
+    """A training run that ended without a result."""
 
 
 class TrainingJob(msgspec.Struct, frozen=True):
@@ -255,7 +255,7 @@ async def _joined(
 
 
 def _named(state: QueryState) -> Bools:
-    """Return which items are not stand-ins for deleted ones, which have no features."""
+    """Return which items are not placeholders of deleted ones, which have no features."""
     named = np.ones(len(state.ids), np.bool_)
     for row in np.flatnonzero(~state.active).tolist():
         named[row] = not state.ids[row].startswith(STAND_IN)

@@ -37,7 +37,7 @@ class LoggedImpressions:
     contexts: Sequence[Sequence[int]]
 
     def of_items(self, items: Bools, curve: Examination) -> Impressions:
-        """Return those of some items, whose rows are counted anew, under an examination curve."""
+        """Return the impressions of some items, rows renumbered, under an examination curve."""
         kept, rows = items[self.rows], np.cumsum(items) - 1
         return Impressions(
             rows[self.rows[kept]],

@@ -45,22 +45,22 @@ async def check(
         own_parts: the user's own parts of policies that models may have.
         progress: called with how much of the log was read.
     """
-    found = _Faults()
-    for fault in await found.tried("file", store.faults()) or ():
-        found.add(fault.kind, fault.what)
-    queries = await found.tried("file", store.items.queries()) or []
+    faults = _Faults()
+    for fault in await faults.tried("file", store.faults()) or ():
+        faults.add(fault.kind, fault.what)
+    queries = await faults.tried("file", store.items.queries()) or []
     reasons = [reason for query in queries if (reason := await unreadable(store, query))]
     for reason in reasons:
-        found.add("query", reason)
+        faults.add("query", reason)
     if not reasons:
-        report = await found.tried("log", replay(store, progress))
+        report = await faults.tried("log", replay(store, progress))
         for difference in report.differences if report else ():
-            found.add("counter", str(difference))
-    await found.tried("query", _read_catalog(store))
-    await _times(store, now, found)
-    await _models(store, own_parts, found)
-    await _settings(store, found)
-    return list(found)
+            faults.add("counter", str(difference))
+    await faults.tried("query", _read_catalog(store))
+    await _times(store, now, faults)
+    await _models(store, own_parts, faults)
+    await _settings(store, faults)
+    return list(faults)
 
 
 class _Faults(list[Fault]):
@@ -68,7 +68,7 @@ class _Faults(list[Fault]):
 
     def add(self, kind: FaultKind, what: str) -> None:
         fault = Fault(kind, what)
-        if fault not in self and sum(one.kind == kind for one in self) < MOST:
+        if fault not in self and sum(earlier.kind == kind for earlier in self) < MOST:
             self.append(fault)
 
     async def tried(self, kind: FaultKind, work: Awaitable[T]) -> T | None:
@@ -96,37 +96,37 @@ async def _read_catalog(store: StoreView) -> None:
         pass
 
 
-async def _times(store: StoreView, now: float, found: _Faults) -> None:
-    last = await found.tried("time", store.log.last_time())
+async def _times(store: StoreView, now: float, faults: _Faults) -> None:
+    last = await faults.tried("time", store.log.last_time())
     if last is not None and last - now > MOST_BEHIND_SECONDS:
-        found.add("time", f"the log ends on {day(last)}, and the clock says {day(now)}")
+        faults.add("time", f"the log ends on {day(last)}, and the clock says {day(now)}")
     before = 0.0
     try:
         async for entry in store.log.entries():
             if time_of(entry) < before - GRACE_SECONDS:  # servers' clocks differ, and writes wait
-                found.add("time", f"the log goes back from {before} to {time_of(entry)}")
+                faults.add("time", f"the log goes back from {before} to {time_of(entry)}")
             before = max(before, time_of(entry))
     except StoreError as problem:
-        found.add("log", str(problem))
+        faults.add("log", str(problem))
 
 
-async def _models(store: StoreView, own_parts: tuple[str, ...], found: _Faults) -> None:
-    for record in await found.tried("model", store.models.all()) or []:
-        document = await found.tried("model", store.models.document(record.version))
+async def _models(store: StoreView, own_parts: tuple[str, ...], faults: _Faults) -> None:
+    for record in await faults.tried("model", store.models.all()) or []:
+        document = await faults.tried("model", store.models.document(record.version))
         if document is None:
             continue
         try:
             model_file.from_bytes(document, f"model {record.version}", allow=own_parts)
         except EBRankError as problem:
-            found.add("model", str(problem))
+            faults.add("model", str(problem))
 
 
-async def _settings(store: StoreView, found: _Faults) -> None:
-    settings = await found.tried("setting", store.meta.all()) or {}
+async def _settings(store: StoreView, faults: _Faults) -> None:
+    settings = await faults.tried("setting", store.meta.all()) or {}
     try:
         if SCHEMA in settings:
             FeatureSchema.from_json(settings[SCHEMA])
         json.loads(settings.get(BEHAVIORS, "[]"))
     except (StoreError, ValueError) as problem:
-        found.add("setting", str(problem))
-    await found.tried("setting", store.meta.minutes(0.0))
+        faults.add("setting", str(problem))
+    await faults.tried("setting", store.meta.minutes(0.0))

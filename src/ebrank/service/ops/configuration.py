@@ -204,7 +204,7 @@ def _from_environment(environment: Mapping[str, str]) -> Values:
 
 
 def _value(setting: Declaration, value: object, place: str, *, strict: bool = True) -> object:
-    """Return a value as its declared type; text of the environment is not strict about numbers."""
+    """Convert a value to its declared type; environment variables may give numbers as text."""
     if value == OFF and NoneType in get_args(setting.type):
         return None  # TOML has no null
     try:

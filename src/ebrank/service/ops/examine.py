@@ -87,7 +87,7 @@ async def examined(store: StoreView, settings: Settings) -> ExaminedCurve:
 
 
 def _error(error: float) -> float | None:
-    """Return a standard error, None if it is as large as a probability can be wrong."""
+    """Return a standard error, None if it is 1: nothing is known then."""
     return error if error < 1.0 else None
 
 

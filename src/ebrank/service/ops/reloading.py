@@ -61,23 +61,23 @@ class Reloading:
             except TimeoutError:
                 continue
 
-    def _use(self, admission: Admission, known: Settings) -> Settings:
+    def _use(self, admission: Admission, current: Settings) -> Settings:
         """Take over the tokens, log what changed, and return the settings that were read."""
         try:
             read = self._read()
-            if known.tokens and not read.tokens:
+            if current.tokens and not read.tokens:
                 raise SettingsError(
                     f"{self._file}: there are no tokens left, and without any, everybody is "
                     "admitted. If you want that, restart the server"
                 )
         except EBRankError as problem:
             log.error("the tokens stay as they are: %s", problem, extra=about("reload"))
-            return known
-        if read.tokens != known.tokens:
+            return current
+        if read.tokens != current.tokens:
             admission.use(read.tokens)
             names = ", ".join(token.name for token in read.tokens) or "none"
             log.warning("the tokens have changed: %s", names, extra=about("reload"))
-        before, after = configuration.effective(known), configuration.effective(read)
+        before, after = configuration.effective(current), configuration.effective(read)
         changed = [
             f"{section}.{key}"
             for section, table in after.items()
@@ -94,9 +94,9 @@ class Reloading:
 
 
 def _state(file: Path) -> tuple[int, ...] | None:
-    """Return what changes when a file does, None if there is none."""
+    """Return a file's modification time, size and inode, None if there is none."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

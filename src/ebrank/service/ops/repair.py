@@ -111,7 +111,7 @@ _LINES = {
     "unread": "the log cannot be read: counters stay as they are, a new log begins, and feedback "
     "on earlier lists will be refused ({})",
 }
-"""What is wrong, and what becomes of it, by attribute."""
+"""Each kind of damage and its remedy, by attribute."""
 
 
 async def survey(path: str, progress: Progress | None = None) -> Repair:
@@ -137,9 +137,7 @@ async def repair(path: str, progress: Progress | None = None) -> Repair:
                     await fill(new, cast(StoreView, view), progress)
                     proof = await replay(new)
                     if not proof.equal:
-                        raise StoreError(
-                            f"{path}: cannot be set right ({proof}). Restore a backup."
-                        )
+                        raise StoreError(f"{path}: cannot be repaired ({proof}). Restore a backup.")
         if report.needed:
             report.kept = await place.swapped()
     return report
@@ -175,8 +173,8 @@ class Mended:
 
     def readable(self, entry: Operation) -> bool:
         """Return whether an entry's query and items can be read."""
-        known = self._ids.get(entry.query)
-        return known is not None and known.issuperset(items_of(entry))
+        items = self._ids.get(entry.query)
+        return items is not None and items.issuperset(items_of(entry))
 
     async def survey(self, progress: Progress | None) -> Repair:
         """Read everything, and return what is wrong."""
@@ -227,7 +225,7 @@ class Mended:
 
 
 class _MendedPart:
-    """Some methods of a store; those that a subclass does not define are as they were."""
+    """A group of a store's methods; a subclass overrides some, the others are passed on."""
 
     def __init__(self, inner: Any, mended: Mended) -> None:  # noqa: ANN401 (a part of a store)
         self._inner = inner
@@ -257,7 +255,7 @@ class MendedItems(_MendedPart):
 
 
 class MendedCatalog(_MendedPart):
-    """Features that queries share, as far as they can be read."""
+    """The readable part of the catalog."""
 
     async def entries(self) -> AsyncIterator[tuple[str, Features]]:
         """Yield items with their rows, up to the first that cannot be read."""
@@ -272,7 +270,7 @@ class MendedLog(_MendedPart):
     """Entries of such queries, none in the future."""
 
     async def all(self) -> AsyncIterator[Operation]:
-        """Yield the log as far as it can be read."""
+        """Yield the log up to the first entry that cannot be read."""
         try:
             async for entry in self._inner.entries():
                 yield entry
@@ -318,8 +316,8 @@ class MendedModels(_MendedPart):
 
     async def active(self) -> int:
         """Return the active version, 0 if it cannot be read."""
-        active, known = await self._inner.active(), await self.all()
-        return active if any(record.version == active for record in known) else 0
+        active, readable = await self._inner.active(), await self.all()
+        return active if any(record.version == active for record in readable) else 0
 
 
 class MendedMeta(_MendedPart):

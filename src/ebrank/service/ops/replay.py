@@ -104,9 +104,9 @@ class _Rebuilt:
         """Return the counts as they are in an epoch, by item, outcome and slot."""
         return {
             (item, *key): count
-            for (query, item), one in self._tally.items.items()
+            for (query, item), tally in self._tally.items.items()
             if item in self.places
-            for key, count in one.at(epoch, query, self.places[item]).counts.items()
+            for key, count in tally.at(epoch, query, self.places[item]).counts.items()
         }
 
 
@@ -133,8 +133,8 @@ async def replay(store: StoreView, progress: Progress | None = None) -> ReplayRe
             rebuilt[entry.query].add(entry, report)
         else:
             report.note(entry.query, "", "query", None, 1.0)
-    for query, one in rebuilt.items():
-        _compare(report, listed(query, await store.items.load(query)), one)
+    for query, counts in rebuilt.items():
+        _compare(report, listed(query, await store.items.load(query)), counts)
     return report
 
 
@@ -150,11 +150,11 @@ def listed(query: str, state: QueryState | None) -> QueryState:
 
 def _counted(state: QueryState) -> dict[tuple[str, str], ItemTally]:
     """Return the counts of each item that was shown."""
-    found: dict[tuple[str, str], ItemTally] = {}
+    tallies: dict[tuple[str, str], ItemTally] = {}
     for place, outcome, slot, count, epoch in count_rows(state):
-        item = found.setdefault((state.query, state.ids[place]), ItemTally(epoch=epoch))
+        item = tallies.setdefault((state.query, state.ids[place]), ItemTally(epoch=epoch))
         item.counts[outcome, slot] = count
-    return found
+    return tallies
 
 
 def _compare(report: ReplayReport, state: QueryState, rebuilt: _Rebuilt) -> None:
@@ -162,8 +162,8 @@ def _compare(report: ReplayReport, state: QueryState, rebuilt: _Rebuilt) -> None
     report.items += len(state.ids)
     stored = {
         (item, *key): count
-        for (_, item), one in _counted(state).items()
-        for key, count in one.counts.items()
+        for (_, item), tally in _counted(state).items()
+        for key, count in tally.counts.items()
     }
     replayed = rebuilt.counts(state.epoch)
     places = rebuilt.places
@@ -179,5 +179,5 @@ def _compare(report: ReplayReport, state: QueryState, rebuilt: _Rebuilt) -> None
             report.note(state.query, item, "first_shown", *times_shown)
 
 
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def _count(number: int, singular: str, plural: str = "") -> str:
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

@@ -42,7 +42,7 @@ LEAVE_SECONDS = 2.0
 COMPILING = "compiling for this machine, some seconds; later starts find the code in the cache"
 """What the log says at once about a start that has to wait for the compiler, and `/readyz` too."""
 SWITCH_SECONDS = 1e-3
-"""How long a thread may hold Python's lock while the loop wants it."""
+"""How long a thread may hold the GIL while the event loop waits for it."""
 
 log = logging.getLogger("ebrank.service")
 
@@ -81,8 +81,8 @@ def listening(host: str, port: int) -> socket.socket:
     second.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = addresses[0]
         opened = socket.socket(family, kind, protocol)  # asyncio sets TCP_NODELAY for TCP only
         try:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # after a restart
@@ -106,7 +106,7 @@ def run(
     companion: Companion | None = None,
     reloading: Reloading | None = None,
 ) -> None:
-    """Serve until a signal says otherwise; the store is opened once the server can listen.
+    """Serve until a signal arrives; the store is opened once the server can listen.
 
     Args:
         settings: of the service.
@@ -190,7 +190,7 @@ def _say_compiling(readiness: Readiness) -> None:
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """Leave garbage until `_settle`: nearly all that a start makes is modules, which stay."""
+    """Disable garbage collection until `_settle`: a start creates mostly modules, which stay."""
     gc.disable()
     try:
         yield

@@ -35,7 +35,7 @@ FLUSH_MILLISECONDS = 2000
 
 
 def exporting() -> Spans:
-    """Return spans that go where OpenTelemetry's variables say."""
+    """Return spans exported as OpenTelemetry's environment variables say."""
     sdk = import_extra("opentelemetry.sdk.trace", extra="otel", purpose="to trace")
     export = import_extra("opentelemetry.sdk.trace.export", extra="otel", purpose="to trace")
     resources = import_extra("opentelemetry.sdk.resources", extra="otel", purpose="to trace")

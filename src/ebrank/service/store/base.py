@@ -25,7 +25,7 @@ from typing import Protocol
 from ebrank.service.store import records
 from ebrank.service.store.deletions import StoredDeletions
 from ebrank.service.store.driver import (
-    ANOTHER_EPOCH,
+    WRITES_LOST,
     CatalogChanged,
     Conflict,
     Damaged,
@@ -42,8 +42,8 @@ from ebrank.service.store.meta import StoredMeta, StoredModels
 from ebrank.typing import Features
 
 __all__ = [
-    "ANOTHER_EPOCH",
     "SALT",
+    "WRITES_LOST",
     "CatalogChanged",
     "Conflict",
     "Damaged",
@@ -86,13 +86,13 @@ class Store:
         self.deletions = StoredDeletions(driver)
 
     @property
-    def epoch(self) -> int:
-        """How often it became unknown which writes have happened, since it was opened.
+    def incarnation(self) -> int:
+        """How often unflushed writes may have been lost since it was opened.
 
         A database that restarts loses those that were not flushed; one that does not respond may
         carry out a write later. What was read before may be wrong.
         """
-        return self._driver.epoch
+        return self._driver.incarnation
 
     async def flush(self) -> None:
         """Return when all earlier writes are on disk; others may write meanwhile.

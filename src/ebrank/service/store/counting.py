@@ -1,9 +1,9 @@
-"""What log entries do: which events count, what they add to the counts of their items, their rows.
+"""The semantics of log entries: which events count, what they add to counters, their rows.
 
-Stores, replay, roll-up and repair all ask here. `decide` says what becomes of events, given earlier
-ones; `steps` what an entry adds. It is `BehaviorStats.record`, split into the moments at which a
-service learns of its parts: a list is shown now, what users do with it arrives later. Whole numbers
-add up in any order.
+Stores, replay, roll-up and repair all use it. `decide` finds duplicates and replaced outcomes,
+given earlier events; `steps` lists the increments of an entry. It is `BehaviorStats.record`, split
+into the moments at which a service learns of its parts: a list is shown now, what users do with it
+arrives later. Whole numbers add up in any order.
 
 Callers know items by their names, their rows or their places; `keys` are these for the items that
 the entry names, in the order of `items_of`:
@@ -47,7 +47,7 @@ _SLOTS = tuple(slot_of(rank) for rank in range(1, DEEPEST + 1))
 
 
 def steps(entry: Operation, keys: Sequence[T]) -> list[tuple[T, int, int, int]]:
-    """Return what an entry adds: items, each with an outcome, a slot and an amount; slots rise."""
+    """Return the counter increments of an entry: item, outcome, slot, amount; slots ascend."""
     if isinstance(entry, RankingEntry):
         if not entry.counted:
             return []
@@ -82,7 +82,7 @@ def possible(counts: Sequence[int], outcome: int, amount: int) -> bool:
 
 
 class ItemTally:
-    """What users did with one item, by outcome and slot, as far as it is not forgotten.
+    """The counters of one item, by outcome and slot, with forgetting applied.
 
     Attributes:
         counts: those that are, or once were, above 0.
@@ -115,9 +115,10 @@ class ItemTally:
     def add(self, outcome: int, slot: int, amount: int) -> bool:
         """Take a step, and return whether it was possible."""
         counts = self.counts
+        # In epoch 0 nothing was forgotten yet, and every step is possible.
         if self.epoch and outcome != SHOWN:
-            outcomes = 1 + max((one for one, _ in counts), default=SHOWN)
-            column = [counts.get((one, slot), 0) for one in range(max(outcomes, outcome + 1))]
+            outcomes = 1 + max((number for number, _ in counts), default=SHOWN)
+            column = [counts.get((number, slot), 0) for number in range(max(outcomes, outcome + 1))]
             if not possible(column, outcome, amount):
                 return False
         counts[outcome, slot] = counts.get((outcome, slot), 0) + amount
@@ -129,7 +130,7 @@ class Tally:
 
     >>> tally = Tally(lambda query, item: ItemTally(), lambda query, item: 0)
     >>> tally.add(RankingEntry("r", "shoes", 7.0, 0, ("a", "b")))
-    >>> {item: one.counts for (_, item), one in tally.items.items()}
+    >>> {item: counted.counts for (_, item), counted in tally.items.items()}
     {'a': {(0, 0): 1}, 'b': {(0, 1): 1}}
     """
 
@@ -145,11 +146,11 @@ class Tally:
         """Add an entry."""
         query = entry.query
         for item, outcome, slot, amount in steps(entry, items_of(entry)):
-            known = self.items.get((query, item)) or self._begin(query, item)
-            if entry.epoch > known.epoch:
-                known = known.at(entry.epoch, query, self._place(query, item))
-            self.items[query, item] = known
-            if not known.add(outcome, slot, amount):
+            tally = self.items.get((query, item)) or self._begin(query, item)
+            if entry.epoch > tally.epoch:
+                tally = tally.at(entry.epoch, query, self._place(query, item))
+            self.items[query, item] = tally
+            if not tally.add(outcome, slot, amount):
                 break
 
 
@@ -162,7 +163,7 @@ CountRow: TypeAlias = tuple[int, int, int, int, int, int]
 
 
 class Earlier(NamedTuple):
-    """An event in the log, as far as it bears on later ones."""
+    """The fields of a logged event that decide on later ones."""
 
     query: int
     event_id: str
@@ -174,7 +175,7 @@ class Earlier(NamedTuple):
 
 
 def decide(entries: Sequence[Placed], earlier: Iterable[Earlier]) -> list[Written]:
-    """Return what becomes of entries, in their order, given the earlier events they may repeat.
+    """Decide on entries, in order, given the earlier events they may duplicate.
 
     An event is a duplicate if its id was seen before for its query, or if an event of its type was
     counted for the same item of the same list. It shows its item if no event before it did. It has
@@ -219,7 +220,7 @@ def logged(entries: Iterable[Placed], written: Iterable[Written]) -> list[Placed
 
 
 def sums(entries: Iterable[Placed], epoch: int = 0) -> list[CountRow]:
-    """Return what entries add in all, as rows of an epoch whose counts are amounts."""
+    """Sum the increments of entries; return them as rows of an epoch."""
     counts: dict[tuple[int, int, int, int], int] = {}
     for query, places, entry in entries:
         for place, outcome, slot, amount in steps(entry, places):
@@ -229,7 +230,7 @@ def sums(entries: Iterable[Placed], epoch: int = 0) -> list[CountRow]:
 
 
 def first_shown(entries: Iterable[Placed]) -> list[tuple[int, int, float]]:
-    """Return which items entries may be the first to show: queries, places and times."""
+    """Return the items that entries may show for the first time: queries, places and times."""
     firsts: dict[Place, float] = {}
     for query, places, entry in entries:
         unseen = [True] * len(places) if entry.hint is None else entry.hint.unseen
@@ -248,7 +249,7 @@ def latest_epoch(entries: Iterable[Placed]) -> int:
 def counted(
     entries: Sequence[Placed], epoch: int, before: Sequence[CountRow], table: str
 ) -> tuple[str, list[CountRow]]:
-    """Return the rows that add entries to the counts of a table, and what to do with those there.
+    """Return the ON CONFLICT clause and the rows with which to add entries to a table of counts.
 
     Args:
         entries: as they are logged.
@@ -268,6 +269,7 @@ def named_places(entries: Iterable[Placed]) -> set[Place]:
 
 def _only_adds(entries: Sequence[Placed], before: Iterable[CountRow], epoch: int) -> bool:
     """Return whether entries are lists of an epoch, and all counts are in it: then none fades."""
+    # An event may change an outcome that was forgotten, so it must see the counts; lists only add.
     lists = all(entry.epoch == epoch and not isinstance(entry, EventEntry) for *_, entry in entries)
     return lists and all(row[-1] == epoch for row in before)
 
@@ -295,6 +297,7 @@ def changed_counts(entries: Sequence[Placed], before: Iterable[CountRow]) -> lis
     for name, item in tally.items.items():
         old = held.get(places[name], nothing)
         for (outcome, slot), count in item.counts.items():
+            # In a new epoch all rows of the item are written, so that they share one epoch.
             if item.epoch != old.epoch or old.counts.get((outcome, slot)) != count:
                 changed.append((*places[name], outcome, slot, count, item.epoch))
     return changed
@@ -307,7 +310,7 @@ def keys_of(query: str, places: Sequence[int]) -> npt.NDArray[np.uint64]:
 
 
 def _slots(offset: int, length: int) -> Sequence[int]:
-    """Return the slots of so many ranks, below those of an offset."""
+    """Return the slots of the next `length` ranks after an offset."""
     if 0 <= offset <= DEEPEST - length:
         return _SLOTS[offset : offset + length]
     return [slot_of(rank) for rank in range(offset + 1, offset + length + 1)]
@@ -378,7 +381,7 @@ class LogBatch:
     def placed(
         self, numbers: Mapping[str, int], places: Mapping[tuple[int, str], int]
     ) -> list[Placed]:
-        """Return the operations with where their items stand, as hints say or as looked up.
+        """Return the operations with the places of their items, from hints or as looked up.
 
         Args:
             numbers: of queries.
@@ -405,7 +408,7 @@ def other_life(query: str) -> UnknownQuery:
 
 
 def event_keys(entries: Iterable[Placed]) -> list[tuple[int, str, str, int]]:
-    """Return what earlier events may have in common with these: the id, or list and place."""
+    """Return the keys by which to look up earlier events: the id, or list and place."""
     return [
         (query, entry.event_id, entry.ranking_id, places[0])
         for query, places, entry in entries
@@ -446,7 +449,7 @@ EVENT = _codec(EVENTS, "seq", "query", "place")
 
 
 def ranking_row(seq: int, query: int, places: Sequence[int], entry: RankingEntry) -> Row:
-    """Return the row of a list, given where its items stand, and then those it would have had."""
+    """Return the row of a list, given the places of its items, then of its shadow list."""
     length = len(entry.items)
     return (
         seq,

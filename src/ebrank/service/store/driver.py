@@ -40,7 +40,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 LATELY_SECONDS = 60.0
 """A server that has been silent for this long is gone."""
-ANOTHER_EPOCH = (
+WRITES_LOST = (
     "the connection to the store was lost, perhaps with what was not on disk yet; send the request "
     "again."
 )
@@ -93,7 +93,7 @@ class Connection(Protocol):
         """Return columns, as SQL, of those rows of a table, called t, that have these keys."""
 
     async def lock(self, queries: Iterable[int], *, wait: bool = True) -> bool:
-        """Keep others from writing to queries, by their numbers, until the transaction ends.
+        """Lock queries, by their numbers, against other writers until the transaction ends.
 
         Return whether that is so: without waiting, not if another writes to one of them now.
         """
@@ -133,8 +133,8 @@ class Driver(Protocol):
     portion: int
 
     @property
-    def epoch(self) -> int:
-        """How often it became unknown which writes have happened, since it was opened."""
+    def incarnation(self) -> int:
+        """How often unflushed writes may have been lost since it was opened."""
 
     def read(self) -> AbstractAsyncContextManager[Connection]:
         """Lend a connection for something quick; each statement sees one moment."""
@@ -155,8 +155,8 @@ class Driver(Protocol):
         self,
         operations: Sequence[Operation],
         *,
-        epoch: int | None = None,
-        known: Remembered | None = None,
+        incarnation: int | None = None,
+        remembered: Remembered | None = None,
     ) -> Commit:
         """Log operations, and add them to the counts, in one transaction; see `StoredLog.write`.
 

@@ -26,18 +26,18 @@ _LISTS = """SELECT seq, id, items, would_rank, length(explored), length(relevanc
 
 async def faults(connection: Connection) -> list[Fault]:
     """Return the first faults of each kind."""
-    found = []
+    faulty = []
     for kind, words, sql in _questions():
         try:
             rows = await connection.fetch(f"{sql} LIMIT {MOST}")
         except StoreError as problem:
-            found.append(Fault("file", str(problem)))
+            faulty.append(Fault("file", str(problem)))
         else:
-            found += [Fault(kind, words.format(*row)) for row in rows]
+            faulty += [Fault(kind, words.format(*row)) for row in rows]
     try:
-        return found + await _lists(connection)
+        return faulty + await _lists(connection)
     except StoreError as problem:
-        return [*found, Fault("file", str(problem))]
+        return [*faulty, Fault("file", str(problem))]
 
 
 def _questions() -> Iterator[tuple[FaultKind, str, str]]:
@@ -105,12 +105,12 @@ def _questions() -> Iterator[tuple[FaultKind, str, str]]:
 
 async def _lists(connection: Connection) -> list[Fault]:
     """Return faults of lists in the log."""
-    found, last = list[Fault](), -1
+    faulty, last = list[Fault](), -1
     while True:
         rows = await connection.fetch(_LISTS, last, PAGE)
-        found += [fault for row in rows for fault in _list_faults(row)]
-        if len(rows) < PAGE or len(found) >= MOST:
-            return found[:MOST]
+        faulty += [fault for row in rows for fault in _list_faults(row)]
+        if len(rows) < PAGE or len(faulty) >= MOST:
+            return faulty[:MOST]
         last = rows[-1][0]
 
 

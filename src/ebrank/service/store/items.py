@@ -73,20 +73,20 @@ class StoredItems(StoreGroup):
         time: float,
         *,
         meta: Mapping[str, str] | None = None,
-        known: int | None = None,
+        based_on: int | None = None,
     ) -> int:
         """Add candidates or change their features; return the query's version.
 
         Withdrawn ones come back, and existing items keep their counters. Settings in `meta` are
         kept in the same transaction, and make a new version of the catalog: they are rejected with
-        `CatalogChanged` if its version is not the one `known`. Without items, nothing changes.
+        `CatalogChanged` if they are `based_on` another version. Without items, nothing changes.
         """
         if not items:
             rows = await self._fetch("SELECT version FROM queries WHERE name = ?1", query)
             return int(rows[0][0]) if rows else 0
         async with self._driver.write() as connection:
             if meta:
-                await _check_catalog(connection, known)
+                await _check_catalog(connection, based_on)
                 await set_meta(connection, meta)
                 await connection.execute("UPDATE state SET catalog = catalog + 1")
             await touch(connection, time)
@@ -121,12 +121,12 @@ class StoredItems(StoreGroup):
         async with self._driver.write() as connection:
             await touch(connection, time)
             for (name,) in await connection.matching(tables.QUERIES, "t.name", ["name"], names):
-                raise StoreError(f"query {name!r} is there already")
+                raise StoreError(f"query {name!r} already exists")
             [(lives,)] = await connection.fetch("SELECT lives FROM state")
             new = [(state.query, lives * LIFE + 1, len(state.ids), time) for state in states]
             await connection.insert(tables.QUERIES, ("name", "version", "size", "used"), new)
-            found = await connection.matching(tables.QUERIES, "t.name, t.number", ["name"], names)
-            numbers: dict[str, int] = dict(found)
+            pairs = await connection.matching(tables.QUERIES, "t.name, t.number", ["name"], names)
+            numbers: dict[str, int] = dict(pairs)
             items, features, counts = list[tables.Row](), list[tables.Row](), list[tables.Row]()
             for state in states:
                 number = numbers[state.query]
@@ -221,10 +221,10 @@ async def _put(connection: Connection, query: str, items: Sequence[NewItem], tim
     return int(version)
 
 
-async def _check_catalog(connection: Connection, known: int | None) -> int:
-    """Return the catalog's version, which nobody else changes now; raise if it is not the known."""
+async def _check_catalog(connection: Connection, based_on: int | None) -> int:
+    """Lock the catalog and return its version; raise if it is not the one a write is based on."""
     [(version,)] = await connection.fetch("UPDATE state SET catalog = catalog RETURNING catalog")
-    if known not in (None, version):
+    if based_on not in (None, version):
         raise CatalogChanged(
             "another server changed the catalog or the features meanwhile. Nothing of this was "
             "stored; send the request again."
@@ -281,17 +281,17 @@ class StoredCatalog(StoreGroup):
         time: float,
         *,
         meta: Mapping[str, str] | None = None,
-        known: int | None = None,
+        based_on: int | None = None,
     ) -> CatalogCommit:
         """Add items or change their rows, and keep settings in the same transaction.
 
         The version grows by one if a row is new or changed, or if settings are given, which are
-        rejected with `CatalogChanged` if the version is not the one `known`.
+        rejected with `CatalogChanged` if they are `based_on` another version.
         """
         rows = {item.id: tables.packed(item.features) for item in items}
         names = [(name,) for name in rows]
         async with self._driver.write() as connection:
-            version = await _check_catalog(connection, known if meta else None)
+            version = await _check_catalog(connection, based_on if meta else None)
             rows_there = await connection.matching(tables.CATALOG, "t.id, t.numbers", ["id"], names)
             there: dict[str, bytes] = dict(rows_there)
             changed = [
@@ -329,5 +329,5 @@ async def _changed(connection: Connection, names: Sequence[str], since: int) -> 
             wanted = set(names)
             return {name: tables.unpacked(blob) for name, blob in changes if name in wanted}
     columns, keys = "t.id, t.numbers, t.version", [(name,) for name in names]
-    found = await connection.matching(tables.CATALOG, columns, ["id"], keys)
-    return {name: tables.unpacked(blob) for name, blob, version in found if version > since}
+    rows = await connection.matching(tables.CATALOG, columns, ["id"], keys)
+    return {name: tables.unpacked(blob) for name, blob, version in rows if version > since}

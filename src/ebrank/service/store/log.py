@@ -25,7 +25,7 @@ FIRST_PORTION, MOST_PORTION = 20, 200
 WANTED_SECONDS = 2e-3
 """How long such a transaction should take, of which 0.5 ms are the same for any portion."""
 PAUSE = 9.0
-"""How many times as long as a portion the pause after it is."""
+"""Pause after a portion, as a multiple of its duration."""
 MINUTES_AT_ONCE = 600.0
 """Sums of so many seconds are dropped in one transaction."""
 HEAD, SLACK_SECONDS = 1000, 3600.0
@@ -65,8 +65,8 @@ class StoredLog(StoreGroup):
         self,
         operations: Sequence[Operation],
         *,
-        epoch: int | None = None,
-        known: Remembered | None = None,
+        incarnation: int | None = None,
+        remembered: Remembered | None = None,
     ) -> Commit:
         """Log operations and add them to the counters, in order, in one transaction.
 
@@ -75,14 +75,14 @@ class StoredLog(StoreGroup):
         is: what it replaces may have been rolled up. The version of each query named advances by
         one.
 
-        Operations may rely on what was read in an `epoch` of the store: in another one they are
-        rejected. Their hints belong to one life of their query: in another one they are rejected
-        with `UnknownQuery`.
+        Operations may rely on what was read in an `incarnation` of the store; in another one they
+        are rejected. Their hints belong to one life of their query; in another one they are
+        rejected with `UnknownQuery`.
 
-        `known` is called when it is this write's turn. If others have written to a query since that
-        version, a store may return their changes, but need not.
+        `remembered` is called when it is this write's turn. If others have written to a query since
+        that version, a store may return their changes, but need not.
         """
-        return await self._driver.log(operations, epoch=epoch, known=known)
+        return await self._driver.log(operations, incarnation=incarnation, remembered=remembered)
 
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
@@ -181,7 +181,7 @@ class StoredLog(StoreGroup):
 
 
 def next_portion(portion: int, took: float) -> int:
-    """Return how many entries to take after so many that took so long.
+    """Return the size of the next portion, given the size and duration of the last.
 
     >>> next_portion(100, took=0.1e-3), next_portion(100, took=2e-3), next_portion(100, took=1.0)
     (200, 100, 50)
@@ -225,7 +225,7 @@ async def _named(
 
 
 class _ByPlace(dict[int, str]):
-    """Names of items that nobody will see, only to tell them apart."""
+    """Placeholder names of items: a roll-up needs only to tell items apart."""
 
     def __missing__(self, place: int) -> str:
         return str(place)

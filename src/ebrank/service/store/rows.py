@@ -100,7 +100,7 @@ def counts_of(rows: Iterable[Count], query: str, ids: Sequence[str]) -> tuple[Sm
     if len(numbers):
         most = (items, MOST_OUTCOMES, SLOTS, MOST, MOST)
         if numbers.min() < 0 or (numbers.max(axis=0) >= most).any():
-            raise ValueError("there is a count of what cannot be")
+            raise ValueError("a count has an impossible item, outcome or slot")
         numbers = numbers[numbers[:, 3] > 0]
     if len(numbers):
         outcomes = max(outcomes, 1 + int(numbers[:, 1].max()))
@@ -139,6 +139,7 @@ def count_rows(state: QueryState) -> list[Count]:
     keys = np.nonzero(counts)
     rows = zip(*(key.tolist() for key in keys), counts[keys].tolist(), strict=True)
     shown = ~np.isnan(state.first_shown) & ~counts[:, SHOWN].any(axis=1)
+    # Their rows keep the epoch of an item whose counts have all faded to 0.
     faded = ((place, SHOWN, 0, 0, epoch) for place in np.flatnonzero(shown).tolist())
     return [*((*row, epoch) for row in rows), *faded]
 

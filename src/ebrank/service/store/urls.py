@@ -93,7 +93,7 @@ async def migrated(url: str) -> Migrated:
 
 
 def rebuilding(url: str) -> AbstractAsyncContextManager[Rebuilding]:
-    """Keep servers from a store while another is built, which may take its place.
+    """Lock a store against servers while its replacement is built.
 
     Raises:
         StoreError: if there is none, or it is in use, or it cannot be replaced.
@@ -133,7 +133,7 @@ def _factory(url: str) -> tuple[Callable[[str, Mode], Any], str]:
     name, colon, argument = rest.partition(":")
     if not colon:
         raise StoreError(
-            f"{url}: no such kind of store. Write {', '.join(f'{one}:…' for one in SCHEMES)}, a "
+            f"{url}: no such kind of store. Write {', '.join(f'{name}:…' for name in SCHEMES)}, a "
             "class of your own as module:Class:argument, or a path as ./path"
         )
     try:

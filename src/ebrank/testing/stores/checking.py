@@ -49,9 +49,9 @@ Its one argument is a new `store`, or `stores`, to open several.
 """
 
 
-def equal(what: str, found: object, expected: object) -> None:
+def equal(what: str, actual: object, expected: object) -> None:
     """Raise unless something is as expected."""
-    assert found == expected, f"{what} is {found!r}, not {expected!r}"
+    assert actual == expected, f"{what} is {actual!r}, not {expected!r}"
 
 
 async def refused(
@@ -97,4 +97,4 @@ async def state_of(store: Store, query: str = "q") -> QueryState:
 
 async def statuses_of(store: Store, operations: Sequence[Operation]) -> list[str]:
     """Write operations, and return what became of each."""
-    return [one.status for one in (await store.log.write(operations)).written]
+    return [outcome.status for outcome in (await store.log.write(operations)).written]

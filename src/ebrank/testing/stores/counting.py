@@ -52,8 +52,8 @@ async def long_lists(store: Store) -> None:
     for rank in range(1, 401):
         expected[rank - 1, 0, slot_of(rank)] = 1
         expected[rank - 1, 1, slot_of(rank)] = rank in ranks
-    found = (await state_of(store)).counts
-    assert np.array_equal(found, expected), "counts at deep ranks are wrong"
+    actual = (await state_of(store)).counts
+    assert np.array_equal(actual, expected), "counts at deep ranks are wrong"
     await store.log.roll_up(10.0)
     snapshot = await store.items.snapshot("q")
     assert snapshot is not None, "the query is unknown"
@@ -123,12 +123,12 @@ async def _counted(
         async with stores.new() as store:
             await store.items.put("q", new_items(*lists[0].items), 1.0)
             await store.log.write(lists)
-            written = [one for batch in batches for one in (await store.log.write(batch)).written]
+            commits = [await store.log.write(batch) for batch in batches]
+            written = [result for commit in commits for result in commit.written]
             equal("what was written", written, [result for _, result in events])
             equal("the log", await log_of(store), [*lists, *log])
             equal("the counts", await counts_of(store), expected)
-            again = await statuses_of(store, entries)
-            equal("the same events again", again, ["duplicate"] * len(entries))
+            equal("the same again", await statuses_of(store, entries), ["duplicate"] * len(entries))
             equal("the counts after that", await counts_of(store), expected)
             await store.log.roll_up(1000.0)
             equal("the snapshot", counts(await store.items.snapshot("q")), expected)
@@ -153,57 +153,57 @@ async def event_counts(stores: Stores) -> None:
 
 async def negative_behavior(stores: Stores) -> None:
     """After a negative behavior an impression has no outcome, whatever comes before or after."""
-    one, two, three = ranking("r1", "ab"), ranking("r2", "ab"), ranking("r3", "ab", counted=False)
+    r1, r2, r3 = ranking("r1", "ab"), ranking("r2", "ab"), ranking("r3", "ab", counted=False)
     events = [
-        (event("e1", one, "a", "click"), accepted(1)),
-        (event("e2", one, "a", "purchase"), accepted(2, replaces=1)),
-        (event("e3", one, "a", "hide"), accepted(-1, replaces=2)),
-        (event("e4", one, "a", "return"), accepted()),
-        (event("e5", two, "a", "hide"), accepted(-1)),
-        (event("e6", two, "a", "click"), accepted()),
-        (event("e7", one, "b", "click"), accepted(1)),
-        (event("e8", two, "b", "bookmark"), accepted()),
-        (event("e9", two, "b", "return"), accepted(-1)),
-        (event("f1", three, "b", "hide", shows=True), accepted(-1, shows=True)),
-        (event("f2", three, "b", "click", shows=True), accepted()),
+        (event("e1", r1, "a", "click"), accepted(1)),
+        (event("e2", r1, "a", "purchase"), accepted(2, replaces=1)),
+        (event("e3", r1, "a", "hide"), accepted(-1, replaces=2)),
+        (event("e4", r1, "a", "return"), accepted()),
+        (event("e5", r2, "a", "hide"), accepted(-1)),
+        (event("e6", r2, "a", "click"), accepted()),
+        (event("e7", r1, "b", "click"), accepted(1)),
+        (event("e8", r2, "b", "bookmark"), accepted()),
+        (event("e9", r2, "b", "return"), accepted(-1)),
+        (event("f1", r3, "b", "hide", shows=True), accepted(-1, shows=True)),
+        (event("f2", r3, "b", "click", shows=True), accepted()),
     ]
     expected = {"a": {(0, 1): 2}, "b": {(0, 2): 3, (1, 2): 1}}
-    await _counted(stores, [one, two, three], events, expected)
+    await _counted(stores, [r1, r2, r3], events, expected)
 
 
 async def best_behavior(stores: Stores) -> None:
     """An impression's outcome is its best behavior, in whatever order they come."""
-    one, two = ranking("r1", "ab"), ranking("r2", "ab")
+    r1, r2 = ranking("r1", "ab"), ranking("r2", "ab")
     events = [
-        (event("e1", one, "a", "click"), accepted(1)),
-        (event("e2", one, "a", "purchase"), accepted(2, replaces=1)),
-        (event("e3", two, "a", "purchase"), accepted(2)),
-        (event("e4", two, "a", "click"), accepted()),
-        (event("e5", one, "b", "impression"), accepted()),
-        (event("e6", one, "b", "click"), accepted(1)),
-        (event("e7", two, "b", "bookmark"), accepted()),
-        (event("e8", two, "b", "purchase"), accepted(2)),
+        (event("e1", r1, "a", "click"), accepted(1)),
+        (event("e2", r1, "a", "purchase"), accepted(2, replaces=1)),
+        (event("e3", r2, "a", "purchase"), accepted(2)),
+        (event("e4", r2, "a", "click"), accepted()),
+        (event("e5", r1, "b", "impression"), accepted()),
+        (event("e6", r1, "b", "click"), accepted(1)),
+        (event("e7", r2, "b", "bookmark"), accepted()),
+        (event("e8", r2, "b", "purchase"), accepted(2)),
     ]
     expected = {"a": {(0, 1): 2, (2, 1): 2}, "b": {(0, 2): 2, (1, 2): 1, (2, 2): 1}}
-    await _counted(stores, [one, two], events, expected)
+    await _counted(stores, [r1, r2], events, expected)
 
 
 async def one_impression(stores: Stores) -> None:
     """An item of a list is shown once: by the first event that counts, not by a duplicate."""
-    one, two = ranking("r1", "abc", counted=False), ranking("r2", "abc", counted=False)
+    r1, r2 = ranking("r1", "abc", counted=False), ranking("r2", "abc", counted=False)
     events = [
-        (event("e1", one, "a", "impression", shows=True), accepted(shows=True)),
-        (event("e2", one, "a", "click", shows=True), accepted(1)),
-        (event("e3", one, "b", "click", shows=True), accepted(1, shows=True)),
-        (event("e4", one, "b", "impression", shows=True), accepted()),
-        (event("e1", one, "c", "impression", shows=True), Written("duplicate", ID_SEEN)),
-        (event("e5", one, "c", "click", shows=True), accepted(1, shows=True)),
-        (event("e6", two, "a", "bookmark"), accepted()),
-        (event("e7", two, "a", "click", shows=True), accepted(1, shows=True)),
+        (event("e1", r1, "a", "impression", shows=True), accepted(shows=True)),
+        (event("e2", r1, "a", "click", shows=True), accepted(1)),
+        (event("e3", r1, "b", "click", shows=True), accepted(1, shows=True)),
+        (event("e4", r1, "b", "impression", shows=True), accepted()),
+        (event("e1", r1, "c", "impression", shows=True), Written("duplicate", ID_SEEN)),
+        (event("e5", r1, "c", "click", shows=True), accepted(1, shows=True)),
+        (event("e6", r2, "a", "bookmark"), accepted()),
+        (event("e7", r2, "a", "click", shows=True), accepted(1, shows=True)),
     ]
     clicked = {rank: {(0, rank): 1, (1, rank): 1} for rank in (2, 3)}
     expected = {"a": {(0, 1): 2, (1, 1): 2}, "b": clicked[2], "c": clicked[3]}
-    await _counted(stores, [one, two], events, expected)
+    await _counted(stores, [r1, r2], events, expected)
 
 
 async def duplicates(stores: Stores) -> None:

@@ -80,10 +80,10 @@ async def deleted_items(store: Store) -> None:
     await store.catalog.put(new_items("a"), 81.0)
     before, version = await counts_of(store), (await state_of(store)).version
     first, shared = first_shown(await store.items.load("q")), await store.catalog.version()
-    found = await store.deletions.item("a", "gone", "digest", 90.0)
-    assert found is not None, "it was there"
-    equal("the proof", found[0], Deletion(90.0, "item", "digest", 2))
-    equal("its queries", sorted(found[1]), ["more", "q"])
+    deleted = await store.deletions.item("a", "gone", "digest", 90.0)
+    assert deleted is not None, "it was there"
+    equal("the proof", deleted[0], Deletion(90.0, "item", "digest", 2))
+    equal("its queries", sorted(deleted[1]), ["more", "q"])
     state = await state_of(store)
     equal("the version", state.version, version + 1)
     equal("the names", list(state.ids), ["gone", "b", "c", "d"])

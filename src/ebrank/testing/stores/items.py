@@ -48,8 +48,8 @@ async def item_order(store: Store) -> None:
     assert np.isnan(state.first_shown).all(), "first_shown of an item never shown is not NaN"
     equal("active", state.active.tolist(), [True] * 3)
     equal("the counts", counts(state), {"b": {}, "a": {}, "c": {}})
-    found = state.counts.shape, state.counts.dtype
-    equal("the shape and type of counts", found, ((3, 2, 1), np.dtype(np.int32)))
+    layout = state.counts.shape, state.counts.dtype
+    equal("the shape and type of counts", layout, ((3, 2, 1), np.dtype(np.int32)))
     equal("log.last_time()", await store.log.last_time(), 6.0)
 
 
@@ -68,8 +68,7 @@ async def withdrawn(store: Store) -> None:
     before = await counts_of(store)
     assert await store.items.withdraw("q", "a", 80.0) is not None, "it was a candidate"
     for query, item in (("q", "a"), ("q", "nobody"), ("nothing", "a")):
-        found = await store.items.withdraw(query, item, 81.0)
-        equal(f"withdrawing {item!r} of {query!r}", found, None)
+        equal(f"{item!r} leaves {query!r}", await store.items.withdraw(query, item, 81.0), None)
     state = await state_of(store)
     equal("active", state.active.tolist(), [False, True, True, False])
     equal("log.last_time()", await store.log.last_time(), 80.0)
@@ -87,8 +86,8 @@ async def widths(store: Store) -> None:
     await store.items.put("q", new_items("a", width=1), 2.0)
     nan = float("nan")
     expected = np.array([[97.0, nan, nan], [98.0] * 3, [nan] * 3], np.float32)
-    found = (await state_of(store)).features
-    assert np.array_equal(found, expected, equal_nan=True), f"features are {found}"
+    features = (await state_of(store)).features
+    assert np.array_equal(features, expected, equal_nan=True), f"features are {features}"
     await store.items.put("p", new_items("z", width=0), 3.0)
     equal("features of no width", (await state_of(store, "p")).features.shape, (1, 0))
     equal("items.tally()", await store.items.tally(), (4, [2, 1, 1]))
@@ -169,9 +168,9 @@ async def catalog_rows(store: Store) -> None:
     equal("log.last_time()", await store.log.last_time(), 7.0)
     rows = {"a": [3.0, 4.0], "b": [2.0, 0.5], "c": [], "ä": [1.0, None]}
     equal("the catalog", await catalog(store), rows)
-    found = await store.catalog.read(["b", "nobody"])
-    equal("the items that are there", list(found), ["b"])
-    row = found["b"]
+    read = await store.catalog.read(["b", "nobody"])
+    equal("the items that are there", list(read), ["b"])
+    row = read["b"]
     equal("the type of a row", row.dtype, np.dtype(np.float32))
     row[:] = 7.0
     equal("the catalog, read again", await catalog(store), rows)
@@ -187,14 +186,14 @@ async def catalog_changes(store: Store) -> None:
     for asked in (some, most, names[655:656], ["nobody"]):
         for since in (0, 1, 2, 3):
             changed = [names, names[:700], names[650:660], []][since]
-            found = await store.catalog.read(asked, since)
+            read = await store.catalog.read(asked, since)
             expected = [name for name in asked if name in set(changed)]
-            equal(f"what changed since {since}", sorted(found), sorted(expected))
-            told = {name: float(row[0]) for name, row in found.items()}
+            equal(f"what changed since {since}", sorted(read), sorted(expected))
+            values = {name: float(row[0]) for name, row in read.items()}
             numbers = {
                 name: 1.0 + (name in names[:700]) + (name in names[650:660]) for name in expected
             }
-            equal("the numbers", told, numbers)
+            equal("the numbers", values, numbers)
 
 
 async def catalog_found(store: Store) -> None:

@@ -48,8 +48,8 @@ async def long_log(store: Store) -> None:
     rest = log[700 + 700 + 234 :]
     equal("the rest of the log", await log_of(store) == rest, True)
     for lists, entries in ((1, 2), (150, 350), (200, len(rest)), (201, len(rest))):
-        found = [entry async for entry in store.log.latest(lists)]
-        equal(f"the log from the latest {lists} lists on", found == rest[-entries:], True)
+        latest = [entry async for entry in store.log.latest(lists)]
+        equal(f"the log from the latest {lists} lists on", latest == rest[-entries:], True)
 
 
 async def roll_up(stores: Stores) -> None:
@@ -62,7 +62,7 @@ async def roll_up(stores: Stores) -> None:
             assert length >= len(log), f"log.length() is {length}, less than {len(log)}"
             equal("the whole log", whole["log"], log)
             equal("a ranking", await store.log.ranking("r2"), log[2])
-            times = [one.received if isinstance(one, EventEntry) else one.time for one in log]
+            times = [op.received if isinstance(op, EventEntry) else op.time for op in log]
             old = [entry for entry, time in zip(log, times, strict=True) if time < before]
             events = sum(isinstance(entry, EventEntry) for entry in old)
             expected = RolledUp(len(old) - events, events)
@@ -114,7 +114,7 @@ async def minutes_kept_longer(store: Store) -> None:
     kept = [minute.start for minute in await store.meta.minutes(0.0)]
     equal("the minutes", kept, [60.0, 120.0])
     await store.log.roll_up(120.0)
-    equal("the minutes", [one.start for one in await store.meta.minutes(0.0)], [120.0])
+    equal("the minutes", [minute.start for minute in await store.meta.minutes(0.0)], [120.0])
 
 
 async def restored(store: Store) -> None:
@@ -122,8 +122,8 @@ async def restored(store: Store) -> None:
     origin = MemoryStore()
     await fill(origin)
     await origin.log.roll_up(30.5)
-    found = [await origin.items.snapshot(query) for query in await origin.items.queries()]
-    states = [state for state in found if state is not None]
+    snapshots = [await origin.items.snapshot(query) for query in await origin.items.queries()]
+    states = [state for state in snapshots if state is not None]
     await store.items.restore(states, await origin.log.last_time())
     for state in states:
         await refused(store, partial(store.items.restore, [state], 99.0))
@@ -138,12 +138,12 @@ async def restored(store: Store) -> None:
 
 async def restored_upgrades(stores: Stores) -> None:
     """An event says what it replaces, if that was rolled up before its log was restored."""
-    one = ranking("r1", "ab", time=5.0)
+    shown = ranking("r1", "ab", time=5.0)
     log: list[Operation] = [
-        one,
-        event("e1", one, "a", "click", time=6.0),
-        event("e2", one, "a", "purchase", time=7.0),
-        event("e3", one, "a", "hide", time=8.0),
+        shown,
+        event("e1", shown, "a", "click", time=6.0),
+        event("e2", shown, "a", "purchase", time=7.0),
+        event("e3", shown, "a", "hide", time=8.0),
     ]
     for before in (6.5, 7.5):
         origin = MemoryStore()
@@ -164,8 +164,8 @@ async def at_once(store: Store) -> None:
 
     async def work(worker: int) -> None:
         for number in range(20):
-            one = ranking(f"r{worker}-{number}", "abc", time=10.0)
-            await store.log.write([one, event(f"e{worker}-{number}", one, "b", time=10.0)])
+            shown = ranking(f"r{worker}-{number}", "abc", time=10.0)
+            await store.log.write([shown, event(f"e{worker}-{number}", shown, "b", time=10.0)])
             await (store.log.roll_up(11.0) if number % 10 == 5 else store.flush())
             await store.items.load("q")
 
@@ -185,26 +185,26 @@ async def at_once(store: Store) -> None:
 async def versions(store: Store) -> None:
     """Each write to a query, and nothing else, advances its version by one."""
 
-    async def known() -> list[int]:
+    async def current() -> list[int]:
         states = [await store.items.load(query) for query in "qp"]
         return [0 if state is None else state.version for state in states]
 
     equal("the version of a new query", await store.items.put("q", new_items("a"), 1.0), 1)
-    equal("versions", await known(), [1, 0])
+    equal("versions", await current(), [1, 0])
     equal("the next", await store.items.put("q", new_items(*"abc"), 1.0), 2)
     equal("that of another query", await store.items.put("p", new_items("a"), 1.0), 1)
     equal("a put without items", await store.items.put("q", [], 1.0), 2)
     equal("a withdrawal", await store.items.withdraw("q", "c", 1.0), 3)
     equal("one of nothing", await store.items.withdraw("q", "c", 1.0), None)
-    one, two = ranking("r1", "ab"), ranking("r2", "a", query="p")
-    commit = await store.log.write([one, two, event("e1", one, "a")])
+    first, second = ranking("r1", "ab"), ranking("r2", "a", query="p")
+    commit = await store.log.write([first, second, event("e1", first, "a")])
     equal("versions after a write", commit.versions, {"q": 4, "p": 2})
-    commit = await store.log.write([event("e1", one, "a")])
+    commit = await store.log.write([event("e1", first, "a")])
     equal("versions after a duplicate", commit.versions, {"q": 5})
     await refused(store, lambda: store.log.write([ranking("r1", "a")]))
     await store.log.roll_up(1000.0)
     await store.meta.set({"key": "value"})
-    equal("versions", await known(), [5, 2])
+    equal("versions", await current(), [5, 2])
 
 
 async def news(store: Store) -> None:
@@ -212,20 +212,20 @@ async def news(store: Store) -> None:
     await store.items.put("q", new_items(*"abcd"), 1.0)
     await store.items.put("p", new_items("a"), 1.0)
     ours = await state_of(store)
-    alone = await store.log.write([ranking("r0", "d")], known=lambda _: ours.version)
+    alone = await store.log.write([ranking("r0", "d")], remembered=lambda _: ours.version)
     equal("news of nobody", alone.news, {})
     ours = await state_of(store)
-    one = ranking("r1", "ab")
-    await store.log.write([one, event("e1", one, "b")])
+    shown = ranking("r1", "ab")
+    await store.log.write([shown, event("e1", shown, "b")])
     last = ranking("r2", "ca")
-    commit = await store.log.write([last], known=lambda _: ours.version)
+    commit = await store.log.write([last], remembered=lambda _: ours.version)
     now = await state_of(store)
     equal("the version", commit.versions, {"q": now.version})
-    for query, found in commit.news.items():
+    for query, missed in commit.news.items():
         equal("whose news", query, "q")
         caught_up = LiveQuery.read(ours, seed=0, since=0.0)
-        equal("since when", found.since, ours.version)
-        caught_up.catch_up(now.version - 1, found)
+        equal("since when", missed.since, ours.version)
+        caught_up.catch_up(now.version - 1, missed)
         caught_up.add(last, [2, 0])
         equal("the counts", caught_up.counts.tolist(), now.counts.tolist())
         equal("first_shown", first_shown(caught_up.state), first_shown(now))
@@ -236,10 +236,10 @@ async def news(store: Store) -> None:
     ):
         before = (await state_of(store)).version
         await change()
-        await store.log.write([replace(one, id=f"r{before}a")])
-        later = [replace(one, id=f"r{before}b"), ranking(f"r{before}c", "a", query="p")]
-        known = {"q": before, "p": None}
-        commit = await store.log.write(later, known=known.__getitem__)
+        await store.log.write([replace(shown, id=f"r{before}a")])
+        later = [replace(shown, id=f"r{before}b"), ranking(f"r{before}c", "a", query="p")]
+        remembered = {"q": before, "p": None}
+        commit = await store.log.write(later, remembered=remembered.__getitem__)
         equal("news where items have changed", commit.news, {})
 
 
@@ -254,10 +254,10 @@ async def active_model_found(store: Store) -> None:
         equal("the active model", commit.model, active)
 
 
-async def epochs(store: Store) -> None:
-    """What was made of what another epoch remembered is refused, and leaves nothing."""
+async def incarnations(store: Store) -> None:
+    """A write based on what was read in another incarnation is refused, and leaves nothing."""
     await store.items.put("q", new_items(*"ab"), 1.0)
-    now = store.epoch
-    await store.log.write([ranking("r1", "ab")], epoch=now)
-    await refused(store, lambda: store.log.write([ranking("r2", "ab")], epoch=now + 1))
-    equal("the epoch", store.epoch, now)
+    now = store.incarnation
+    await store.log.write([ranking("r1", "ab")], incarnation=now)
+    await refused(store, lambda: store.log.write([ranking("r2", "ab")], incarnation=now + 1))
+    equal("the incarnation", store.incarnation, now)

@@ -35,7 +35,7 @@ async def models(store: Store) -> None:
     await store.models.activate(2)
     await refused(store, lambda: store.models.remove([1, 2]))
     await store.models.remove([1, 7])
-    equal("models.all()", [one.version for one in await store.models.all()], [2])
+    equal("models.all()", [record.version for record in await store.models.all()], [2])
     equal("a removed document", await store.models.document(1), None)
 
 
@@ -65,8 +65,8 @@ async def settled(store: Store) -> None:
     equal("what was there", await store.meta.settle({"a": "2", "b": "3"}), {"a": "1", "b": "3"})
     equal("meta.all()", await store.meta.all(), {"a": "1", "b": "3"})
     calls = (store.meta.settle({"c": str(number)}) for number in range(5))
-    found = await asyncio.gather(*calls)
-    equal("what all found", {one["c"] for one in found}, {await store.meta.get("c")})
+    answers = await asyncio.gather(*calls)
+    equal("what all found", {answer["c"] for answer in answers}, {await store.meta.get("c")})
 
 
 async def one_is_elected(store: Store) -> None:
@@ -81,20 +81,20 @@ async def settings(store: Store) -> None:
     await store.meta.set({"features": "☂"})
     equal("meta.get('features')", await store.meta.get("features"), "☂")
     equal("meta.all()", await store.meta.all(), {"a": "", "features": "☂"})
-    one, item = {"features": "one"}, [NewItem("a", (1.0,))]
-    await store.items.put("q", item, 5.0, meta=one)
+    first, item = {"features": "one"}, [NewItem("a", (1.0,))]
+    await store.items.put("q", item, 5.0, meta=first)
     equal("meta.all()", await store.meta.all(), {"a": "", "features": "one"})
     equal("the catalog's version", await store.catalog.version(), 1)
-    two, other = {"features": "two"}, [NewItem("b", (2.0,))]
+    second, other = {"features": "two"}, [NewItem("b", (2.0,))]
     for call in (
         partial(store.items.put, "q", other),
         partial(store.items.put, "new", other),
         partial(store.catalog.put, other),
         partial(store.catalog.put, []),
     ):
-        await refused(store, partial(call, 6.0, meta=two, known=0), CatalogChanged)
-    await store.items.put("q", item, 7.0, meta=two, known=1)
-    equal("the catalog", await store.catalog.put([], 8.0, meta=one, known=2), (3, 0))
+        await refused(store, partial(call, 6.0, meta=second, based_on=0), CatalogChanged)
+    await store.items.put("q", item, 7.0, meta=second, based_on=1)
+    equal("the catalog", await store.catalog.put([], 8.0, meta=first, based_on=2), (3, 0))
 
 
 async def minutes(store: Store) -> None:
@@ -138,8 +138,8 @@ async def servers(store: Store) -> None:
     for name, about in (("two", "☂"), ("one", "old"), ("one", "new")):
         await store.announce(name, about)
     heard = await store.servers()
-    equal("servers()", [(one.server, one.about) for one in heard], [("one", "new"), ("two", "☂")])
-    assert all(0.0 <= one.seconds < 60.0 for one in heard), f"the times of {heard}"
+    equal("servers()", [(name, about) for name, _, about in heard], [("one", "new"), ("two", "☂")])
+    assert all(0.0 <= seconds < 60.0 for _, seconds, _ in heard), f"the times of {heard}"
     await store.announce("two", None)
     await store.announce("three", None)
-    equal("servers()", [one.server for one in await store.servers()], ["one"])
+    equal("servers()", [announced.server for announced in await store.servers()], ["one"])

@@ -58,8 +58,7 @@ async def random_histories(stores: Stores) -> None:
             chance, lists = random.Random(seed), list[RankingEntry]()
             for turn in range(60):
                 call = _random_call(chance, float(turn + 10), lists)
-                found = await call(store)
-                equal(f"turn {turn} of history {seed}", found, await call(memory))
+                equal(f"turn {turn} of history {seed}", await call(store), await call(memory))
             equal(f"history {seed}", await contents(store), await contents(memory))
 
 
@@ -71,8 +70,8 @@ async def forgetting(stores: Stores) -> None:
             for turn in range(40):
                 epoch += chance.choice([0, 0, 0, 1, 1, 5])
                 entries = _random_entries(chance, float(turn + 10), lists, epoch)
-                found = (await store.log.write(entries)).written
-                equal("what was written", found, (await memory.log.write(entries)).written)
+                written = (await store.log.write(entries)).written
+                equal("what was written", written, (await memory.log.write(entries)).written)
                 if roll_ups and turn % 7 == 6:
                     await store.log.roll_up(float(turn))
             for query in "pq":

@@ -98,21 +98,21 @@ def own() -> Iterator[Postgres]:
 
 
 @pytest.mark.slow
-async def test_a_crash_of_the_database_begins_an_epoch(own: Postgres) -> None:
+async def test_a_crash_of_the_database_begins_an_incarnation(own: Postgres) -> None:
     async with open(own.url()) as store:
         await store.items.put("q", new_items(*"ab"), 1.0)
-        await store.log.write([ranking("r1", "ab")], epoch=0)
+        await store.log.write([ranking("r1", "ab")], incarnation=0)
         await store.flush()
         own.stop("immediate")
         with pytest.raises(StoreError):
-            await store.log.write([ranking("r2", "ab")], epoch=0)
+            await store.log.write([ranking("r2", "ab")], incarnation=0)
         with pytest.raises(StoreError):
             await store.flush()
         own.start()
         with pytest.raises(StoreError, match="send the request again"):
-            await store.log.write([ranking("r3", "ab")], epoch=0)
-        assert store.epoch == 1
-        await store.log.write([ranking("r4", "ab")], epoch=1)
+            await store.log.write([ranking("r3", "ab")], incarnation=0)
+        assert store.incarnation == 1
+        await store.log.write([ranking("r4", "ab")], incarnation=1)
         await store.flush()
         log = [entry.id async for entry in store.log.entries()]  # type: ignore[union-attr]
         assert log == ["r1", "r4"]
@@ -192,10 +192,10 @@ async def test_writes_after_one_that_was_cancelled_are_committed(database: Postg
         await store.log.write([ranking("r", "ab")])
         await store.flush()
         assert await seen_by_others(url) == (1, ["q"])
-        assert store.epoch == 1
+        assert store.incarnation == 1
 
 
-async def test_a_commit_that_was_cancelled_begins_an_epoch(database: Postgres) -> None:
+async def test_a_commit_that_was_cancelled_begins_an_incarnation(database: Postgres) -> None:
     url = database.url("slow")
     async with open(url) as store:
         await store.items.put("q", new_items(*"ab"), 1.0)
@@ -211,7 +211,7 @@ async def test_a_commit_that_was_cancelled_begins_an_epoch(database: Postgres) -
             await store.flush()
         await store.log.write([ranking("r", "ab")])
         await store.flush()
-        assert store.epoch == 1
+        assert store.incarnation == 1
         assert await seen_by_others(url) == (1, ["q"])
 
 

@@ -75,7 +75,7 @@ async def _parts(store: StoreView, counts: Counter[str]) -> AsyncIterator[tuple[
 
 
 def _bits(state: QueryState | None) -> list[object]:
-    """Return what is equal if two states are equal to the bit, whatever their versions."""
+    """Return a key that is equal for bitwise equal states, regardless of their versions."""
     names = [] if state is None else [field.name for field in fields(QueryState)]
     values = [getattr(state, name) for name in names if name != "version"]
     return [

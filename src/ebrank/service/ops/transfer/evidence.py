@@ -68,8 +68,8 @@ async def fill(
 
 def _state(evidence: Evidence, query: str, rows: slice, last: float) -> QueryState:
     counts = evidence.stats.counts[rows]
-    shown, known = counts[:, 0].any(axis=1), evidence.first_shown[rows]
-    first = np.where(shown, np.where(np.isnan(known), last, known), np.nan)
+    shown, recorded = counts[:, 0].any(axis=1), evidence.first_shown[rows]
+    first = np.where(shown, np.where(np.isnan(recorded), last, recorded), np.nan)
     items, features = evidence.items[rows], evidence.features
     return QueryState(
         query=query,

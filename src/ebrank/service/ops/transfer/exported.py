@@ -127,7 +127,7 @@ class ExportedCatalog(_ExportedPart):
     """Features that queries share."""
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
-        """Return the rows of some items, which takes a look at all of them."""
+        """Return the rows of some items, by a scan of the whole catalog."""
         wanted = set(names) if since < 1 else set()  # an export stays at version 1
         return {name: row async for name, row in self.entries() if name in wanted}
 
@@ -145,7 +145,7 @@ class ExportedLog(_ExportedPart):
             yield row["position"], tables.record_of(kind, row)
 
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
-        """Return a list, which takes a look at all of them."""
+        """Return a list, by a scan of all of them."""
         for _, entry in self._entries("rankings", RankingEntry):
             if isinstance(entry, RankingEntry) and entry.id == ranking_id:
                 return entry
@@ -243,13 +243,13 @@ class _Groups:
     def rows(self, query: str) -> list[tables.Row]:
         """Return the rows of a query; none if it is unknown."""
         begin, end = self.places.get(query, (0, 0))
-        found: list[tables.Row] = []
+        rows: list[tables.Row] = []
         start = 0
         for number, stop in enumerate(self._ends):
             if begin < stop and end > start:
-                found += self._read(number)[max(begin - start, 0) : end - start]
+                rows += self._read(number)[max(begin - start, 0) : end - start]
             start = stop
-        return found
+        return rows
 
     def _read(self, number: int) -> list[tables.Row]:
         if number != self._group:

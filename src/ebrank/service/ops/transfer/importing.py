@@ -94,8 +94,8 @@ async def _fill_catalog(store: Store, exported: StoreView, time: float) -> None:
 
 async def _write(store: Store, entries: list[Operation]) -> None:
     written = (await store.log.write(entries)).written if entries else []
-    if any(one.status != "accepted" for one in written):
-        raise DataError("an event stands in the log twice")
+    if any(outcome.status != "accepted" for outcome in written):
+        raise DataError("the log contains an event twice")
 
 
 async def check(store: Store, exported: Exported) -> None:

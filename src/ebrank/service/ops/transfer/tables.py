@@ -60,8 +60,8 @@ def schema(table: str) -> pa.Schema:
 
     def column(text: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
         name, kind = text.rstrip("?").replace(":ints", ":int64s").split(":")
-        one = pa.type_for_alias(kind.rstrip("s"))
-        return pa.field(name, pa.list_(one) if kind.endswith("s") else one, text.endswith("?"))
+        cell = pa.type_for_alias(kind.rstrip("s"))
+        return pa.field(name, pa.list_(cell) if kind.endswith("s") else cell, text.endswith("?"))
 
     return pa.schema([column(text) for text in EXPORTED[table]])
 
@@ -88,6 +88,6 @@ def row_of(record: object) -> Row:
 
 
 def record_of(kind: type[Record], row: Row) -> Record:
-    """Return what a row was made of."""
+    """Return the record of a row; the inverse of `row_of`."""
     values = ((name, row[name]) for name in _FIELDS[kind])
-    return kind(**{name: tuple(one) if isinstance(one, list) else one for name, one in values})
+    return kind(**{name: tuple(cell) if isinstance(cell, list) else cell for name, cell in values})

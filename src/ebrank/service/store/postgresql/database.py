@@ -5,7 +5,7 @@ writes. It does not wait for the disk (`synchronous_commit = off`); `flush` does
 waiting requests. Some others read. A server keeps at most `MOST_CONNECTIONS` open.
 
 A database that crashes loses writes that were not flushed, and every connection. So each time the
-writing connection is opened again, an *epoch* begins: what was read before may be wrong.
+writing connection is opened again, an *incarnation* begins: what was read before may be wrong.
 
 A statement that was given up, because it took too long or its caller was cancelled, is cancelled,
 but if the database does not respond it may happen all the same. Its connection is closed: a later
@@ -129,7 +129,7 @@ def _ended_on_failure(connection: asyncpg.Connection) -> Iterator[None]:
 
 @asynccontextmanager
 async def _ended_if_unsure(connection: asyncpg.Connection) -> AsyncIterator[None]:
-    """Close a connection if one of its statements was given up: nobody knows what it still does.
+    """Close a connection if one of its statements was abandoned: it may still be running.
 
     The connection does not know either, before the database responds: `is_in_transaction` is false
     while a `BEGIN` is on its way.
@@ -163,7 +163,7 @@ class Session:
 
     def __init__(self, address: Address, connection: asyncpg.Connection, mode: Mode) -> None:
         self.address = address
-        self.epoch = 0
+        self.incarnation = 0
         self._connection = connection
         self._whole: asyncpg.transaction.Transaction | None = None
         self._mode = mode
@@ -257,7 +257,7 @@ class Pool:
 
     def __init__(self, address: Address, writer: asyncpg.Connection, started: datetime) -> None:
         self.address = address
-        self.epoch = 0
+        self.incarnation = 0
         self._writer = writer
         self._started = started  # when the server began that the writer is connected to
         self._turn = asyncio.Lock()
@@ -306,7 +306,7 @@ class Pool:
                 self._check_open()
                 if self._writer.is_closed():
                     self._writer, self._started = await _connected(self.address, _WRITER)
-                    self.epoch += 1
+                    self.incarnation += 1
                 async with _ended_if_unsure(self._writer):
                     yield self._writer
 
@@ -315,7 +315,7 @@ class Pool:
         with self.address.explained():
             async with self._flushing:
                 self._check_open()
-                epoch = self.epoch
+                incarnation = self.incarnation
                 if self._flusher is None or self._flusher.is_closed():
                     self._flusher, started = await _connected(self.address)
                     # A lost machine does not say so: another one may have replaced it.
@@ -323,7 +323,7 @@ class Pool:
                         self._writer.terminate()
                 async with _ended_if_unsure(self._flusher):
                     await self._flusher.execute(_FLUSH)
-        if self._writer.is_closed() or self.epoch != epoch:
+        if self._writer.is_closed() or self.incarnation != incarnation:
             raise StoreError(
                 f"{self.address.name}: the connection was lost before all was on disk. Send the "
                 "request again."
@@ -361,9 +361,9 @@ class Pool:
             async with self._turn:
                 self._closed = True
             with self.address.explained():
-                for one in (self._writer, self._flusher, self._delegate, *self._idle):
-                    if one is not None and not one.is_closed():
-                        one.terminate() if discard else await one.close()
+                for connection in (self._writer, self._flusher, self._delegate, *self._idle):
+                    if connection is not None and not connection.is_closed():
+                        connection.terminate() if discard else await connection.close()
             self._idle = []
 
 

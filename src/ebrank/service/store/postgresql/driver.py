@@ -1,4 +1,4 @@
-"""What a store needs of PostgreSQL: statements, a query in one, and the log in one or two.
+"""The PostgreSQL driver: reads a query in one statement, writes the log in one or two.
 
 A write to the log is one statement. It decides on events as if none came before them, looks for
 those that did, and writes only if there are none: else it returns them, and a second statement
@@ -24,8 +24,8 @@ from ebrank.service.store import counting
 from ebrank.service.store.base import Store
 from ebrank.service.store.counting import EVENT, RANKING, Placed
 from ebrank.service.store.driver import (
-    ANOTHER_EPOCH,
     LATELY_SECONDS,
+    WRITES_LOST,
     Connection,
     Mode,
     Progress,
@@ -145,8 +145,8 @@ class PostgresConnection:
         arrays = _columns(rows)
         if not arrays:
             return []
-        found: list[Row] = await self._raw.fetch(_matching(table, columns, tuple(keys)), *arrays)
-        return found
+        matched: list[Row] = await self._raw.fetch(_matching(table, columns, tuple(keys)), *arrays)
+        return matched
 
     async def lock(self, queries: Iterable[int], *, wait: bool = True) -> bool:
         """Lock the rows of queries, in one order: two transactions never wait for each other."""
@@ -189,9 +189,9 @@ class PostgresDriver:
         self.close = database.close
 
     @property
-    def epoch(self) -> int:
+    def incarnation(self) -> int:
         """How often the connection that writes was lost."""
-        return self.database.epoch
+        return self.database.incarnation
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Connection]:
@@ -222,19 +222,19 @@ class PostgresDriver:
         self,
         operations: Sequence[Operation],
         *,
-        epoch: int | None = None,
-        known: Remembered | None = None,
+        incarnation: int | None = None,
+        remembered: Remembered | None = None,
     ) -> Commit:
         """Log operations in one transaction."""
         if len(operations) > ORDINALS:
             raise StoreError(f"{len(operations)} entries at once; {ORDINALS} are the most")
         async with self.database.writer() as raw:
-            if epoch not in (None, self.database.epoch):
-                raise StoreError(ANOTHER_EPOCH)
+            if incarnation not in (None, self.database.incarnation):
+                raise StoreError(WRITES_LOST)
             try:
-                return await _Write(raw, operations, known).commit()
+                return await _Write(raw, operations, remembered).commit()
             except asyncpg.UniqueViolationError as problem:
-                raise StoreError(f"a ranking's id is there already ({problem.detail})") from problem
+                raise StoreError(f"a ranking id already exists ({problem.detail})") from problem
 
     async def size(self) -> StoreSize:
         """Return the bytes of the database; its server's disk is not visible from here."""
@@ -379,14 +379,14 @@ class _Write:
     """A batch of operations on its way into the log."""
 
     def __init__(
-        self, raw: asyncpg.Connection, operations: Sequence[Operation], known: Remembered | None
+        self, raw: asyncpg.Connection, operations: Sequence[Operation], versions: Remembered | None
     ) -> None:
         self._raw = raw
         self._batch = batch = counting.LogBatch(operations)
         self._times = batch.times
         self._at = {query: at for at, query in enumerate(batch.times, start=1)}
         self._lives = [batch.lives.get(query) for query in batch.times]
-        self._remembered = [None if known is None else known(query) for query in batch.times]
+        self._remembered = [None if versions is None else versions(query) for query in batch.times]
         self._forgets = any(entry.epoch for entry in operations)
         self._events = any(isinstance(entry, EventEntry) for entry in operations)
 
@@ -409,20 +409,23 @@ class _Write:
         return await self._with_news(*done)
 
     async def _written(self, placed: Sequence[Placed]) -> tuple[list[Written], list[Row]] | None:
-        """Write if nobody writes to one of the queries meanwhile, which must be there.
+        """Try an optimistic write; None if a query is missing or another server wrote to it.
 
-        As if no event came before those given: that is so for most, and the write finds out. If one
-        did, the second write knows it.
+        The first try assumes that no event is a duplicate, which is true of most, and returns the
+        earlier events if that is wrong. The second try takes them into account.
         """
         expected: list[int | None] = [None] * len(self._times)
-        written, found = await self._tried(placed, [], expected)
-        earlier: list[Any] = [(row[0], *row[7:]) for row in found if len(row) > 6 and row[6]]
+        written, advanced = await self._tried(placed, [], expected)
+        # Columns 0 to 5 describe a query; if there are more, they hold an earlier event, or nulls.
+        # Its query's number, column 6, gives way to the query's place in this batch, column 0.
+        earlier: list[Any] = [(row[0], *row[7:]) for row in advanced if len(row) > 6 and row[6]]
         if earlier:
-            expected = list({row[0]: row[2] for row in found}.values())
+            # One row per earlier event: keep one version per query, in the order of the batch.
+            expected = list({row[0]: row[2] for row in advanced}.values())
             if len(expected) == len(self._times):
-                written, found = await self._tried(placed, earlier, expected)
-        done = len(found) == len(self._times) and all(row[3] for row in found)
-        return (written, found) if done else None
+                written, advanced = await self._tried(placed, earlier, expected)
+        done = len(advanced) == len(self._times) and all(row[3] for row in advanced)
+        return (written, advanced) if done else None
 
     async def _tried(
         self,
@@ -457,7 +460,7 @@ class _Write:
         return await self._raw.fetch(_COUNTS_OF, *_columns(keys)) if keys else []
 
     def _news(self, steps: Sequence[Row], firsts: Sequence[Row]) -> list[str | None]:
-        """Return what the write adds to the counts of each query, for servers that remember it."""
+        """Return the increments of each query as JSON, for servers that have it in memory."""
         news: list[tuple[list[Row], list[Row]]] = [([], []) for _ in self._times]
         for at, place, outcome, slot, amount, _ in steps:
             news[at - 1][0].append((place, outcome, slot, amount))
@@ -465,13 +468,15 @@ class _Write:
             news[at - 1][1].append((place, time))
         return [msgspec.json.encode(added).decode() for added in news]
 
-    async def _with_news(self, written: list[Written], found: Sequence[Row]) -> Commit:
+    async def _with_news(self, written: list[Written], advanced: Sequence[Row]) -> Commit:
         """Return the commit, with what others have written since the remembered versions."""
-        versions = {query: row[3] for query, row in zip(self._times, found, strict=True)}
-        model, catalog = found[0][4:6]
+        versions = {query: row[3] for query, row in zip(self._times, advanced, strict=True)}
+        model, catalog = advanced[0][4:6]
+        # `changes` is a ring of TURNS writes per query; older ones are overwritten. If this write
+        # is the next one after `since`, nothing was missed.
         behind = {
             row[1]: (query, since, row[3])
-            for query, since, row in zip(self._times, self._remembered, found, strict=True)
+            for query, since, row in zip(self._times, self._remembered, advanced, strict=True)
             if since is not None and row[3] - TURNS <= since < row[3] - 1
         }
         news: dict[str, News] = {}
@@ -481,6 +486,7 @@ class _Write:
             for number, missed in groupby(rows, key=itemgetter(0)):
                 changes: list[Any] = [msgspec.json.decode(text) for _, text in missed]
                 query, since, until = behind[number]
+                # A write of items, or one in which counts fade, leaves a gap: no news then.
                 if len(changes) == until - since - 1:
                     steps = [tuple(step) for added, _ in changes for step in added]
                     firsts = [tuple(first) for _, shown in changes for first in shown]

@@ -108,7 +108,7 @@ class Connections:
 
 
 class MemoryDatabase(Connections):
-    """A database without a file, which may be used until nobody has it any more."""
+    """An in-memory database, which lives as long as it is referenced."""
 
     def __init__(self) -> None:
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)

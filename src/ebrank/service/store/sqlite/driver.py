@@ -1,4 +1,4 @@
-"""What a store needs of SQLite: statements, a query in few of them, and the log in one transaction.
+"""The SQLite driver: reads a query in a few statements, writes the log in one transaction.
 
 Nothing here waits, so a coroutine that uses only such a connection ends at its first step, in
 whichever thread that is; and between the statements of a transaction nobody else has a turn.
@@ -26,8 +26,8 @@ from typing import Any, TypeVar
 
 from ebrank.service.store import counting
 from ebrank.service.store.driver import (
-    ANOTHER_EPOCH,
     LATELY_SECONDS,
+    WRITES_LOST,
     Connection,
     Progress,
     Remembered,
@@ -117,12 +117,12 @@ def matching(
     rows given come first: left to itself, SQLite may read a whole table instead of looking up a
     few. As JSON, texts would end at a zero character.
     """
-    found: list[Row] = []
+    matched: list[Row] = []
     for begin in range(0, len(rows), AT_ONCE):
         some = rows[begin : begin + AT_ONCE]
         sql = _matching(table, columns, keys, len(some))
-        found += connection.execute(sql, list(chain.from_iterable(some)))
-    return found
+        matched += connection.execute(sql, list(chain.from_iterable(some)))
+    return matched
 
 
 @cache
@@ -147,7 +147,7 @@ class SqliteDriver:
     """A database in a file, or in memory; see `Driver` for what the methods promise."""
 
     touched: float | None = None
-    epoch = 0  # whatever takes the database along takes this process along
+    incarnation = 0  # always: SQLite runs in this process, and cannot crash without it
     shared = False
     portion = 2000
     texts: Mapping[str, str] = {
@@ -199,12 +199,12 @@ class SqliteDriver:
         self,
         operations: Sequence[Operation],
         *,
-        epoch: int | None = None,
-        known: Remembered | None = None,
+        incarnation: int | None = None,
+        remembered: Remembered | None = None,
     ) -> Commit:
-        """Log operations in one transaction; there never are news, for nobody else writes."""
-        if epoch:  # there is but one
-            raise StoreError(ANOTHER_EPOCH)
+        """Log operations in one transaction; never returns news: there are no other writers."""
+        if incarnation:  # the only one is 0
+            raise StoreError(WRITES_LOST)
         with self.database.write() as connection:
             commit, count = _write(connection, operations, self._last + 1)
         self._last += count
@@ -254,13 +254,13 @@ class SqliteDriver:
 
 
 def ended(work: Awaitable[T]) -> T:
-    """Return the result of a coroutine that never waits."""
+    """Run a coroutine that never waits, without an event loop; return its result."""
     try:
         next(work.__await__())
     except StopIteration as end:
         result: T = end.value
         return result
-    raise RuntimeError("work on a database waits for something else")
+    raise RuntimeError("a coroutine on a database must not wait")
 
 
 def _faults(connection: sqlite3.Connection) -> Iterator[Fault]:
@@ -320,7 +320,7 @@ def _write(
         try:
             connection.executemany(_inserting("rankings", counting.RANKING.columns, ""), rankings)
         except sqlite3.IntegrityError as problem:
-            raise StoreError(f"a ranking's id is there already ({problem})") from problem
+            raise StoreError(f"a ranking id already exists ({problem})") from problem
     if events:
         connection.executemany(_inserting("events", counting.EVENT.columns, ""), events)
     epoch = counting.latest_epoch(entries)

@@ -47,7 +47,7 @@ def made(folder: Path) -> Path:
     """Return the database of a store; its folder is made if there is none."""
     try:
         make_folder(folder)
-        foreign = [one.name for one in folder.iterdir() if not one.name.startswith((NAME, LOCK))]
+        foreign = [path.name for path in folder.iterdir() if not path.name.startswith((NAME, LOCK))]
         if foreign and not (folder / NAME).exists():
             raise StoreError(
                 f"{folder}: no store, and not empty (it holds {sorted(foreign)[0]}). "
@@ -70,7 +70,7 @@ def _private(folder: Path) -> Path:
     for name in (NAME, LOCK):
         with suppress(FileExistsError):
             make_private_file(folder / name)
-    modes = {one.name: _mode(one) for one in (folder, *folder.iterdir())}
+    modes = {path.name: _mode(path) for path in (folder, *folder.iterdir())}
     loose = ", ".join(f"{name} has mode {mode:o}" for name, mode in modes.items() if mode & 0o077)
     if loose:
         log.warning(
@@ -96,20 +96,20 @@ def last_change(path: Path) -> float | None:
     The lock does not count: each server that starts changes it, even one that is refused.
     """
     files = [path / NAME, path / f"{NAME}-wal"] if path.is_dir() else [path]
-    found = [one.stat() for one in files if one.exists()]
-    return max((one.st_mtime for one in found if one.st_size), default=None)
+    statuses = [file.stat() for file in files if file.exists()]
+    return max((status.st_mtime for status in statuses if status.st_size), default=None)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, as far as there are none, and put their names on disk."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    """Make a folder and its missing parents, and flush their directory entries to disk."""
+    missing = [ancestor for ancestor in (folder, *folder.parents) if not ancestor.exists()]
     make_private_folder(folder)
-    for one in reversed(missing):
-        flush_folder(one.parent)
+    for ancestor in reversed(missing):
+        flush_folder(ancestor.parent)
 
 
 def flush_folder(folder: Path) -> None:
-    """Return when the names of the files in a folder are on disk."""
+    """Flush a folder, so that the names of its files are on disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -119,7 +119,7 @@ def flush_folder(folder: Path) -> None:
 
 @contextmanager
 def unfinished(place: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Yield a file or folder beside a place, on the same disk, to be moved there; or it is removed.
+    """Yield a temporary file or folder beside a path, to be renamed to it; else it is removed.
 
     A lock marks it as in use until the end, or until the process ends. What others have left there
     without a lock is removed.
@@ -142,19 +142,19 @@ def unfinished(place: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes were building in a folder: it may hold what is deleted since."""
+    """Remove temporary files of killed processes: they may hold data deleted since."""
     entries = list(folder.iterdir()) if os.access(folder, os.R_OK) else []
-    for one in entries:
-        found = _UNFINISHED.fullmatch(one.name)
-        if found is not None:
-            with _unused(folder / found[1]) as unused:
+    for path in entries:
+        match = _UNFINISHED.fullmatch(path.name)
+        if match is not None:
+            with _unused(folder / match[1]) as unused:
                 if unused:
-                    _remove(one)
+                    _remove(path)
 
 
 @contextmanager
 def _unused(path: Path) -> Iterator[bool]:
-    """Yield whether nobody is using a file or folder, and nobody does until the end."""
+    """Try to lock a file or folder; yield whether it was unused."""
     with ExitStack() as opened:
         try:
             mark = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -201,9 +201,9 @@ class Lock:
             ) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
-        for one in folder.iterdir():  # only the holder of the lock rebuilds
-            if one.name.removeprefix(".").startswith(REBUILT):
-                _remove(one)
+        for path in folder.iterdir():  # only the holder of the lock rebuilds
+            if path.name.removeprefix(".").startswith(REBUILT):
+                _remove(path)
         remove_leftovers(folder)
 
     def close(self) -> None:

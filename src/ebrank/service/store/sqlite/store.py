@@ -89,7 +89,7 @@ class SqliteStore(Store):
         StoreError: if another server uses it, or it is not a store, or it cannot be opened.
     """
 
-    epoch = 0
+    incarnation = 0
 
     def __init__(self, folder: str | os.PathLike[str], mode: Mode = "serve") -> None:
         driver = FolderDriver(expanded(folder), mode)
@@ -130,7 +130,7 @@ class SqliteStore(Store):
 
 @contextmanager
 def _alone(folder: str) -> Iterator[tuple[Path, Path]]:
-    """Keep servers from a store meanwhile; yield its folder and its database."""
+    """Lock a store against servers; yield its folder and its database."""
     path = expanded(folder)
     database = database_of(path)
     if not path.is_dir():
@@ -161,7 +161,7 @@ def _as_it_is(path: Path) -> Snapshot:
 def _beside(place: Path, mode: Mode, building: ExitStack) -> Path:
     """Return where to build a store, on the same disk as its place, where there must be nothing."""
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise StoreError(f"{place}: there is something already. Name a new folder.")
+        raise StoreError(f"{place}: already exists. Name a new folder.")
     if mode == "copy":
         return place.with_name(f".{place.name}.copying")
     try:
@@ -206,9 +206,9 @@ def _copy(source: Path, target: Path, progress: Progress | None) -> None:
 def _check(source: Path, target: Path) -> None:
     """Check every page of a copy; the server can checkpoint again meanwhile."""
     with closing(sqlite3.connect(target, isolation_level=None)) as copy:
-        found = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise StoreError(f"{source}: damaged ({found}). The backup was not kept.")
+        verdict = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if verdict != "ok":
+        raise StoreError(f"{source}: damaged ({verdict}). The backup was not kept.")
 
 
 @contextmanager
@@ -252,7 +252,7 @@ def swapped(database: Path, rebuilt: Path) -> Path:
 
 
 def _without_wal(database: Path) -> None:
-    """Bring what is in the write-ahead log into a database: it must not meet another one."""
+    """Checkpoint a database and remove its write-ahead log, which fits no other database."""
     with explained(database), closing(connect(database)) as connection:
         mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
     if mode != "delete":
