@@ -71,7 +71,11 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/policy/test_model_file.py",
     ),
     # the gate
-    "service/learning/fitting": ("tests/service/learning/test_fitting.py",),
+    "service/learning/fitting": (
+        "tests/service/learning/test_fitting.py",
+        "tests/service/learning/test_training.py",
+        "tests/service/core/test_catalog.py",
+    ),
 }
 """The tests of each module."""
 
