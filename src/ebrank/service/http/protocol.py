@@ -5,7 +5,7 @@ uvicorn parses with `httptools` and speaks ASGI. This subclass adds to that:
 - a head has a longest length, and so have chunk headers and trailers, which are not headers;
 - a body is read when the application asks for it, apart from what comes right behind the head, and
   reading stops while requests are queued (pipelining): a caller cannot fill the memory;
-- whoever sends something that is not HTTP gets earlier requests answered first, in their order;
+- a caller who sends something that is not HTTP gets responses to earlier requests first, in order;
 - a caller that stops sending (half-closes) is still answered;
 - before the server closes a connection, the caller gets time to read the response;
 - head and body of a response are written at once.
