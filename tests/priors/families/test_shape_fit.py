@@ -163,6 +163,20 @@ def test_a_shape_without_data_is_a_bell() -> None:
     assert np.ptp(np.diff(state["shape"], n=2)) < 1e-3
 
 
+@pytest.mark.parametrize("items", [200, 2000])
+def test_the_penalty_on_the_shape_is_shared_by_all_rows(items: int) -> None:
+    """So it is a prior that does not depend on how much there is to learn from."""
+    training = two_kinds(2, items)
+    given = f"auto:examination=given,smoothness={3.0 / items!r}"
+    shapes = [
+        EBRanker(policy, examination=Examination(0.0)).fit(*training).state_
+        for policy in ("auto:examination=given", given)
+    ]
+    assert shapes[0] is not None
+    assert shapes[1] is not None
+    assert np.array_equal(shapes[0]["shape"], shapes[1]["shape"])
+
+
 # --- the tilt ------------------------------------------------------------------------------------
 
 
