@@ -30,7 +30,7 @@ from tests.serving import serving
 
 QUERIES, LISTS, K = 16, 600, 10
 FIRST_ITEMS, FEATURES = 30, 5
-FIRST_SEED = 201
+FIRST_SEED = 301
 EBRANK = '[ranking]\npolicy = "ebrank:estimator=exposure,epsilon=20"\n'
 
 
