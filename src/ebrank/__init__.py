@@ -7,15 +7,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ebrank.client import AsyncClient, Client
-    from ebrank.data import Dataset, load
-    from ebrank.errors import DataError, EBRankError, ModelFileError, ParameterError
-    from ebrank.evidence import BehaviorStats, Examination
-    from ebrank.policy.policies import Policy
-    from ebrank.policy.ranker import EBRanker, Ranking
+from ebrank.environment.exports import on_first_use
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from ebrank.client import AsyncClient as AsyncClient
+    from ebrank.client import Client as Client
+    from ebrank.data import Dataset as Dataset
+    from ebrank.data import load as load
+    from ebrank.errors import DataError as DataError
+    from ebrank.errors import EBRankError as EBRankError
+    from ebrank.errors import ModelFileError as ModelFileError
+    from ebrank.errors import ParameterError as ParameterError
+    from ebrank.evidence import BehaviorStats as BehaviorStats
+    from ebrank.evidence import Examination as Examination
+    from ebrank.policy.policies import Policy as Policy
+    from ebrank.policy.ranker import EBRanker as EBRanker
+    from ebrank.policy.ranker import Ranking as Ranking
+
+__version__ = "0.2.0"
 
 _HOMES = {
     "AsyncClient": "ebrank.client",
@@ -32,35 +41,5 @@ _HOMES = {
     "Ranking": "ebrank.policy.ranker",
     "load": "ebrank.data",
 }
-
-__all__ = [
-    "AsyncClient",
-    "BehaviorStats",
-    "Client",
-    "DataError",
-    "Dataset",
-    "EBRankError",
-    "EBRanker",
-    "Examination",
-    "ModelFileError",
-    "ParameterError",
-    "Policy",
-    "Ranking",
-    "__version__",
-    "load",
-]
-
-
-def __getattr__(name: str) -> object:
-    """Import a public name on first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'ebrank' has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__ = ["__version__", *_HOMES]
+__getattr__, __dir__ = on_first_use(__name__, _HOMES)

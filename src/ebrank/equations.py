@@ -30,8 +30,6 @@ from ebrank.kernels.special import beta_quantile, log, log_gamma, shifted_log_ga
 
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
-NARROWEST = 1e-7
-"""Standard deviation below which quantiles of a Beta distribution are lost to rounding."""
 LOWEST_LOG_ALPHA = -10.0
 HIGHEST_LOG_ALPHA = 10.0
 
@@ -85,13 +83,11 @@ def relevance(hits: Real, trials: Real, alpha: Real, beta: Real) -> Real:
 
 
 def relevance_variance(relevance: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
-    """Return R̂/(E + α + β), the bound used for Var[R̂] (eq:varianceFormApprox)."""
+    """Return R̂/(E + α + β), the bound used for Var[R̂] (eq:varianceFormApprox).
+
+    A query's uncertainty U(q) is its sum over the candidates (eq:VarianceSum).
+    """
     return relevance / (exposure + alpha + beta)
-
-
-def query_uncertainty(variances: npt.NDArray[np.float64]) -> float:
-    """Return U(q) = Σ_d Var[R̂(d, q)] over a query's candidates (eq:VarianceSum)."""
-    return variances.sum()
 
 
 def marginal_certainty(relevance: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
@@ -177,16 +173,6 @@ def beta_of(mean: Real, spread: Real) -> tuple[Real, Real]:
     mean = np.minimum(np.maximum(mean, 1e-9), 1.0 - 1e-9)
     weight = np.maximum(mean * (1.0 - mean) / np.maximum(spread * spread, 1e-30) - 1.0, 1e-6)
     return mean * weight, (1.0 - mean) * weight
-
-
-def interval_of(mean: Real, spread: Real, level: float = 0.9) -> tuple[Real, Real]:
-    """Return the central credible interval of the Beta with this mean and standard deviation.
-
-    It is never narrower than quantiles can be computed.
-    """
-    a, b = beta_of(mean, np.maximum(spread, NARROWEST))
-    tail = (1.0 - level) / 2.0
-    return beta_quantile(a, b, tail), beta_quantile(a, b, 1.0 - tail)
 
 
 # --- the prior -------------------------------------------------------------------------------

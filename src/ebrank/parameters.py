@@ -20,7 +20,7 @@ import dataclasses
 import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeGuard
@@ -128,18 +128,9 @@ def param(
         open: whether a text may also name the user's own class, as `module:Class`.
         kind: its type, if the default does not show it.
     """
-    return dataclasses.field(
-        default=default,
-        metadata={
-            "help": help,
-            "at_least": at_least,
-            "at_most": at_most,
-            "choices": choices,
-            "grid": grid,
-            "open": open,
-            "kind": kind or type(default),
-        },
-    )
+    own = kind or type(default)
+    about = Parameter("", default, help, at_least, at_most, choices, grid, open, own)
+    return dataclasses.field(default=default, metadata={"about": about})
 
 
 def declared(owner: type) -> tuple[Parameter, ...]:
@@ -153,12 +144,12 @@ _DECLARED: WeakKeyDictionary[type, tuple[Parameter, ...]] = WeakKeyDictionary()
 
 
 def _fields(owner: type) -> Iterator[Parameter]:
-    if not dataclasses.is_dataclass(owner):
+    if not dataclasses.is_dataclass(owner) or not owner.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         raise ParameterError(f"{owner.__name__} needs the decorator @dataclass(frozen=True)")
     for field in dataclasses.fields(owner):
-        if "help" not in field.metadata:
+        if "about" not in field.metadata:
             raise ParameterError(f"declare {field.name} of {owner.__name__} with param(...)")
-        yield Parameter(field.name, field.default, **field.metadata)
+        yield dataclasses.replace(field.metadata["about"], name=field.name)
 
 
 def typed(value: object) -> str:
@@ -249,6 +240,17 @@ def near(name: str, names: list[str]) -> str:
     close = difflib.get_close_matches(name.lower(), names, n=1)
     hint = f"; did you mean {close[0]}?" if close else "."
     return f"{hint} Known: {', '.join(names)}." if names else "; it has none."
+
+
+def listed(words: Sequence[str], conjunction: str = "and") -> str:
+    """Return words as a list in a sentence.
+
+    >>> listed(["a", "b", "c"]), listed(["a", "b"], "or"), listed(["a"])
+    ('a, b, and c', 'a or b', 'a')
+    """
+    if len(words) < 3:
+        return f" {conjunction} ".join(words)
+    return f"{', '.join(words[:-1])}, {conjunction} {words[-1]}"
 
 
 def require(condition: bool, problem: str) -> None:

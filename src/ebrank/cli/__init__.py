@@ -37,12 +37,16 @@ GROUPS = {
         "serve": "Serve rankings over HTTP and learn from what users do.",
         "items": "Add, list and withdraw the items that all queries share.",
         "features": "Show the features of a store's items; add, remove, rename and require them.",
+        "experiment": "Compare policies on live traffic.",
         "delete": "Permanently delete an item, a query or a user's name.",
+        "retract": "Take back what lists and events of a time, user, query or token added.",
     },
     "Bring in what users did before": {
         "aggregate": "Turn logs of any size into evidence for each query and item.",
         "import": "Create a store from an export or from the output of `ebrank aggregate`.",
         "examine": "Estimate how far down users look.",
+        "judgments": "Write how relevant each item is to its query, as users showed it.",
+        "whatif": "Forecast what policies would do with the traffic of a log.",
     },
     "Look after a store": {
         "backup": "Back up a store to a file or a folder, even while it is in use.",
@@ -56,8 +60,8 @@ GROUPS = {
 """The verbs, grouped by what a user wants to do."""
 VERBS = {verb: line for verbs in GROUPS.values() for verb, line in verbs.items()}
 MODULES = {
-    "contents": ("items", "features", "delete"),
-    "history": ("aggregate", "import", "examine"),
+    "contents": ("items", "features", "delete", "retract"),
+    "history": ("aggregate", "import", "examine", "judgments"),
     "reproduce": ("reproduce", "report"),
     "upkeep": ("backup", "check", "export", "repair", "replay", "store"),
 }

@@ -143,13 +143,13 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
 
 
 def _line_per_stage() -> Callable[..., None]:
-    began, said = time.monotonic(), ""
+    began, stage = time.monotonic(), ""
 
     def update(done: int, total: int, label: str | None = None) -> None:
-        nonlocal said
-        if label not in (None, said) and time.monotonic() - began > _LOG_SECONDS:
-            said = label or ""
-            click.echo(f"{said} ({done / max(total, 1):.0%} done)", err=True)
+        nonlocal stage
+        if label not in (None, stage) and time.monotonic() - began > _LOG_SECONDS:
+            stage = label or ""
+            click.echo(f"{stage} ({done / max(total, 1):.0%} done)", err=True)
 
     return update
 

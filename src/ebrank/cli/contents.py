@@ -1,4 +1,4 @@
-"""What a store holds: `ebrank items`, `features` and `delete`, in a store or through its server."""
+"""What a store holds: `ebrank items`, `features`, `delete`, `retract`; or through its server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import shlex
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -496,21 +497,136 @@ async def deleted_in_store(
 ) -> list[api.DeletionOut]:
     """Delete from a store that no server uses, and rewrite its files; or list its proofs."""
     from ebrank.service.core.deletions import delete, proof_out
-    from ebrank.service.core.fixed_settings import QUERY_NAMES
-    from ebrank.service.core.queries import naming
     from ebrank.service.store import open, open_existing
-    from ebrank.service.store.base import SALT
 
     async with open(url, "read") if listing else open_existing(url) as store:
         if listing:
             return list(map(proof_out, await store.deletions.all()))
         proofs = []
         if request is not None:
-            meta = await store.meta.all()
-            named = naming(normalize=meta.get(QUERY_NAMES) == "normalized")
-            now = max(time.time(), await store.log.last_time())
-            deleted = await delete(store, request, meta.get(SALT, ""), named, now)
+            deleted = await delete(store, request, *await _names_of(store))
             proofs = [proof_out(deleted.proof)]
         await store.deletions.purge()
         await store.flush()
         return proofs
+
+
+# --- ebrank retract ------------------------------------------------------------------------------
+
+
+@verb()
+@store_argument
+@option("--since TIME", "Lists and events from this time on, such as 2026-11-17T18:00Z.")
+@option("--until TIME", "Those before this time.")
+@option("--user NAME", "Lists of a user.")
+@option("--query NAME", "Lists of a query.")
+@option("--ranking ID", "One list, by its ranking_id.")
+@option("--asked-by NAME", "Lists that a token asked for, by its name.")
+@option("--apply", "Take them back; without this, nothing changes.")
+@token_option
+@json_option
+def retract(
+    store: str,
+    since: str | None,
+    until: str | None,
+    user: str | None,
+    query: str | None,
+    ranking: str | None,
+    asked_by: str | None,
+    apply: bool,
+    token: str | None,
+    as_json: bool,
+) -> None:
+    """Take back what lists and events of a time, user, query or token added.
+
+    Lists that fit all options count no longer, nor do their events, nor later lists of the same
+    user that continue them. With a time, events received then count no longer either. They stay in
+    the log like those of bots, so nothing is counted again if it is resent, and `ebrank replay`
+    still proves the counters. Without --apply, the command only says what would change.
+
+    Lists that are rolled up (store.retention_seconds) cannot be taken back. The store keeps a
+    proof, which `ebrank delete --list` shows. If a server is running, give its URL instead of
+    STORE. If the command is interrupted, run it again.
+
+    Examples:
+        ebrank retract store --since 2026-11-17T18:00Z --until 2026-11-17T19:30Z
+        ebrank retract ebrank-store --user crawler-7 --apply
+        ebrank retract ebrank-store --asked-by leaked --since 2026-11-17 --apply
+        ebrank retract ebrank-store --query 'green tea' --since 2026-11-17
+        ebrank retract http://127.0.0.1:8000 --user crawler-7 --apply --json
+    """
+    from ebrank.service import api
+
+    given: dict[str, Any] = {
+        "since": _time("--since", since),
+        "until": _time("--until", until),
+        "user": user,
+        "query": query,
+        "ranking_id": ranking,
+        "token": asked_by,
+    }
+    if not any(value is not None for value in given.values()):
+        raise click.UsageError(
+            "Give one of --since, --until, --user, --query, --ranking and --asked-by."
+        )
+    request = checked(api.RetractionRequest(**given, apply=apply))
+
+    def over_http(client: Client) -> api.RetractionResponse:
+        return client.retract(**given, apply=apply)
+
+    done = answer(store, token, over_http, lambda url: retracted_in_store(url, request))
+    changed = (
+        f"{done.rankings:,} lists and {done.events:,} events of {done.queries:,} queries: "
+        f"{done.impressions:,} impressions and {done.outcomes:,} outcomes"
+    )
+    lines = [f"Taken back: {changed}." if apply else f"Would take back {changed}."]
+    if done.rolled_up:
+        begins = "now" if done.log_begins is None else f"{_day(done.log_begins)} UTC"
+        lines.append(
+            f"The log begins {begins}. {done.rolled_up:,} impressions before that are rolled up "
+            "and cannot be taken back."
+        )
+    if done.proof is not None:
+        lines.append(f"Proof: {done.proof.digest}. The prior forgets them with the next training.")
+    elif done.rankings + done.events and not apply:
+        lines.append("Nothing has changed. Add --apply to take them back.")
+    console.answer(as_json, done, *lines)
+
+
+def _day(moment: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(moment))
+
+
+def _time(name: str, text: str | None) -> float | None:
+    """Return the time that an option gives, in seconds since 1970; without a zone, it is UTC."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(
+            f"{name}: {text!r} is not a time. Write it as in 2026-11-17T18:00Z, or 2026-11-17."
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+async def retracted_in_store(url: str, request: api.RetractionRequest) -> api.RetractionResponse:
+    """Retract from a store that no server uses, or say what that would change."""
+    from ebrank.service.core.deletions import retract
+    from ebrank.service.store import open, open_existing
+
+    async with open_existing(url) if request.apply else open(url, "read") as store:
+        response, _ = await retract(store, request, *await _names_of(store))
+        await store.flush()
+        return response
+
+
+async def _names_of(store: Store) -> tuple[str, Callable[[str], str], float]:
+    """Return a store's salt, how it spells queries, and a time after all of its log."""
+    from ebrank.service.core.fixed_settings import QUERY_NAMES
+    from ebrank.service.core.queries import naming
+    from ebrank.service.store.base import SALT
+
+    meta = await store.meta.all()
+    named = naming(normalize=meta.get(QUERY_NAMES) == "normalized")
+    return meta.get(SALT, ""), named, max(time.time(), await store.log.last_time())

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ebrank.data.loading import Place
     from ebrank.data.presets import SyntheticPreset
     from ebrank.data.published import PublishedDataset
+    from ebrank.data.shop import ShopLike
 
 COUNTS = ("queries", "rows", "features", "max_label")
 
@@ -41,13 +42,15 @@ def list_datasets(data_dir: str | None, as_json: bool) -> None:
     from ebrank.data.loading import locate
     from ebrank.data.presets import PRESETS
     from ebrank.data.published import PUBLISHED
+    from ebrank.data.shop import ShopLike
     from ebrank.environment import config as settings
 
     root = settings.data_dir(data_dir)
     datasets = [
         listed(dataset, dataset.feature_set, locate(dataset, root)) for dataset in PUBLISHED
     ]
-    datasets += [listed(preset, preset) for preset in PRESETS.values()]
+    built_in: list[SyntheticPreset | ShopLike] = [*PRESETS.values(), ShopLike()]
+    datasets += [listed(preset, preset) for preset in built_in]
     if as_json:
         folder = None if root is None else str(root.path)
         console.print_json({"data_dir": folder, "datasets": datasets})
@@ -63,7 +66,7 @@ def list_datasets(data_dir: str | None, as_json: bool) -> None:
 
 
 def listed(
-    dataset: PublishedDataset | SyntheticPreset,
+    dataset: PublishedDataset | SyntheticPreset | ShopLike,
     columns: Any,  # noqa: ANN401 (a feature set, or a preset)
     folder: Path | None = None,
 ) -> dict[str, Any]:
@@ -171,8 +174,9 @@ def about_preset(name: str, choices: ColumnChoices) -> dict[str, Any]:
     """Return what is known about a synthetic preset."""
     from ebrank.data.interpretation import AUTO, Interpretation
     from ebrank.data.presets import PRESETS
+    from ebrank.data.shop import ShopLike
 
-    preset = PRESETS[name]
+    preset = PRESETS[name] if name in PRESETS else ShopLike.parse(name)
     dropped = () if choices.drop_features == AUTO else tuple(choices.drop_features or ())
     interpretation = Interpretation(
         name, None, None, preset.baseline_feature, dropped, preset.max_label

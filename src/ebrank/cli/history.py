@@ -1,13 +1,13 @@
-"""What users did before: `ebrank aggregate`, `import` and `examine`."""
+"""What users did before: `ebrank aggregate`, `import`, `examine` and `judgments`."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -18,7 +18,13 @@ from ebrank.environment.paths import expanded
 from ebrank.errors import ParameterError
 
 if TYPE_CHECKING:
-    from ebrank.service.ops.examine import ExaminedCurve, ExaminedRank
+    from ebrank.logs.aggregation import Application
+    from ebrank.service.ops.examine import ExaminedRank
+    from ebrank.service.ops.transfer.evidence import Imported
+    from ebrank.service.settings import Settings
+    from ebrank.service.store.base import StoreView
+
+T = TypeVar("T")
 
 BAR = 24
 """The longest bar of a table, in characters."""
@@ -66,7 +72,14 @@ BAR = 24
 )
 @option("--impression TYPE", "The event type of impressions.", default="impression")
 @option(
-    "--first-rank", "Number of the first rank in the log.", type=click.IntRange(0, 1), default=1
+    "--clicked COLUMN",
+    "The log has a row for each item shown, and this column says whether it was clicked; it then "
+    "needs no type, and no ranking either.",
+)
+@option(
+    "--first-rank",
+    "Number of the first rank in the log.  [default: 1; with --ubi, found out per application]",
+    type=click.IntRange(0, 1),
 )
 @option("--skip-bad", "Skip bad rows instead of stopping at the first.")
 @option("--memory SIZE", "Memory for the engine; the rest spills to disk.", default="4 GB")
@@ -92,11 +105,16 @@ def aggregate(
     it is logged. Use the result to start a store (`ebrank import`), to estimate how far down users
     look (`ebrank examine`), or to fit a ranker (`ebrank.logs.read_evidence`): see docs/scale.md.
 
+    A log of User Behavior Insights needs no other option than --ubi: events and queries may be in
+    one bulk file. Ranks come from served lists where there are any; otherwise the command finds out
+    how each application counts, prints what it assumed, and says which events it left out and why.
+
     Examples:
         ebrank aggregate logs/*.parquet --out evidence.parquet
+        ebrank aggregate shown.csv --clicked clicked --out evidence.parquet
+        ebrank aggregate ubi.ndjson --ubi --out evidence.parquet
         ebrank aggregate log.csv --map query=search_term --out evidence.parquet
         ebrank aggregate log.csv --behavior click=0.3 --behavior buy --out e.parquet
-        ebrank aggregate events.ndjson --ubi --lists queries.ndjson --out e.parquet
         ebrank aggregate logs --engine spark --memory '8 GB' --out evidence.parquet
     """
     from ebrank.evidence.behaviors import CLICKS, Behaviors
@@ -121,10 +139,12 @@ def aggregate(
         f"{out}: {report.impressions:,} impressions ({outcomes}) from {report.events:,} events, "
         f"{report.rows:,} rows, {report.seconds:.1f} s"
     )
+    if report.applications:
+        print_applications(report.applications)
     if report.ignored:
         types = ", ".join(f"{kind or '(none)'} ({n:,})" for kind, n in report.ignored.items())
-        console.note(f"ignored event types: {types}")
-    for field, count in report.bad.items():
+        console.note(f"ignored event types: {types}; --behavior declares what counts")
+    for field, count in report.bad.items() if not report.applications else ():
         console.warn(f"left out {count:,} events: {field} is missing or invalid")
     if report.unlisted:
         console.warn(f"left out {report.unlisted:,} items that have events but are in no list")
@@ -132,6 +152,25 @@ def aggregate(
         console.warn(
             f"left out {report.unplaced:,} items that have a behavior but no impression or rank"
         )
+    if report.repeated:
+        console.note(
+            f"{report.repeated:,} events repeat others of the same list, item and type, which "
+            "count once"
+        )
+    for warning in report.warnings:
+        console.warn(warning)
+
+
+def print_applications(applications: Sequence[Application]) -> None:
+    """Print what was assumed about the ranks of each application, and what was left out."""
+    rows = list[tuple[object, ...]]()
+    for each in applications:
+        name = each.application or "(none)"
+        if each.ranks:
+            rows.append((name, each.ranks, each.evidence, each.used, ""))
+        for reason, count in each.dropped.items():
+            rows.append((name, "left out", reason, "", count))
+    console.print_table(("application", "ranks", "because", "used", "left out"), rows)
 
 
 @verb("import")
@@ -142,51 +181,123 @@ def aggregate(
     "Features of items, for evidence: columns item, optionally query, and numbers.",
 )
 @option("--literal", "Do not normalize query names in evidence (store.normalize_queries = false).")
+@option("--config FILE", "Settings of the service that will use the store, in TOML.")
 @json_option
-def import_(path: str, store: str, features: str | None, literal: bool, as_json: bool) -> None:
+def import_(
+    path: str,
+    store: str,
+    features: str | None,
+    literal: bool,
+    config: str | None,
+    as_json: bool,
+) -> None:
     """Create a store from an export or from the output of `ebrank aggregate`.
 
     STORE appears only once it is complete and its counters match the export. Without --features,
     items in evidence are inactive until you put them; they keep their history. With --features,
-    items that the table lacks are left out, and their history with them.
+    a first prior is trained at once. Items that the log lacks are kept: as candidates if the table
+    names their query or the log has only one, otherwise in the catalog, until a rank or a PUT names
+    them. Items that the table lacks are left out, and their history with them.
 
     Examples:
         ebrank import exports/2026-11 new-store
         ebrank import evidence.parquet new-store --features items.parquet
+        ebrank import evidence.parquet new-store --config ebrank.toml --json
     """
     from ebrank.logs.evidence_file import is_evidence
     from ebrank.service.ops.transfer.exported import Exported
     from ebrank.service.ops.transfer.importing import import_store
 
     if is_evidence(path):
-        rows = evidence_imported(path, store, features, literal=literal)
-    elif features is not None or literal:
+        came = evidence_imported(path, store, features, config, literal=literal)
+        lines = imported_lines(store, came, features)
+        console.answer(as_json, {"store": store} | asdict(came), *lines)
+        return
+    if features is not None or literal or config is not None:
         raise click.UsageError(
-            "--features and --literal work only with evidence, not with an export."
+            "--features, --literal and --config work only with evidence, not with an export."
         )
-    else:
-        exported = Exported(expanded(path))
-        with console.progress("importing") as progress:
-            asyncio.run(import_store(exported, store, progress))
-        rows = exported.manifest["rows"]
+    exported = Exported(expanded(path))
+    with console.progress("importing") as progress:
+        asyncio.run(import_store(exported, store, progress))
+    rows = exported.manifest["rows"]
     console.answer(as_json, {"store": store, "rows": rows}, console.counted(store, rows))
 
 
 def evidence_imported(
-    path: str, store: str, features: str | None, *, literal: bool
-) -> dict[str, int]:
-    """Make a store from evidence; return how many queries and items it has."""
+    path: str, store: str, features: str | None, config: str | None, *, literal: bool
+) -> Imported:
+    """Make a store from evidence, train it, and return what came in."""
     from ebrank.logs import read_evidence
+    from ebrank.service.ops import configuration
     from ebrank.service.ops.transfer.evidence import import_evidence
 
+    settings = configuration.read(config, environment=os.environ)
+    if literal:
+        settings = replace(settings, store=replace(settings.store, normalize_queries=False))
     evidence = read_evidence(path, features=features, missing="drop")
-    if evidence.dropped:
-        console.note(f"{evidence.dropped:,} items have no features in {features} and were left out")
+    with console.progress("importing and training") as progress:
+        return asyncio.run(import_evidence(evidence, store, settings=settings, progress=progress))
+
+
+def imported_lines(store: str, came: Imported, features: str | None) -> list[str]:
+    """Return what came in, in words, and say what is not as one might expect."""
+    behaviors = ", ".join(f"{count:,} {name}" for name, count in came.behaviors.items())
+    queries = "1 query" if came.queries == 1 else f"{came.queries:,} queries"
+    new = f", {came.new:,} without" if came.new else ""
+    if came.dropped:
+        console.note(f"{came.dropped:,} items have no features in {features} and were left out")
     if features is None:
         console.note("without --features, items stay inactive until you put them")
-    with console.progress("importing") as progress:
-        asyncio.run(import_evidence(evidence, store, normalize=not literal, progress=progress))
-    return {"queries": len(evidence.queries), "items": len(evidence)}
+    return [
+        f"{store}: {queries}, {came.items:,} items with history{new}; "
+        f"{came.impressions:,} impressions ({behaviors})",
+        f"prior: {came.prior}",
+    ]
+
+
+@verb()
+@click.argument("path", metavar="STORE|EXPORT|EVIDENCE")
+@option("--out FILE", "The file to write; must not exist.", required=True)
+@option(
+    "--format",
+    "For OpenSearch's workbench, Quepid, trec_eval, or any tool that reads Parquet.",
+    type=click.Choice(["opensearch", "quepid", "trec", "parquet"]),
+    default="parquet",
+)
+@option("--config FILE", "Settings of the service, in TOML.")
+@option("--features FILE", "Features of items, for evidence.")
+@json_option
+def judgments(
+    path: str, out: str, format: str, config: str | None, features: str | None, as_json: bool
+) -> None:
+    """Write how relevant each item is to its query, as users showed it.
+
+    The judgment of an item that was shown is its posterior relevance, with a 90 % credible interval
+    and its exposure in Parquet; other formats have no place for these. OpenSearch gets the
+    relevance itself; Quepid and TREC get grades from 0 to 3, on which the most relevant item of the
+    store has 3; TREC also a file queries.tsv beside the qrels.
+
+    Examples:
+        ebrank judgments ebrank-store --out judgments.parquet
+        ebrank judgments ebrank-store --format opensearch --out judgments.json
+        ebrank judgments exports/2026-11 --format trec --out qrels.txt
+        ebrank judgments evidence.parquet --format quepid --out ratings.csv
+    """
+    from ebrank.service.ops.judgments import WRITERS, judged
+
+    target = expanded(out)
+    for file in (target, *([target.with_name("queries.tsv")] if format == "trec" else [])):
+        if file.exists():
+            raise ParameterError(f"{file}: already exists. Name a new file.")
+    with console.progress("judging"):
+        found = asyncio.run(watched_store(path, config, features, judged))
+    WRITERS[format](found, target)
+    queries = len({judgment.query for judgment in found.all})
+    document = {"out": out, "queries": queries, "judgments": len(found.all), "model": found.model}
+    by = f"by model {found.model}" if found.model else "by a prior fitted now"
+    line = f"{out}: {len(found.all):,} judgments of {queries:,} queries, {by}"
+    console.answer(as_json, document, line)
 
 
 @verb()
@@ -213,10 +324,11 @@ def examine(
         ebrank examine ebrank-store --config ebrank.toml --json
     """
     from ebrank.priors.fitting import FEWEST_ROWS
+    from ebrank.service.ops.examine import examined
 
     if plot is not None and Path(plot).suffix not in (".svg", ".png"):
         raise click.UsageError(f"--plot writes .svg and .png files, not {plot!r}.")
-    curve = asyncio.run(examined(path, config, features))
+    curve = asyncio.run(watched_store(path, config, features, examined))
     if plot is not None:
         draw(curve.ranks, Path(plot))
     if as_json:
@@ -241,23 +353,29 @@ def examine(
         )
 
 
-async def examined(path: str, config: str | None, features: str | None = None) -> ExaminedCurve:
-    """Return what a store, a backup, an export or evidence reveals."""
+async def watched_store(
+    path: str,
+    config: str | None,
+    features: str | None,
+    work: Callable[[StoreView, Settings], Awaitable[T]],
+) -> T:
+    """Return what some work learns from a store, a backup, an export or evidence."""
     from ebrank.logs.evidence_file import is_evidence
-    from ebrank.service.ops import configuration, examine
+    from ebrank.service.ops import configuration
+    from ebrank.service.ops.transfer.evidence import in_memory
     from ebrank.service.ops.transfer.exported import Exported
     from ebrank.service.ops.transfer.tables import is_export
     from ebrank.service.store import open
 
     settings = configuration.read(config, environment=os.environ, flags={})
     if is_evidence(path):
-        return await examine.examined_evidence(path, features, settings)
+        return await work(*await in_memory(path, features, settings))
     if features is not None:
         raise click.UsageError("--features works only with evidence: a store has its own features.")
     if is_export(path):
-        return await examine.examined(Exported(path), settings)
+        return await work(Exported(path), settings)
     async with open(path, "browse") as store:
-        return await examine.examined(store, settings)
+        return await work(store, settings)
 
 
 def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:

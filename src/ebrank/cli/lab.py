@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import sys
@@ -21,7 +20,6 @@ from click.core import ParameterSource
 from ebrank.cli import console
 from ebrank.cli.options import ALL_FOLDS, Option, dataset_options, option, together
 from ebrank.cli.protocol import config_of, protocol_options
-from ebrank.errors import DataError
 from ebrank.experiments.framework.numbers import counted
 
 if TYPE_CHECKING:
@@ -155,11 +153,12 @@ class SimulationPlan:
         rate = self.config.click_rate
         unusual = {
             f"{self.config.labels} labels": self.config.labels != "graded",
+            f"{self.config.traffic} traffic": self.config.traffic != "uniform",
             f"users {users}": users != "pbm",
             f"click rates × {rate:g}": rate != 1,
             f"lists of {length}": length != 5,
         }
-        return "".join(f", {what}" for what, said in unusual.items() if said)
+        return "".join(f", {what}" for what, differs in unusual.items() if differs)
 
 
 def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
@@ -274,7 +273,7 @@ def running(
 
     Trials are kept in --out; raises if a file that will be written there is foreign.
     """
-    from ebrank.simulation.storage import StoredTrials
+    from ebrank.simulation.storage import StoredTrials, read_own
 
     store = None
     if plan.out is not None:
@@ -284,24 +283,6 @@ def running(
         pool = None if cluster is None else cluster.workers(plan.dataset, plan.locator)
         how = {"trials": plan.trials, "jobs": plan.jobs, "pool": pool, "store": store}
         yield how | {"progress": progress}
-
-
-def read_own(
-    path: Path,
-    kind: str,
-    problem: str = "another program wrote this file",
-    remedy: str = "Choose another --out.",
-) -> dict[str, Any]:
-    """Return what this command wrote there before, {} if nothing; raise if the file is foreign."""
-    try:
-        document: dict[str, Any] = json.loads(path.read_bytes())
-        if document["kind"] == kind:
-            return document
-    except FileNotFoundError:
-        return {}
-    except (ValueError, KeyError, TypeError):
-        pass
-    raise DataError(problem, path=path, remedy=remedy)
 
 
 class _Interrupt(KeyboardInterrupt):

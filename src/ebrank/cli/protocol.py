@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from click.core import ParameterSource
 
 from ebrank.cli.options import Option, option, together
 from ebrank.data.interpretation import as_text
-from ebrank.environment.config import SettingsError
+from ebrank.environment.config import SettingsError, read_toml
 from ebrank.errors import ParameterError
 from ebrank.parameters import near
 from ebrank.simulation.protocol import SETTINGS, Setting
@@ -36,14 +35,10 @@ def _option(name: str, setting: Setting) -> Option[Any]:
         (low, high), (min_open, max_open) = setting.bounds, setting.open_ends
         bounded = click.IntRange if setting.kind is int else click.FloatRange
         kind = bounded(low, high, min_open, max_open and high is not None)
-    return click.option(
-        f"--{name.replace('_', '-')}",
-        type=kind,
-        metavar=None if setting.choices else setting.metavar,
-        default=setting.default,
-        show_default=setting.default is not None,
-        help=setting.help,
-    )
+    metavar = "" if setting.choices else setting.metavar
+    default, line = setting.default, f"--{name.replace('_', '-')} {metavar}"
+    shown = default is not None
+    return option(line, setting.help, type=kind, default=default, show_default=shown)
 
 
 def protocol_options(without: Collection[str] = ()) -> Option[Any]:
@@ -64,7 +59,6 @@ def config_of(options: dict[str, Any]) -> SimulationConfig:
         **fields,
         initial_candidates=_pair(given["initial"]),
         cutoffs=_numbers("--measure-at", given["measure_at"], int),
-        labels=given["labels"],
         users=users,
         believed=_believed(given["examination"], users),
     )
@@ -133,11 +127,9 @@ def _read_config(ctx: click.Context, param: click.Parameter, value: str | None) 
     if value is None:
         return
     try:
-        table = tomllib.loads(Path(value).read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as problem:
+        table = read_toml(Path(value))
+    except FileNotFoundError as problem:
         raise SettingsError(f"{value}: cannot be read: {problem}") from None
-    except tomllib.TOMLDecodeError as problem:
-        raise SettingsError(f"{value}: not valid TOML: {problem}") from None
     names = {
         option.opts[0].removeprefix("--"): option.name or ""
         for option in ctx.command.params

@@ -43,8 +43,9 @@ ANY_FOLDER = "FOLDER"
 @option(
     "--only NAMES",
     "Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all of "
-    "these. You can also name single extras: waiting, epsilon, beta, default, examination, "
-    "calibration. beyond (auto against EBRank and others) runs only if you name it, or all.",
+    "these. You can also name single extras: waiting, epsilon, beta. beyond (auto against EBRank "
+    "and others), shared (a shop whose queries share items) and opinions (auto with features that "
+    "are opinions) run only if you name them, or all.",
 )
 @option(
     f"--given {lab.RANKER}",
@@ -97,6 +98,7 @@ def reproduce(
         ebrank reproduce --only table2,ablation --given ebrank:epsilon=30
         ebrank reproduce --only table2 --also smoothedctr --tune mymodule:MyRanker
         ebrank reproduce --only beyond --scale 0.1 --trials 2
+        ebrank reproduce --only shared --dataset shop-like --trials 4
         ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets
         ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786
         ebrank reproduce --dataset MQ2008 --fold all
@@ -224,10 +226,11 @@ def prepared_folder(out: str | None, loaded: Sequence[Source]) -> Path:
     """Return the folder for the results, marked as ours; raise if it holds something else."""
     from ebrank.environment.files import write_whole
     from ebrank.experiments.document import KIND, RESULTS
+    from ebrank.simulation.storage import read_own
 
     names = "+".join(re.sub(r"[^\w.-]+", "-", source.folder_name) for source in loaded)
     folder = Path("reproduction", names) if out is None else Path(out)
-    ours = lab.read_own(folder / RESULTS, KIND) or lab.read_own(folder / MARKER, KIND)
+    ours = read_own(folder / RESULTS, KIND) or read_own(folder / MARKER, KIND)
     if not ours and folder.is_dir() and any(folder.iterdir()):
         raise DataError(
             "the folder holds something else", path=folder, remedy="Choose another --out."
@@ -240,8 +243,9 @@ def prepared_folder(out: str | None, loaded: Sequence[Source]) -> Path:
 def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
     """Name the experiments of an earlier report in the folder that this one will not have."""
     from ebrank.experiments.document import KIND, RESULTS
+    from ebrank.simulation.storage import read_own
 
-    earlier = lab.read_own(folder / RESULTS, KIND).get("only", ())
+    earlier = read_own(folder / RESULTS, KIND).get("only", ())
     now = [experiment.name for experiment in plan.experiments]
     gone = [str(name) for name in earlier if name not in now]
     if gone:
@@ -262,7 +266,7 @@ def run(
 ) -> Document:
     """Run the plan, write the results and the report, return the results."""
     from ebrank.experiments import assembly
-    from ebrank.experiments.document import write_document, write_times
+    from ebrank.experiments.document import write_document
     from ebrank.experiments.framework.runner import run_folds
     from ebrank.kernels.threads import available_threads
     from ebrank.report.write import write_report
@@ -270,10 +274,6 @@ def run(
     jobs = jobs or available_threads() if cluster is None else cluster.slots
     parts: list[DatasetPart] = []
     with console.progress("starting") as progress:
-
-        def watch(what: str, done: int, total: int) -> None:
-            progress(done, total, what)
-
         for source in loaded:
 
             def opened(place: int, source: Source = source) -> tuple[Dataset, TrialPool | None]:
@@ -283,17 +283,14 @@ def run(
                 return data, cluster.workers(data, source.locators[place])
 
             finished = run_folds(
-                plan, source.folds, opened, folder / TRIALS, jobs=jobs, watch=watch
+                plan, source.folds, opened, folder / TRIALS, jobs=jobs, watch=progress
             )
             command = recorded_command("only")
-            part = assembly.dataset_part(command, plan, finished, several=len(loaded) > 1)
-            parts.append(part)
+            parts.append(assembly.dataset_part(command, finished, several=len(loaded) > 1))
             del finished  # the trials of a large dataset are large
     document = assembly.document(recorded_command(), plan, parts)
-    times = assembly.times(parts, jobs)
     write_document(document, folder)
-    write_times(times, folder)
-    write_report(document, times, folder)
+    write_report(document, folder)
     return document
 
 
@@ -316,13 +313,18 @@ def as_plain(document: Document, folder: Path) -> dict[str, Any]:
 
 
 def print_summary(document: Document, folder: Path) -> None:
-    """Print Table 2, the findings by theme, and where the report is."""
+    """Print Table 2, the findings by theme, the result in a few words, and where the report is."""
+    from ebrank.report.page import summary
+
     for table in document.tables:
         if table.name == "table2":
             lab.print_table(table)
     for data in document.datasets:
         if data.findings:
             print_findings(data, document.trials)
+    click.secho(f"\n{console.wrapped(summary.title(document))}.", bold=True)
+    for words in summary.in_short(document):
+        click.echo(console.wrapped(f"- {words}", indent="  "))
     click.echo(f"Report: {folder / 'report.html'}")
 
 
@@ -369,11 +371,10 @@ def report(folder: str, out: str | None, as_json: bool) -> None:
         ebrank report mq2008 --out mq2008-report
         ebrank report mq2008 --json
     """
-    from ebrank.experiments.document import read_document, read_times
+    from ebrank.experiments.document import read_document
     from ebrank.report.write import write_report
 
-    document = read_document(Path(folder))
-    written = write_report(document, read_times(Path(folder)), Path(out or folder))
+    written = write_report(read_document(Path(folder)), out or folder)
     tables, figures = (
         len({path.stem for path in written if path.parent.name == kind})
         for kind in ("tables", "figures")

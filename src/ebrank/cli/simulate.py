@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ import click
 
 from ebrank.cli import console, lab
 from ebrank.cli.options import json_option, option
-from ebrank.cli.stored_runs import KIND, RESULTS, write_results
 from ebrank.cli.verbs import verb
 from ebrank.errors import EBRankError
 
@@ -75,7 +75,7 @@ def simulate(
         ebrank simulate --dataset MQ2008 --fold all --ranker auto --trec trec
         ebrank simulate --dataset mine --fold all --ranker ebrank:epsilon=20/5/10
     """
-    from ebrank.experiments.query_files import check_form, write_table
+    from ebrank.experiments.query_files import check_form, query_rows, write_table, write_trec
 
     chosen = lab.read_rankers(rankers, options)
     if per_query is not None:
@@ -83,13 +83,19 @@ def simulate(
         Path(per_query).parent.mkdir(parents=True, exist_ok=True)  # fail now rather than later
     if trec is not None:
         Path(trec).mkdir(parents=True, exist_ok=True)
-    finished = FinishedFolds(chosen, len(lab.folds_to_run(options)), per_query is not None, trec)
+    finished = FinishedFolds(chosen, len(lab.folds_to_run(options)))
+    rows: list[QueryRow] = []
     with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
         try:
             for plan in lab.plan_pooled_folds(**options):
                 if not as_json:
                     click.echo(str(plan))
-                finished.run(plan)
+                results = finished.run(plan)
+                if per_query is not None:
+                    rows += query_rows(plan.dataset, results, plan.fold)
+                if trec is not None:
+                    folder = Path(trec) / ("" if plan.fold is None else f"Fold{plan.fold}")
+                    write_trec(folder, plan.config.judged(plan.dataset), results)
         except KeyboardInterrupt:
             if not finished.by_fold:
                 raise
@@ -100,33 +106,25 @@ def simulate(
             raise
     print_results(finished.results(), as_json)
     if per_query is not None:
-        write_table(Path(per_query), finished.rows)
+        write_table(Path(per_query), rows)
 
 
+@dataclass
 class FinishedFolds:
-    """Runs rankers on one fold after the other; keeps the results, and writes files about each.
+    """Runs rankers on one fold after the other, and keeps the results.
 
     Attributes:
+        rankers: all of them.
+        folds: how many there are; 1 for a dataset without any.
         by_fold: the results of each fold so far; the last lacks trials if it was stopped.
     """
 
-    def __init__(
-        self,
-        rankers: Sequence[AnyRanker],
-        folds: int,
-        per_query: bool = False,
-        trec: str | None = None,
-    ) -> None:
-        self.rankers = rankers
-        self.folds = folds
-        self.per_query = per_query
-        self.trec = trec
-        self.rows: list[QueryRow] = []
-        self.by_fold: dict[int | None, dict[Ranker, Result]] = {}
+    rankers: Sequence[AnyRanker]
+    folds: int
+    by_fold: dict[int | None, dict[Ranker, Result]] = field(default_factory=dict)
 
-    def run(self, plan: lab.SimulationPlan) -> None:
-        """Run the rankers on the next fold, or on a dataset without folds."""
-        from ebrank.experiments.query_files import query_rows, write_trec
+    def run(self, plan: lab.SimulationPlan) -> list[Result]:
+        """Run the rankers on the next fold, or on a dataset without folds; return the results."""
         from ebrank.simulation.parallel import Interrupted, NotKept
 
         each = self._rankers_in(len(self.by_fold))
@@ -136,11 +134,7 @@ class FinishedFolds:
             self.by_fold[plan.fold] = dict(zip(each, problem.results, strict=True))
             raise
         self.by_fold[plan.fold] = dict(zip(each, results, strict=True))
-        if self.per_query:
-            self.rows += query_rows(plan.dataset, results, plan.fold)
-        if self.trec is not None:
-            folder = Path(self.trec) / ("" if plan.fold is None else f"Fold{plan.fold}")
-            write_trec(folder, plan.config.judged(plan.dataset), results)
+        return results
 
     def results(self) -> list[Result]:
         """Return the results of each ranker, over all folds if there are several."""
@@ -181,6 +175,7 @@ class FinishedFolds:
 
 def run(plan: lab.SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
     """Run the trials, keeping the results on disk if there is a folder for them."""
+    from ebrank.cli.stored_runs import KIND, RESULTS, write_results
     from ebrank.simulation import parallel
 
     with lab.running(plan, "simulating", RESULTS, KIND, plan.seed) as how:

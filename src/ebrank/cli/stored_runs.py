@@ -1,22 +1,47 @@
-"""Runs that `ebrank simulate --out` keeps in a folder, and whether two are comparable."""
+"""Runs that `ebrank simulate --out` keeps in a folder, and their comparison with others.
+
+Verbs import this when they run, since it imports the simulator.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, get_type_hints
+from typing import Any, TypeAlias, get_type_hints
+
+import click
+import msgspec
 
 from ebrank.cli import lab
+from ebrank.cli.options import ALL_FOLDS
+from ebrank.cli.protocol import given_options
+from ebrank.cli.simulate import FinishedFolds
+from ebrank.data.loading import folds_in, folds_of
 from ebrank.errors import DataError, ParameterError
-
-if TYPE_CHECKING:
-    from ebrank.rankers.base import Ranker
-    from ebrank.simulation.config import SimulationConfig
-    from ebrank.simulation.result import Result
-    from ebrank.simulation.storage import StoredTrials
-    from ebrank.typing import Texts
+from ebrank.experiments.framework.folds import (
+    AnyRanker,
+    RankerByFold,
+    check_disjoint,
+    pooled,
+    set_name,
+)
+from ebrank.kernels.provenance import fingerprint, stamp, versions
+from ebrank.rankers import registry
+from ebrank.rankers.base import Ranker
+from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.result import Result, about_config, about_dataset, measured
+from ebrank.simulation.storage import (
+    StoredTrials,
+    read_own,
+    read_query_ids,
+    read_trial,
+    write_json,
+)
+from ebrank.simulation.users import parse
+from ebrank.typing import Texts
 
 REMEDY = "Give a folder that `ebrank simulate --out` wrote."
 AGAIN = "Run `ebrank simulate` there again."
@@ -55,8 +80,6 @@ class Conditions:
 
         Folds of one dataset may differ in their data, and in sessions that follow from it.
         """
-        from ebrank.simulation.result import about_config
-
         if not folds and self.fingerprint != other.fingerprint:
             same = " of other content" if self.dataset == other.dataset else ""
             yield f"dataset ({self.dataset}, {other.dataset}{same})"
@@ -76,8 +99,6 @@ class Conditions:
 
     def is_another_fold_of(self, other: Conditions) -> bool:
         """Return whether two are different folds of one dataset, by their names and numbers."""
-        from ebrank.experiments.framework.folds import set_name
-
         apart = self.fold is not None and other.fold is not None and self.fold != other.fold
         return apart and set_name(self.dataset) == set_name(other.dataset)
 
@@ -121,8 +142,6 @@ def check_same(first: Conditions, second: Conditions) -> None:
 
 def conditions_of(plan: lab.SimulationPlan) -> Conditions:
     """Return the conditions under which a plan will run."""
-    from ebrank.kernels.provenance import fingerprint, versions
-
     return Conditions(
         "the new run",
         plan.dataset.name,
@@ -151,8 +170,6 @@ def read_runs(folder: Path) -> list[StoredRun]:
     Raises:
         DataError: if the folder holds no such run, or a trial is missing, damaged or foreign.
     """
-    from ebrank.data.loading import folds_in
-
     folds = [fold for fold in folds_in(folder).values() if (fold / RESULTS).exists()]
     if folds and not (folder / RESULTS).exists():
         return [_read_run(fold) for fold in folds]
@@ -160,10 +177,8 @@ def read_runs(folder: Path) -> list[StoredRun]:
 
 
 def _read_run(folder: Path) -> StoredRun:
-    from ebrank.simulation.storage import read_query_ids
-
     foreign = "not the results of a simulation"
-    document = lab.read_own(folder / RESULTS, KIND, foreign, REMEDY)
+    document = read_own(folder / RESULTS, KIND, foreign, REMEDY)
     if not document:
         raise DataError("no results.json in this folder", path=folder, remedy=REMEDY)
     try:
@@ -194,8 +209,6 @@ class StoredFolds:
     """
 
     def __init__(self, runs: Iterable[StoredRun]) -> None:
-        from ebrank.experiments.framework.folds import check_disjoint
-
         groups: dict[str, list[StoredRun]] = {}
         for run in runs:
             groups.setdefault(run.conditions.fingerprint, []).append(run)
@@ -213,8 +226,6 @@ class StoredFolds:
 
     def rankers(self) -> dict[Identity, ComparedRanker]:
         """Return each ranker once, its results pooled over folds, in the order of the runs."""
-        from ebrank.experiments.framework.folds import pooled
-
         by_fold = [
             {entry.identity: entry for run in reversed(own) for entry in run.rankers}
             for own in self._groups
@@ -265,9 +276,6 @@ def check_folds(first: Conditions, second: Conditions) -> None:
 def _stored_ranker(
     folder: Path, conditions: Conditions, ranker: str, files: list[str]
 ) -> ComparedRanker:
-    from ebrank.simulation.result import Result
-    from ebrank.simulation.storage import read_trial
-
     if not files or len(files) != conditions.trials:
         problem = f"no finished trial of {ranker}"
         if files:
@@ -292,12 +300,6 @@ def _stored_ranker(
 
 def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:
     """Return the config that a document describes; users are given by their text."""
-    import msgspec
-
-    from ebrank.simulation.config import SimulationConfig
-    from ebrank.simulation.result import about_config
-    from ebrank.simulation.users import parse
-
     try:
         users = parse(plain["users"])
     except ParameterError as problem:
@@ -310,6 +312,153 @@ def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:
     if json.loads(json.dumps(about_config(config))) != plain:
         raise DataError("not a config of this command", path=folder)
     return config
+
+
+# --- comparing -----------------------------------------------------------------------------------
+
+WITHOUT_RUNNING = {"runs", "out", "as_json"}
+"""What has an effect even if no ranker runs."""
+
+
+def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
+    """Return the results of all runs, in their order, each ranker once, over all folds.
+
+    Rankers with the same text but different code are different rankers; their names then include
+    their folders.
+    """
+    stored: list[StoredRun] = []
+    entries: dict[Identity, ComparedRanker] = {}
+    rankers: dict[Identity, AnyRanker] = {}
+    typed: dict[str, str] = {}
+    for run in runs:
+        if is_folder(run):
+            held = read_runs(Path(run))
+            stored += held
+            named = [entry for own in held for entry in own.rankers]
+        else:
+            ranker = parsed(run, options)
+            named = [ComparedRanker(str(ranker), stamp_of(ranker), NOW)]
+            rankers[named[0].identity] = ranker
+            typed.setdefault(named[0].ranker, run)
+        for entry in named:
+            entries.setdefault(entry.identity, entry)
+    earlier = StoredFolds(stored)
+    entries |= earlier.rankers()
+    if len(entries) < 2:
+        raise ParameterError("a comparison needs at least two rankers; name another one")
+    new = [identity for identity, entry in entries.items() if entry.result is None]
+    if not new:
+        check_nothing_else_was_meant(bool(rankers), earlier.folds, options)
+    else:
+        results = run_now([rankers[identity] for identity in new], earlier.folds, options)
+        for identity, result in zip(new, results, strict=True):
+            entries[identity] = replace(entries[identity], result=result)
+    return named_apart(list(entries.values()), typed)
+
+
+def stamp_of(ranker: AnyRanker) -> str:
+    """Return a hash of a ranker's code."""
+    return stamp(*ranker.rankers) if isinstance(ranker, RankerByFold) else stamp(ranker)
+
+
+def named_apart(entries: Sequence[ComparedRanker], typed: Mapping[str, str]) -> list[Result]:
+    """Return the results by ranker text, as the user typed it where they did.
+
+    If several rankers have the same text, their folders are added.
+    """
+    times = Counter(entry.ranker for entry in entries)
+    results = []
+    for entry in entries:
+        if entry.result is not None:
+            name = typed.get(entry.ranker, entry.ranker)
+            where = f" ({entry.where})" if times[entry.ranker] > 1 else ""
+            results.append(replace(entry.result, ranker=name + where))
+    return results
+
+
+def is_folder(run: str) -> bool:
+    """Return whether a run is a folder; the name of a built-in ranker never is."""
+    return run.partition(":")[0] not in registry.built_in() and Path(run).is_dir()
+
+
+def parsed(run: str, options: Mapping[str, Any]) -> AnyRanker:
+    """Return the ranker that a run names."""
+    folds = {} if options["dataset"] else {"fold": None}  # only datasets have any
+    try:
+        return lab.read_rankers([run], {**options, **folds})[0]
+    except ParameterError as problem:
+        if ":" in run or run in registry.built_in():
+            raise
+        raise ParameterError(f"folder not found: {run}; and {problem}") from None
+
+
+def run_now(
+    rankers: Sequence[AnyRanker], earlier: Sequence[Conditions], options: dict[str, Any]
+) -> list[Result]:
+    """Run the rankers that no folder holds, if they will meet the same users as the others."""
+    if options["dataset"] is None:
+        names = ", ".join(map(str, rankers))
+        raise ParameterError(f"to run {names}, set --dataset; only folders bring their own")
+    finished = FinishedFolds(rankers, len(lab.folds_to_run(options)))
+    try:
+        for plan in plans_that_meet(earlier, options):
+            finished.run(plan)
+    except KeyboardInterrupt:
+        if not finished.by_fold:
+            raise
+        raise lab.stopped(*finished.progress(options["trials"]), options["out"]) from None
+    return finished.results()
+
+
+def plans_that_meet(
+    earlier: Sequence[Conditions], options: dict[str, Any]
+) -> Iterator[lab.SimulationPlan]:
+    """Yield the simulation of each fold; raise if it does not meet the users of the folders."""
+    check_folds_at_hand(earlier, options)
+    for place, plan in enumerate(lab.plan_pooled_folds(**options)):
+        if earlier:
+            check_same(earlier[place], conditions_of(plan))
+        yield plan
+
+
+def check_nothing_else_was_meant(
+    names_rankers: bool, earlier: Sequence[Conditions], options: dict[str, Any]
+) -> None:
+    """Raise if nothing runs, but options ask for a run that the folders do not hold."""
+    if names_rankers and options["dataset"] is not None:
+        for _ in plans_that_meet(earlier, options):
+            pass
+        return
+    idle = [option.opts[0] for option, _ in given_options(WITHOUT_RUNNING)]
+    if idle:
+        raise click.UsageError(
+            f"nothing runs, because the folders hold all the rankers, so {', '.join(idle)} would "
+            "have no effect. Leave such options out, or name a ranker to run on --dataset."
+        )
+
+
+def check_folds_at_hand(earlier: Sequence[Conditions], options: Mapping[str, Any]) -> None:
+    """Raise if the folders are of other folds than the options say."""
+    stored = [own.fold for own in earlier]
+    if options["fold"] == ALL_FOLDS and earlier:
+        folds = folds_of(options["dataset"], options["data_dir"])
+        missing = [fold for fold in folds if fold not in stored]
+        if missing:
+            raise DataError(
+                f"no folder holds fold {missing[0]} of {options['dataset']}",
+                remedy=f"Run `ebrank simulate --fold {missing[0]}` with the options of the others, "
+                "and name its folder too.",
+            )
+        beyond = [own for own in earlier if own.fold not in folds]
+        if beyond:
+            raise DataError(
+                f"{options['dataset']} has no fold {beyond[0].fold}", path=Path(beyond[0].where)
+            )
+    elif len(earlier) > 1:
+        numbers = ", ".join(map(str, stored))
+        raise ParameterError(
+            f"the folders hold folds {numbers}; to run rankers too, set --fold all"
+        )
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -325,10 +474,6 @@ def write_results(
 
     It keeps earlier results of other rankers if all else is the same.
     """
-    from ebrank.kernels.provenance import versions
-    from ebrank.simulation.result import about_config, about_dataset, measured
-    from ebrank.simulation.storage import write_json
-
     document: dict[str, Any] = {
         "kind": KIND,
         "dataset": about_dataset(plan.dataset) | {"fingerprint": store.fingerprint},
@@ -345,7 +490,7 @@ def write_results(
         ],
     }
     path = store.folder / RESULTS
-    document["rankers"] = _others(lab.read_own(path, KIND), document) + document["rankers"]
+    document["rankers"] = _others(read_own(path, KIND), document) + document["rankers"]
     for entry in document["rankers"]:
         entry["files"] = [name for name in entry["files"] if (store.folder / name).exists()]
     write_json(path, document)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,10 +65,9 @@ def tune(
         ebrank tune --dataset MQ2008 --ranker ebrank --fold all --out tuned
     """
     from ebrank.rankers import registry
-    from ebrank.simulation.parallel import Interrupted
+    from ebrank.simulation import parallel
     from ebrank.simulation.storage import write_json
-    from ebrank.simulation.tuning import read_grid, tuning_seed
-    from ebrank.simulation.tuning import tune as run
+    from ebrank.simulation.tuning import check_validation, read_grid, tune, tuning_seed
 
     chosen = registry.parse(ranker)
     grid = read_grid(chosen, params, grids)
@@ -75,13 +75,15 @@ def tune(
     documents: list[dict[str, Any]] = []
     with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
         for plan in lab.plan_folds(**options):
+            seed = tuning_seed(plan.seed)
             if not as_json:
-                click.echo(f"{plan} (tuning seed {tuning_seed(plan.seed)})")
+                click.echo(f"{plan} (tuning seed {seed})")
+            check_validation(plan.dataset)
             try:
-                seed = tuning_seed(plan.seed)
                 with lab.running(plan, "tuning", RESULTS, KIND, seed) as how:
-                    tunings.append(run(plan.dataset, chosen, grid, plan.config, plan.seed, **how))
-            except Interrupted as interrupted:
+                    run = partial(parallel.run, plan.dataset, config=plan.config, seed=seed, **how)
+                    tunings.append(tune(chosen, grid, run, plan.seed))
+            except parallel.Interrupted as interrupted:
                 done = [*interrupted.results, *(p.result for own in tunings for p in own.points)]
                 finished = sum(len(result.trials) for result in done)
                 points = len(interrupted.results) * len(lab.folds_to_run(options))

@@ -118,25 +118,37 @@ def faults_of(url: str, config: str | None) -> list[Fault]:
 @verb()
 @click.argument("store")
 @click.argument("folder")
+@option(
+    "--format",
+    "Parquet files of everything, or the log as User Behavior Insights.",
+    type=click.Choice(["parquet", "ubi"]),
+    default="parquet",
+)
+@option("--application NAME", "The application that wrote the log, for UBI.", default="ebrank")
 @json_option
-def export(store: str, folder: str, as_json: bool) -> None:
+def export(store: str, folder: str, format: str, application: str, as_json: bool) -> None:
     """Write a store's items, log and models as Parquet files.
 
     STORE may be in use: the export is a snapshot from the moment it began. FOLDER must be new or
     empty. docs/store.md describes the columns; `ebrank import` reads them back.
 
+    With --format ubi, it gets the file ubi.ndjson: the lists and events that the log still holds,
+    as bulk lines for OpenSearch's ubi_queries and ubi_events. `ebrank aggregate --ubi` reads it.
+
     Examples:
         ebrank export ebrank-store exports/2026-11
         ebrank export backups/monday.db exports/monday --json
+        ebrank export ebrank-store exports/ubi --format ubi
     """
     from ebrank.service.ops.transfer.exporting import export
+    from ebrank.service.ops.transfer.ubi import export_ubi
 
-    rows = looked_after(
-        store,
-        "read",
-        "exporting",
-        lambda opened, progress: export(opened, expanded(folder), progress),
-    )
+    def write(opened: Store, progress: Progress) -> Awaitable[dict[str, int]]:
+        if format == "ubi":
+            return export_ubi(opened, expanded(folder), application, progress)
+        return export(opened, expanded(folder), progress)
+
+    rows = looked_after(store, "read", "exporting", write)
     console.answer(as_json, {"folder": folder, "rows": rows}, console.counted(folder, rows))
 
 

@@ -131,7 +131,13 @@ def item(name: str, features: Features) -> api.ItemIn:
 
 
 def _number(value: float | None, item: str, feature: str | int) -> float | None:
-    number = None if value is None else float(value)  # NumPy's numbers too
+    try:
+        number = None if value is None else float(value)  # NumPy's numbers too
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"item {item!r}, feature {feature!r}: {value!r} is not a number. "
+            "Send a number for each category, such as 0 or 1"
+        ) from None
     if number is not None and not math.isfinite(number):
         # JSON has no such number; it would become null, which means something else.
         raise ParameterError(

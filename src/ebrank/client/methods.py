@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import wraps
 from inspect import isawaitable
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from ebrank.client import calls
 from ebrank.client.calls import Call, ServiceError, path
@@ -28,7 +29,7 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 LONGEST_SECONDS = 3600.0
-"""How long a deletion may take: it reads the whole log."""
+"""How long a deletion may take, which reads the whole log, or a new arm, which is compiled."""
 
 
 def blocking(
@@ -72,7 +73,8 @@ class BaseClient:
         Args:
             base_url: where the server listens.
             token: a bearer token, if the server needs one.
-            timeout: seconds to wait for a response; for that to a deletion, it is an hour.
+            timeout: seconds to wait for a response; what may take very long, such as a deletion or
+                a new arm of an experiment, has an hour.
             retries: what to do if none comes.
         """
         if not base_url.startswith(("http://", "https://")):
@@ -220,6 +222,7 @@ class Methods(BaseClient):
         context: Mapping[str, str] | None = None,
         explore: bool | None = None,
         explain: bool | None = None,
+        arm: str | None = None,
         fallback: Iterable[str] | None = None,
     ) -> api.RankResponse:
         """Return a list of a query's candidates.
@@ -236,11 +239,12 @@ class Methods(BaseClient):
             context: describes the user or the situation, such as `{"device": "mobile"}`.
             explore: False ranks by relevance alone.
             explain: True explains each score.
+            arm: of the running experiment, if you draw its arms.
             fallback: ids in your own order, which are returned, `degraded`, if the server cannot
                 be reached, does not know the query, or cannot serve it now.
         """
         wanted: dict[str, object] = {"query": query, "k": k, "offset": offset, "user": user}
-        wanted |= {"session": session, "explore": explore, "explain": explain}
+        wanted |= {"session": session, "explore": explore, "explain": explain, "arm": arm}
         if items is not None:
             wanted["items"] = calls.candidates(items)
         if context is not None:
@@ -251,6 +255,23 @@ class Methods(BaseClient):
             return await self._send(call, None if fallback is None else ONCE)
         except ServiceError as problem:
             return calls.own_list(problem, fallback, offset, k)
+
+    async def rerank(
+        self,
+        query: str,
+        documents: Sequence[str],
+        *,
+        top_n: int | None = None,
+        order: Literal["score", "input"] = "score",
+        user: str | None = None,
+    ) -> api.RerankResponse:
+        """Return items, given by their ids as `documents`, reranked in the shape of Cohere's API.
+
+        With `order="input"`, results are in the order of the documents instead of by score.
+        """
+        body = api.RerankRequest(query, list(documents), top_n, order=order, user=user)
+        at, content = "/v2/rerank", calls.encoded(body)
+        return await self._send(Call("POST", at, api.RerankResponse, "broken", content))
 
     async def feedback(self, events: Iterable[calls.Event]) -> api.FeedbackResponse:
         """Report what users did; the response has the outcome of each event."""
@@ -302,6 +323,35 @@ class Methods(BaseClient):
         body, at = calls.encoded(api.DeletionRequest(kind, name)), "/v1/deletions"
         return await self._send(Call("POST", at, api.DeletionOut, "unsent", body, lasts=True))
 
+    async def retract(
+        self,
+        *,
+        since: float | datetime | None = None,
+        until: float | datetime | None = None,
+        user: str | None = None,
+        query: str | None = None,
+        ranking_id: str | None = None,
+        apply: bool = False,
+        token: str | None = None,
+    ) -> api.RetractionResponse:
+        """Take back what lists and their events added to the counters, or say what that would be.
+
+        Args:
+            since: only lists since this time, in seconds since 1970 or with a time zone.
+            until: only those before this time.
+            user: only a user's.
+            query: only those of a query.
+            ranking_id: only this list.
+            apply: True takes it back; otherwise nothing changes.
+            token: only those that a token asked for, by its name.
+        """
+        request = api.RetractionRequest(since, until, user, query, ranking_id, apply, token)
+        body = calls.encoded(request)
+        at: str = "/v1/retractions"
+        return await self._send(
+            Call("POST", at, api.RetractionResponse, "unsent", body, lasts=True)
+        )
+
     async def deletions(self) -> api.DeletionsResponse:
         """Return the proofs of the latest deletions."""
         return await self._send(Call("GET", "/v1/deletions", api.DeletionsResponse))
@@ -317,6 +367,36 @@ class Methods(BaseClient):
     async def activate(self, version: int) -> api.ModelsResponse:
         """Activate a version of the prior."""
         return await self._send(Call("POST", f"/v1/models/{version}/activate", api.ModelsResponse))
+
+    async def start_experiment(self, request: api.StartExperimentRequest) -> api.ExperimentOut:
+        """Start an experiment."""
+        body, at = calls.encoded(request), "/v1/experiments"
+        return await self._send(Call("POST", at, api.ExperimentOut, "unsent", body, lasts=True))
+
+    async def change_experiment(
+        self, name: str, request: api.ChangeExperimentRequest
+    ) -> api.ExperimentOut:
+        """Change shares or arms of a running experiment."""
+        body = calls.encoded(request)
+        at = path("experiments", name)
+        return await self._send(Call("PATCH", at, api.ExperimentOut, "unsent", body, lasts=True))
+
+    async def stop_experiment(self, name: str) -> api.ExperimentOut:
+        """Stop an experiment."""
+        at = path("experiments", name, "stop")
+        return await self._send(Call("POST", at, api.ExperimentOut, "unsent"))
+
+    async def experiment(self, name: str) -> api.ExperimentOut:
+        """Return an experiment and its readout."""
+        return await self._send(Call("GET", path("experiments", name), api.ExperimentOut))
+
+    async def experiments(self) -> api.ExperimentsResponse:
+        """Return all experiments and their readouts."""
+        return await self._send(Call("GET", "/v1/experiments", api.ExperimentsResponse))
+
+    async def resume_exploration(self) -> api.ContractOut:
+        """Explore again after exploration has stopped by itself."""
+        return await self._send(Call("POST", "/v1/exploration/resume", api.ContractOut))
 
     async def insights(self, hours: int = 1) -> api.Insights:
         """Return what the dashboard shows."""
@@ -367,14 +447,22 @@ class Client(BaseClient):
     change_features = blocking(Methods.change_features)
     withdraw = blocking(Methods.withdraw)
     rank = blocking(Methods.rank)
+    rerank = blocking(Methods.rerank)
     feedback = blocking(Methods.feedback)
     click = blocking(Methods.click)
     impression = blocking(Methods.impression)
     query = blocking(Methods.query)
     queries = blocking(Methods.queries)
     delete = blocking(Methods.delete)
+    retract = blocking(Methods.retract)
     deletions = blocking(Methods.deletions)
     train = blocking(Methods.train)
     models = blocking(Methods.models)
     activate = blocking(Methods.activate)
+    start_experiment = blocking(Methods.start_experiment)
+    change_experiment = blocking(Methods.change_experiment)
+    stop_experiment = blocking(Methods.stop_experiment)
+    experiment = blocking(Methods.experiment)
+    experiments = blocking(Methods.experiments)
+    resume_exploration = blocking(Methods.resume_exploration)
     insights = blocking(Methods.insights)

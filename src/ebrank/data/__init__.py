@@ -12,8 +12,9 @@ Dataset('mq2007-like×0.01', queries=16, rows=..., features=..., max_label=2)
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from ebrank.environment.exports import on_first_use
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset as Dataset
@@ -40,12 +41,4 @@ _HOMES = {
 }
 __all__ = list(_HOMES)
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = on_first_use(__name__, _HOMES)

@@ -25,7 +25,7 @@ dataset 'mine': labels[1] is 5 (query 'tea'), but max_label is 2
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NoReturn
@@ -36,7 +36,7 @@ import numpy.typing as npt
 from ebrank.data.interpretation import MAX_LABEL
 from ebrank.data.published import fold_of
 from ebrank.errors import DataError
-from ebrank.typing import Bools, Features, Ints, Labels, SmallInts, Texts
+from ebrank.typing import Bools, Features, Floats, Ints, Labels, SmallInts, Texts
 
 SPLITS = ("train", "vali", "test")
 
@@ -50,6 +50,13 @@ ARRAYS: dict[str, tuple[np.dtype[Any], int]] = {
     "feature_ids": (np.dtype(np.int32), 1),
 }
 """Type and dimensions of each array of a `Dataset`."""
+OPTIONAL_ARRAYS: dict[str, tuple[np.dtype[Any], int]] = {
+    "items": (np.dtype(np.int64), 1),
+    "relevance": (np.dtype(np.float64), 1),
+}
+"""The same for arrays that most datasets do not have: None then."""
+MAX_LEVEL = 127
+"""The largest label where a dataset has its own `relevance`: labels then number its values."""
 
 _BLOCK = 1 << 20  # values tested together, so that they stay in the processor's cache
 
@@ -104,6 +111,10 @@ class Dataset:
             random order.
         feature_ids: the source's feature numbers, each once, from 1, int32, shape (features,).
         max_label: the largest label the scale allows (not merely the largest seen).
+        items: number of the catalog item behind each row, from 0, at most once per query, int64,
+            shape (rows,); None if every document belongs to one query.
+        relevance: R of each label, from 0 to 1 and never falling, float64, shape (max_label + 1,),
+            for a dataset that knows it; None if users and their config decide.
         feature_names: names of the features, or () if the source has none.
         behavior_features: numbers of the features derived from clicks, which `prepare` removes.
         origin: which known dataset it is; None for any other.
@@ -124,6 +135,8 @@ class Dataset:
     baseline: Features
     feature_ids: SmallInts
     max_label: int
+    items: Ints | None = None
+    relevance: Floats | None = None
     feature_names: tuple[str, ...] = ()
     behavior_features: tuple[int, ...] = ()
     origin: Origin | None = None
@@ -135,6 +148,8 @@ class Dataset:
         self._check_queries()
         self._check_feature_ids()
         self._check_labels()
+        self._check_relevance()
+        self._check_items()
         if check_values:
             self._check_finite("baseline")
             self._check_finite("features")
@@ -190,6 +205,28 @@ class Dataset:
             [np.arange(self.query_pointers[q], self.query_pointers[q + 1]) for q in queries]
         )
 
+    def with_columns(self, columns: Features) -> Dataset:
+        """Return it with further features, shape (rows, columns); none has a name."""
+        features = np.hstack([self.features, columns])
+        numbers = np.arange(1, features.shape[1] + 1, dtype=np.int32)
+        return replace(self, features=features, feature_ids=numbers, feature_names=())
+
+    def only(self, queries: Ints, **changes: Any) -> Dataset:  # noqa: ANN401 (fields)
+        """Return the queries with these indices, in ascending order, with other fields changed."""
+        kept = np.zeros(self.n_queries, np.bool_)
+        kept[queries] = True
+        rows = np.repeat(kept, self.candidates)
+        for name in ("features", "labels", "baseline", "items"):
+            if name not in changes and getattr(self, name) is not None:
+                changes[name] = getattr(self, name)[rows]
+        return replace(
+            self,
+            query_pointers=np.concatenate(([0], np.cumsum(self.candidates[kept]))),
+            query_ids=self.query_ids[kept],
+            query_splits=self.query_splits[kept],
+            **changes,
+        )
+
     def check_feature_numbers(self, numbers: Iterable[int]) -> None:
         """Raise unless all of these are features of the dataset."""
         absent = sorted(set(numbers) - set(self.feature_ids.tolist()))
@@ -222,8 +259,10 @@ class Dataset:
             self._refuse(f"{name}[{index}] is {value!r}{query}{why}", remedy)
 
     def _check_types(self) -> None:
-        for name, (dtype, dimensions) in ARRAYS.items():
+        for name, (dtype, dimensions) in (ARRAYS | OPTIONAL_ARRAYS).items():
             array, given = getattr(self, name), type(getattr(self, name)).__name__
+            if array is None and name in OPTIONAL_ARRAYS:
+                continue
             if isinstance(array, np.ndarray):
                 right = array.dtype == dtype or array.dtype.kind == dtype.kind == "U"
                 if right and array.ndim == dimensions:
@@ -242,13 +281,15 @@ class Dataset:
             self._refuse("there are no queries", "Give at least one.")
         for name, length, reason in (
             ("labels", rows, "one for each row of features"),
+            ("items", rows, "one for each row of features, or None"),
             ("baseline", rows, "one for each row of features"),
             ("query_splits", queries, "one for each of query_ids"),
             ("query_pointers", queries + 1, "one for each of query_ids, and the end"),
             ("feature_ids", columns, "one for each column of features"),
             ("feature_names", columns, "one for each column of features, or none at all"),
         ):
-            actual = len(getattr(self, name))
+            value = getattr(self, name)
+            actual = length if value is None else len(value)
             if actual != length and not (name == "feature_names" and actual == 0):
                 self._refuse(f"{name} has length {actual}, not {length}", f"Give {reason}.")
 
@@ -279,12 +320,37 @@ class Dataset:
         self._refuse_first("feature_ids", repeated, remedy, ", the same as an earlier one")
         self.check_feature_numbers(self.behavior_features)
 
+    def _check_relevance(self) -> None:
+        if self.relevance is None:
+            return
+        remedy = "Give R of each label from 0 to max_label: from 0 to 1, and never falling."
+        if len(self.relevance) != self.max_label + 1:
+            size = f"{len(self.relevance)}, not {self.max_label + 1}"
+            self._refuse(f"relevance has length {size}", remedy)
+        self._refuse_first("relevance", ~((self.relevance >= 0) & (self.relevance <= 1)), remedy)
+        falls = np.diff(self.relevance, prepend=0.0) < 0
+        self._refuse_first("relevance", falls, remedy, ", less than that of the label before")
+
+    def _check_items(self) -> None:
+        if self.items is None:
+            return
+        remedy = "Number the items of the catalog from 0, and list each once per query."
+        self._refuse_first("items", self.items < 0, remedy, by_row=True)
+        order = np.lexsort((self.items, self.query_of_rows))
+        same = (np.diff(self.items[order]) == 0) & (np.diff(self.query_of_rows[order]) == 0)
+        repeated = np.zeros(self.n_rows, np.bool_)
+        repeated[order[1:][same]] = True
+        self._refuse_first(
+            "items", repeated, remedy, ", the same as an earlier one of its query", by_row=True
+        )
+
     def _check_labels(self) -> None:
+        largest = MAX_LABEL if self.relevance is None else MAX_LEVEL
         whole = isinstance(self.max_label, Integral) and not isinstance(self.max_label, bool)
-        if not whole or not 1 <= self.max_label <= MAX_LABEL:
+        if not whole or not 1 <= self.max_label <= largest:
             self._refuse(
                 f"max_label is {self.max_label!r}",
-                f"Give the largest label of the scale, a whole number from 1 to {MAX_LABEL}.",
+                f"Give the largest label of the scale, a whole number from 1 to {largest}.",
             )
         self._refuse_first(
             "labels",

@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias
 
 from ebrank.data.published import FeatureSet, PublishedDataset, recognize
 from ebrank.errors import ParameterError
-from ebrank.parameters import check_whole
+from ebrank.parameters import check_whole, listed
 
 MAX_LABEL = 30
 """The largest label a file may have. Gains grow as 2^label: no real scale comes close."""
@@ -219,20 +219,9 @@ def _notes_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> tup
     options = ["--" + option.replace("_", "-") for option in relevant]
     return (
         f"{name} has {feature_set.n_features} features, like {feature_set.name}. So "
-        f"{_listed([facts[option] for option in relevant], 'and')}. To change this, set "
-        f"{_listed(options, 'or')}.",
+        f"{listed([facts[option] for option in relevant])}. To change this, set "
+        f"{listed(options, 'or')}.",
     )
-
-
-def _listed(parts: list[str], conjunction: str) -> str:
-    """Return parts as a list in a sentence.
-
-    >>> _listed(["a", "b", "c"], "or"), _listed(["a", "b"], "or"), _listed(["a"], "or")
-    ('a, b, or c', 'a or b', 'a')
-    """
-    if len(parts) < 3:
-        return f" {conjunction} ".join(parts)
-    return f"{', '.join(parts[:-1])}, {conjunction} {parts[-1]}"
 
 
 def _runs(numbers: Iterable[int]) -> list[str]:

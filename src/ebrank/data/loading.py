@@ -34,6 +34,7 @@ from ebrank.data.published import (
     fold_of,
     named_by,
 )
+from ebrank.data.shop import ShopLike
 from ebrank.environment.config import DataDir, config_path
 from ebrank.environment.config import data_dir as chosen_data_dir
 from ebrank.environment.paths import expanded
@@ -63,7 +64,8 @@ def load(
     `DatasetNote` says so.
 
     Args:
-        source: a preset's name, a catalog name or a fold folder.
+        source: a preset's name, with parameters if it has any (`shop-like:tau=0.4`), the name of a
+            published dataset, or a fold folder.
         data_dir: where to look up catalog names; default: see `ebrank.environment.config`.
         scale: share of a preset's queries to generate, 1 by default; presets only.
         interactions: share of a preset's linear signal to move into products of features, 0 by
@@ -139,9 +141,9 @@ class Place(NamedTuple):
 
 
 def preset_named(source: str | os.PathLike[str]) -> str | None:
-    """Return the preset that a source names, or None."""
-    name = source.casefold() if isinstance(source, str) else None
-    return name if name in PRESETS else None
+    """Return the preset that a source names, or None; the text of its parameters, if any, stays."""
+    name = source.casefold() if isinstance(source, str) else ""
+    return name if name in PRESETS or name.partition(":")[0] == ShopLike.name else None
 
 
 def place_of(
@@ -301,7 +303,7 @@ def _fold_in(folder: Path, fold: int) -> Path | None:
 
 
 def _nearest(path: Path) -> str:
-    names = [*(published.name for published in PUBLISHED), *PRESETS]
+    names = [*(published.name for published in PUBLISHED), *PRESETS, ShopLike.name]
     close = difflib.get_close_matches(path.name, names, n=1)
     guess = f"Did you mean {close[0]}? " if close else ""
     return f"{guess}Known names: {', '.join(names)}; or give the path of a fold folder."

@@ -72,7 +72,7 @@ class BadLine(NamedTuple):
     remedy: str
 
 
-class Columns(NamedTuple):
+class SparseRows(NamedTuple):
     """Arrays that the scan fills.
 
     Attributes:
@@ -96,7 +96,7 @@ class Columns(NamedTuple):
     label_lines: Ints
 
     @classmethod
-    def for_text(cls, size: int) -> Columns:
+    def for_text(cls, size: int) -> SparseRows:
         """Allocate arrays for a text: the shortest row is `0 qid:1 1:0`, the shortest entry ` 1:0`.
 
         Memory that is never touched is never allocated, so ample room costs nothing.
@@ -124,7 +124,7 @@ class Chunk(NamedTuple):
     """
 
     lines: int
-    columns: Columns
+    columns: SparseRows
     query_ids: list[str]
     bad_line: BadLine | None
 
@@ -133,12 +133,12 @@ def parse(text: bytes) -> Chunk:
     """Return the rows of whole lines; the last may lack its line end."""
     if not text.endswith(b"\n"):
         text += b"\n"  # every loop of the scan stops at a line end, so there must be one
-    room = Columns.for_text(len(text))
+    room = SparseRows.for_text(len(text))
     code, position, lines, rows, entries, runs, slow = _scan(np.frombuffer(text, np.uint8), room)
     bad_lines = [explain(code, text, position)] if code else []
     bad_lines += _settle_slow_values(text, room.values, room.slow[:slow])
     query_ids, undecodable = _query_ids(text, room.runs[:runs])
-    columns = Columns(
+    columns = SparseRows(
         room.labels[:rows],
         room.row_ends[:rows],
         room.ids[:entries],
@@ -193,7 +193,7 @@ def explain(code: int, text: bytes, position: int) -> BadLine:
 
 
 @kernel
-def _scan(text: Bytes, columns: Columns) -> tuple[int, int, int, int, int, int, int]:
+def _scan(text: Bytes, columns: SparseRows) -> tuple[int, int, int, int, int, int, int]:
     """Fill the columns; return (code, position, lines, rows, entries, runs, slow).
 
     The code is 0, or says what is wrong at the position.
@@ -305,7 +305,7 @@ def _query(text: Bytes, position: int) -> tuple[int, int, int]:
 
 @kernel
 def _features(
-    text: Bytes, position: int, columns: Columns, entry: int, slow: int
+    text: Bytes, position: int, columns: SparseRows, entry: int, slow: int
 ) -> tuple[int, int, int, int]:
     """Store the entries of a row; return (code, position, entry, slow)."""
     previous = np.int64(0)

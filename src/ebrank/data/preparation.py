@@ -3,7 +3,8 @@
 1. behavior features are removed: behavior must come only from the simulated users;
 2. queries with at most five candidates are removed, and so are test queries without a relevant
    item, whose NDCG says nothing;
-3. each feature is scaled to [0, 1] within each query (`ebrank.kernels.min_max`);
+3. each feature is scaled to [0, 1] within each query (`ebrank.kernels.min_max`), or over the whole
+   dataset if queries share the items of a catalog: an item keeps its features in all of them;
 4. features that are then constant over the training partition are removed.
 
 The production ranker's score (`baseline`) stays as it was, for the rows that are kept.
@@ -12,7 +13,6 @@ The production ranker's score (`baseline`) stays as it was, for the rows that ar
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import numpy as np
 
@@ -63,18 +63,20 @@ def prepare(
             f"every feature of {dataset.name!r} is constant within each training query",
             remedy="A ranker could learn nothing; check that the files have the right columns.",
         )
-    rows = np.repeat(kept, dataset.candidates)
     names = dataset.feature_names
-    return replace(
-        dataset,
+    together = dataset.items is not None
+    if together:  # as if all rows were those of one query
+        features = features[np.repeat(kept, dataset.candidates)]
+        pointers = np.array([0, len(features)])
+    return dataset.only(
+        queries,
         features=query_min_max(
-            features, pointers, queries=queries, columns=columns, threads=threads
+            features,
+            pointers,
+            queries=None if together else queries,
+            columns=columns,
+            threads=threads,
         ),
-        labels=dataset.labels[rows],
-        query_pointers=np.concatenate(([0], np.cumsum(dataset.candidates[queries]))),
-        query_ids=dataset.query_ids[queries],
-        query_splits=dataset.query_splits[queries],
-        baseline=dataset.baseline[rows],
         feature_ids=dataset.feature_ids[columns],
         feature_names=tuple(names[column] for column in columns) if names else (),
         behavior_features=(),

@@ -19,7 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+import numpy as np
+
 from ebrank.data.published import Size
+from ebrank.typing import Labels
 
 STREAMS = ("body", "anchor", "title", "URL", "whole document")
 
@@ -338,6 +341,16 @@ MANY_CANDIDATES = replace(
     candidate_quantiles=((0.0, 2000), (0.5, 5000), (1.0, 8000)),
     label_shares=(0.97, 0.026, 0.004),
 )
+
+SPLIT_SHARES = (0.6, 0.2)
+"""Of training and validation queries; the others are for testing."""
+
+
+def split_queries(queries: int) -> Labels:
+    """Return the split of each query: contiguous, none of them empty."""
+    train, vali = (max(1, round(share * queries)) for share in SPLIT_SHARES)
+    return np.repeat(np.arange(3, dtype=np.int8), [train, vali, queries - train - vali])
+
 
 PRESETS = MappingProxyType(
     {p.name: p for p in (MQ2007_LIKE, MSLR10K_LIKE, MSLR30K_LIKE, MANY_CANDIDATES)}

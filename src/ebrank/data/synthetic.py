@@ -31,18 +31,19 @@ from ebrank.data.presets import (
     RELEVANCE,
     SyntheticFeature,
     SyntheticPreset,
+    split_queries,
 )
+from ebrank.data.shop import ShopLike
 from ebrank.errors import ParameterError
 from ebrank.kernels.compiled import exact
 from ebrank.kernels.threads import map_blocks
-from ebrank.parameters import check_number, check_whole
+from ebrank.parameters import check_number, check_whole, require
 from ebrank.typing import Bools, Features, Floats, Ints, Labels
 
 __all__ = ["PRESETS", "SyntheticPreset", "generate"]
 
 LARGEST_SCALE = 10.0
 FEWEST_QUERIES = 5
-SPLIT_SHARES = (0.6, 0.2)
 QUERIES_PER_BLOCK = 32
 LOG2_E = 1.4426950408889634
 LOG_2 = 0.6931471805599453
@@ -62,7 +63,7 @@ def generate(
     """Return a synthetic dataset with raw features, constant ones included.
 
     Args:
-        preset: a name in `PRESETS`.
+        preset: a name in `PRESETS`, or `shop-like`, which may have parameters (`ebrank.data.shop`).
         scale: how many queries, as a multiple of the preset's; queries keep their size.
         interactions: share, from 0 to 1, of the linear signal to move into products of features,
             which trees can learn and linear models cannot.
@@ -72,11 +73,16 @@ def generate(
     Every query has more than 5 candidates and every test query a relevant one, so preparation keeps
     them all. Queries are in the order train (60 %), vali (20 %), test (20 %).
     """
-    if preset not in PRESETS:
-        raise ParameterError(f"no preset {preset!r}; choose one of {', '.join(PRESETS)}")
-    chosen = PRESETS[preset]
     _check(scale, interactions, seed, threads)
-    splits = _splits(max(FEWEST_QUERIES, round(chosen.queries * scale)))
+    if preset.partition(":")[0] == ShopLike.name:
+        if interactions:
+            raise ParameterError(f"{ShopLike.name} has no interactions; leave them out")
+        return ShopLike.parse(preset).generate(scale=scale, seed=seed)
+    if preset not in PRESETS:
+        names = ", ".join([*PRESETS, ShopLike.name])
+        raise ParameterError(f"no preset {preset!r}; choose one of {names}")
+    chosen = PRESETS[preset]
+    splits = split_queries(max(FEWEST_QUERIES, round(chosen.queries * scale)))
     plan = _plan(chosen, splits, seed)
     features, labels = _documents(chosen, plan, interactions, seed, threads)
     return Dataset(
@@ -106,19 +112,11 @@ def _name(preset: str, scale: float, interactions: float) -> str:
 
 def _check(scale: float, interactions: float, seed: int, threads: int | None) -> None:
     check_number("scale", scale, above=0)
-    if scale > LARGEST_SCALE:
-        raise ParameterError(f"scale must be at most {LARGEST_SCALE:g}, not {scale}")
+    require(scale <= LARGEST_SCALE, f"scale must be at most {LARGEST_SCALE:g}, not {scale}")
     check_number("interactions", interactions, at_least=0)
-    if interactions > 1.0:
-        raise ParameterError(f"interactions must be at most 1, not {interactions}")
+    require(interactions <= 1.0, f"interactions must be at most 1, not {interactions}")
     check_whole("seed", seed, at_least=0)
     check_whole("threads", threads, at_least=1, optional=True)
-
-
-def _splits(queries: int) -> Labels:
-    """Return the split of each query: contiguous, none of them empty."""
-    train, vali = (max(1, round(share * queries)) for share in SPLIT_SHARES)
-    return np.repeat(np.arange(3, dtype=np.int8), [train, vali, queries - train - vali])
 
 
 def _stream(preset: SyntheticPreset, seed: int, *key: int) -> np.random.Generator:

@@ -39,6 +39,7 @@ def from_table(
     features: Sequence[str] | None = None,
     baseline: str | None = None,
     split: str | None = None,
+    item: str | None = None,
     name: str = "table",
     max_label: int | None = None,
 ) -> Dataset:
@@ -53,11 +54,12 @@ def from_table(
             its order is random. As in files, it is a feature too, unless `features` leaves it out.
         split: column that says `train`, `vali` or `test`, the same for all rows of a query; by
             default a hash of the query's name decides, 60 : 20 : 20.
+        item: column that names the catalog item of each row, if queries share items.
         name: what to call the dataset.
         max_label: the largest label of the scale; by default the largest there is.
     """
     columns = {str(column): column for column in _column_names(table)}
-    special = [column for column in (query, label, split) if column is not None]
+    special = [column for column in (query, label, split, item) if column is not None]
     chosen = [column for column in columns if column not in special]
     if features is not None:
         chosen = list(features)
@@ -79,6 +81,7 @@ def from_table(
         table[columns[query]],
         baseline=None if baseline is None else numbers(baseline),
         splits=None if split is None else np.asarray(table[columns[split]]),
+        items=None if item is None else np.asarray(table[columns[item]]),
         name=name,
         max_label=max_label,
         feature_names=chosen,
@@ -92,6 +95,7 @@ def from_arrays(
     *,
     baseline: npt.ArrayLike | None = None,
     splits: npt.ArrayLike | None = None,
+    items: npt.ArrayLike | None = None,
     name: str = "arrays",
     max_label: int | None = None,
     feature_names: Sequence[str] = (),
@@ -107,7 +111,10 @@ def from_arrays(
             f"features have the shape {matrix.shape}",
             remedy="Give a row per item and a column per feature.",
         )
-    columns = {"labels": labels, "queries": queries, "baseline": baseline, "splits": splits}
+    columns = {
+        **{"labels": labels, "queries": queries, "baseline": baseline},
+        **{"splits": splits, "items": items},
+    }
     for what, values in columns.items():
         if values is not None and np.shape(values) != (len(matrix),):
             raise DataError(
@@ -134,6 +141,7 @@ def from_arrays(
         baseline=scores[order].astype(np.float32),
         feature_ids=np.arange(1, matrix.shape[1] + 1, dtype=np.int32),
         max_label=max(int(whole.max()), 1) if max_label is None else max_label,
+        items=None if items is None else _numbered(items)[order],
         feature_names=tuple(feature_names),
     )
 
@@ -188,6 +196,12 @@ def _grouped(queries: npt.NDArray[Any]) -> tuple[npt.NDArray[np.str_], Ints, Int
     order = np.argsort(place, kind="stable")
     pointers = np.concatenate([[0], np.cumsum(np.bincount(place))])
     return texts[np.sort(first)], order, pointers
+
+
+def _numbered(items: npt.ArrayLike) -> Ints:
+    """Return the number of each row's item, in the order of their names."""
+    _, numbers = np.unique(np.asarray(items).astype(np.str_), return_inverse=True)
+    return numbers.reshape(-1).astype(np.int64)
 
 
 def _by_hash(ids: npt.NDArray[np.str_]) -> Labels:

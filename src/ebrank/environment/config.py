@@ -13,6 +13,7 @@ import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ebrank.environment.paths import expanded
 from ebrank.errors import EBRankError
@@ -64,23 +65,13 @@ def data_dir(explicit: str | os.PathLike[str] | None = None) -> DataDir | None:
 def _read(path: Path) -> dict[str, str]:
     """Return the settings in a file, {} if the usual file is absent."""
     try:
-        text = path.read_text(encoding="utf-8")
+        table = read_toml(path)
     except FileNotFoundError:
         if os.environ.get("EBRANK_CONFIG"):
             raise SettingsError(
                 f"{path}: EBRANK_CONFIG names a file that does not exist. Create it or unset it"
             ) from None
         return {}
-    except (OSError, UnicodeDecodeError) as problem:
-        raise SettingsError(f"{path}: the configuration cannot be read: {problem}") from None
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise SettingsError(f"{path}: not valid TOML: {problem}") from None
-    return _checked(table, path)
-
-
-def _checked(table: dict[str, object], path: Path) -> dict[str, str]:
     settings = {}
     for key, value in table.items():
         if key not in KEYS:
@@ -91,3 +82,20 @@ def _checked(table: dict[str, object], path: Path) -> dict[str, str]:
             )
         settings[key] = value
     return settings
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the table in a file, which may begin with a byte-order mark.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        SettingsError: if it cannot be read, or is not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SettingsError(f"{path}: cannot be read: {problem}") from None
+    except tomllib.TOMLDecodeError as problem:
+        raise SettingsError(f"{path}: not valid TOML: {problem}") from None

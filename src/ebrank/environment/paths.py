@@ -13,13 +13,13 @@ def expanded(path: str | os.PathLike[str], origin: str = "") -> Path:
 
     `origin` names where a wrong path came from, if that is not obvious: a variable, a file.
     """
-    said = f" (from {origin})" if origin else ""
+    note = f" (from {origin})" if origin else ""
     if not isinstance(path, str | os.PathLike) or path == "":
-        raise ParameterError(f"{path!r}{said} is not a path")
+        raise ParameterError(f"{path!r}{note} is not a path")
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise ParameterError(f"{path}{said}: home folder not found. Write the full path.") from None
+        raise ParameterError(f"{path}{note}: home folder not found. Write the full path.") from None
 
 
 def cache_root() -> Path:

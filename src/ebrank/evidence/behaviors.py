@@ -14,9 +14,8 @@ Events have a type and, if a behavior starts at a threshold, a value:
 
 After a negative behavior the impression is worth nothing, whatever came before or comes after:
 
->>> outcomes = [behaviors.outcome(name) for name in ("click", "return", "purchase")]
->>> behaviors.combined(outcomes[:1]), behaviors.combined(outcomes)
-(1, -1)
+>>> [behaviors.outcome(name) for name in ("click", "purchase", "return")]
+[1, 3, -1]
 """
 
 from __future__ import annotations
@@ -152,11 +151,6 @@ class Behaviors:
             names = ", ".join([*self.names, *self.negative])
             raise ParameterError(f"no behavior is called {name!r}; known: {names}")
         return 1 + self.names.index(name)
-
-    def combined(self, outcomes: Iterable[int]) -> int:
-        """Return the outcome of an impression after all these, in any order."""
-        distinct = set(outcomes)
-        return NEGATIVE if NEGATIVE in distinct else max(distinct, default=SHOWN)
 
 
 CLICKS = Behaviors((Behavior("click"),))

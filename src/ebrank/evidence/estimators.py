@@ -64,6 +64,11 @@ class Estimator:
         return rate
 
 
+def click_rate(hits: float, trials: float) -> float:
+    """Return the relevance of an item by clicks alone; 0 if nobody has seen it."""
+    return hits / trials if trials > 0.0 else 0.0
+
+
 IPS = Estimator("ips", "weighted_clicks", "shown")
 EXPOSURE = Estimator("exposure", "clicks", "exposure")
 EXACT = Estimator("exact", "clicks", "exposure", by_rank=True)

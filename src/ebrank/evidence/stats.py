@@ -15,7 +15,7 @@ rank, and let an examination curve say later what the counts are worth (eq:logsn
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ebrank.errors import ParameterError
 from ebrank.evidence.behaviors import CLICKS, NEGATIVE, SHOWN, Behaviors
 from ebrank.evidence.examination import Examination
-from ebrank.evidence.slots import SLOTS, slot_name, slot_of
+from ebrank.evidence.slots import FIRST_RANKS, SLOTS, slot_name, slot_of
 from ebrank.evidence.valuation import Valuation
 from ebrank.kernels.threads import map_blocks
 from ebrank.typing import Floats, Ints, SmallInts
@@ -31,6 +31,14 @@ from ebrank.typing import Floats, Ints, SmallInts
 COUNT = np.int32
 TOO_MANY = "a count would exceed 2³¹ − 1, the maximum; keep such logs apart"
 BLOCK = 65_536
+
+
+class Columns(Protocol):
+    """Columns by name: a data frame, or a dictionary."""
+
+    def __getitem__(self, name: str, /) -> npt.ArrayLike:
+        """Return a column."""
+        ...
 
 
 class Sums(NamedTuple):
@@ -101,6 +109,58 @@ class BehaviorStats:
             )
         return cls(np.ascontiguousarray(np.stack(parts, axis=1)))
 
+    @classmethod
+    def from_log(
+        cls,
+        log: Columns,
+        items: npt.ArrayLike,
+        *,
+        item: str = "item",
+        rank: str = "rank",
+        clicked: str = "clicked",
+    ) -> BehaviorStats:
+        """Return statistics from a log of one query with a row for each item shown.
+
+        >>> log = {"item": ["b", "a", "b"], "rank": [1, 2, 1], "clicked": [True, False, False]}
+        >>> stats = BehaviorStats.from_log(log, items=["a", "b", "c"])
+        >>> stats.shown, stats.clicks
+        (array([1, 2, 0]), array([0, 1, 0]))
+
+        Args:
+            log: columns by name, such as a data frame.
+            items: the items of the query in the order of the rows of the statistics.
+            item: the column of items.
+            rank: the column of ranks, which count from 1.
+            clicked: the column of clicks: 1 or 0, true or false.
+        """
+        listed = np.asarray(items).tolist()
+        names = {name: row for row, name in enumerate(listed)}
+        twice = next((name for row, name in enumerate(listed) if names[name] != row), None)
+        if twice is not None:
+            raise ParameterError(f"items names {twice!r} twice")
+        ranks, clicks = _whole(rank, log[rank])[:, 0], _whole(clicked, log[clicked])[:, 0]
+        shown = np.asarray(log[item]).tolist()
+        if not len(shown) == len(ranks) == len(clicks):
+            raise ParameterError(f"{item}, {rank} and {clicked} must have one value for each row")
+        wrong = next((row for row, name in enumerate(shown) if name not in names), None)
+        if wrong is not None:
+            raise ParameterError(f"row {wrong}: {shown[wrong]!r} is not among the items")
+        for column, bad in ((rank, ranks < 1), (clicked, (clicks != 0) & (clicks != 1))):
+            if bad.any():
+                row = int(np.argmax(bad))
+                value = np.asarray(log[column])[row]
+                least = "ranks count from 1" if column == rank else "write 1 or 0"
+                raise ParameterError(f"row {row}: {column} is {value}; {least}")
+        slots = np.searchsorted(FIRST_RANKS, ranks, side="right") - 1
+        rows = np.array([names[name] for name in shown], np.int64)
+        width = 1 + int(slots.max(initial=0))
+        cells = rows * width + slots
+        shown_at, clicked_at = (
+            np.bincount(places, minlength=len(names) * width).reshape(len(names), width)
+            for places in (cells, cells[clicks > 0])
+        )
+        return cls.of(shown_at, clicked_at)
+
     @property
     def shown(self) -> Ints:
         """How often each item was shown, at any rank."""
@@ -128,13 +188,13 @@ class BehaviorStats:
         counts = self.counts[items]
         if counts.ndim != 3:
             raise ParameterError("choose items by a slice or by an array, not by one number")
-        return self._trusted(counts)
+        return self.trusted(counts, self.behaviors)
 
     def record(self, ranking: npt.ArrayLike, outcomes: npt.ArrayLike) -> None:
         """Add one session: the items shown, best rank first, and what each impression led to.
 
         An outcome is 0 for nothing and 1 for a click, or False and True; with more behaviors, it is
-        the number that `behaviors.combined` returns. A negative one counts as nothing. An invalid
+        the number that `behaviors.outcome` returns. A negative one counts as nothing. An invalid
         session changes nothing.
         """
         items, results = _session(ranking, outcomes, len(self), self.behaviors)
@@ -161,7 +221,7 @@ class BehaviorStats:
         total = self.widened(slots).counts.astype(np.int64) + other.widened(slots).counts
         if total.size and total.max() > np.iinfo(COUNT).max:
             raise ParameterError(TOO_MANY)
-        return self._trusted(total.astype(COUNT))
+        return self.trusted(total.astype(COUNT), self.behaviors)
 
     def widened(self, slots: int) -> BehaviorStats:
         """Return the same statistics with room for more slots."""
@@ -171,7 +231,7 @@ class BehaviorStats:
             raise ParameterError(f"{self.slots} slots cannot be widened to {slots}")
         counts = np.zeros((len(self), self.behaviors.outcomes, slots), COUNT)
         counts[:, :, : self.slots] = self.counts
-        return self._trusted(counts)
+        return self.trusted(counts, self.behaviors)
 
     def valuation(self, examination: Examination) -> Valuation:
         """Return what these counts are worth under a curve."""
@@ -191,9 +251,6 @@ class BehaviorStats:
             threads=threads,
         )
         return sums
-
-    def _trusted(self, counts: SmallInts) -> BehaviorStats:
-        return self.trusted(counts, self.behaviors)
 
     @classmethod
     def trusted(cls, counts: SmallInts, behaviors: Behaviors) -> BehaviorStats:

@@ -1,4 +1,4 @@
-"""From results to the document of a reproduction and its run times.
+"""From results to the document of a reproduction.
 
 Each dataset becomes a `DatasetPart`, after which its results can be dropped; the parts make up the
 document.
@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ebrank.data.dataset import Origin
-from ebrank.experiments.document import KIND, DatasetRecord, Document, RunRecord
+from ebrank.experiments.document import DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.entrants import CONTENDERS, ENTRANTS, TUNING, Entrant, entrant_of
 from ebrank.experiments.framework.experiment import Results, Run, Setup
@@ -42,18 +42,14 @@ class DatasetPart:
         record: what belongs to this dataset alone.
         origin: where the dataset came from.
         shared: its part of the tables that all datasets share, by name.
-        times: its run times.
     """
 
     record: DatasetRecord
     origin: Origin | None
     shared: dict[str, Table]
-    times: dict[str, Any]
 
 
-def dataset_part(
-    command: str, plan: ReproductionPlan, finished: FinishedDataset, *, several: bool
-) -> DatasetPart:
+def dataset_part(command: str, finished: FinishedDataset, *, several: bool) -> DatasetPart:
     """Return one dataset's part; with several datasets, each has its own files.
 
     `command` is what was typed but for `--only`.
@@ -81,31 +77,24 @@ def dataset_part(
         folds=tuple(fold.number for fold in setup.folds if fold.number is not None),
     )
     shared = {table.name: table for table in whole.tables if table.name in SHARED}
-    return DatasetPart(record, data.origin, shared, _times(plan, finished))
+    return DatasetPart(record, data.origin, shared)
 
 
 def document(command: str, plan: ReproductionPlan, parts: Sequence[DatasetPart]) -> Document:
     """Return the document that the datasets' parts make up."""
     origins = [part.origin for part in parts]
+    behaviors = [f"{each.name}={each.weight:g}" for each in plan.config.behaviors.all]
     return Document(
         command=command,
         seed=plan.seed,
         trials=plan.trials,
         only=tuple(experiment.name for experiment in plan.experiments),
         versions=versions(),
-        config=json.loads(json.dumps(about_config(plan.config))),
+        config=json.loads(json.dumps(about_config(plan.config) | {"behaviors": behaviors})),
         tables=tuple(_shared(parts)),
         datasets=tuple(part.record for part in parts),
         missing=build.missing(origins, trials=plan.trials, seed=plan.seed),
     )
-
-
-def times(parts: Sequence[DatasetPart], jobs: int) -> dict[str, Any]:
-    """Return the run times: by the clock, and of the trials that each experiment uses.
-
-    Stored trials count with the time they took when they were run.
-    """
-    return {"kind": KIND, "jobs": jobs, "datasets": [part.times for part in parts]}
 
 
 def run_records(setup: Setup, results: Results) -> Iterator[RunRecord]:
@@ -193,23 +182,3 @@ def _named(value: T, dataset: str, several: bool) -> T:
         return value
     suffix = re.sub(r"[^\w.-]+", "-", dataset)
     return replace(value, name=f"{value.name}-{suffix}", title=f"{value.title}, {dataset}")
-
-
-def _times(plan: ReproductionPlan, finished: FinishedDataset) -> dict[str, Any]:
-    setup, seconds = finished.setup, finished.seconds
-    runs = {each: dict.fromkeys(each.runs(setup).values()) for each in plan.experiments}
-    return {
-        "name": setup.name,
-        "tuning_seconds": seconds["tuning"],
-        "running_seconds": seconds["running"],
-        "experiments": [
-            {
-                "name": each.name,
-                "title": each.title,
-                "runs": len(own),
-                "trial_seconds": sum(finished.results[run].seconds for run in own),
-                "outcome_seconds": seconds[each.name],
-            }
-            for each, own in runs.items()
-        ],
-    }

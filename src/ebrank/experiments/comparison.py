@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from ebrank.errors import ParameterError
 from ebrank.evaluation.letters import letters
 from ebrank.evaluation.significance import PairedComparison, compare, holm
 from ebrank.experiments.framework import measures
@@ -53,9 +52,7 @@ class Comparison:
 
 
 def compared(results: Sequence[Result]) -> Comparison:
-    """Compare rankers that met the same users."""
-    if len(results) < 2:
-        raise ParameterError("a comparison needs at least two rankers; name another one")
+    """Compare rankers that met the same users: two or more."""
     pairs = {measure: _pairs(results, measure) for measure in MEASURES}
     return Comparison(
         tuple(results),

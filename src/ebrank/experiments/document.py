@@ -1,7 +1,6 @@
 """`results.json`: everything a reproduction found, and what it depends on; no run times.
 
-It is all that `ebrank.report` needs. The same command gives the same bytes; run times, which
-differ, are in `times.json`.
+It is all that `ebrank.report` needs. The same command gives the same bytes.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from ebrank.experiments.framework.experiment import TuningRecord
 from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.outcome import Finding, Table, from_plain, to_plain
 from ebrank.experiments.ledger.entries import LedgerSection
+from ebrank.simulation.storage import read_own
 
 KIND = "ebrank reproduce"
-FORMAT = 3
+FORMAT = 4
 RESULTS = "results.json"
-TIMES = "times.json"
 
 
 @dataclass(frozen=True)
@@ -132,14 +131,8 @@ def write_document(document: Document, folder: Path) -> Path:
 
 def document_bytes(document: Document) -> bytes:
     """Return the content of `results.json`."""
-    return _json({"kind": KIND, "format": FORMAT, **to_plain(document)})
-
-
-def write_times(times: dict[str, Any], folder: Path) -> Path:
-    """Write `times.json`; return its path."""
-    path = folder / TIMES
-    write_whole(path, _json(times))
-    return path
+    plain = {"kind": KIND, "format": FORMAT, **to_plain(document)}
+    return (json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def read_document(folder: Path) -> Document:
@@ -150,15 +143,10 @@ def read_document(folder: Path) -> Document:
     """
     path = folder / RESULTS
     remedy = "Give a folder that `ebrank reproduce` wrote."
-    try:
-        plain = json.loads(path.read_bytes())
-        if plain.pop("kind") != KIND:
-            raise ValueError("from another command")
-        version = plain.pop("format")
-    except FileNotFoundError:
-        raise DataError("no such file", path=path, remedy=remedy) from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise DataError("not the results of a reproduction", path=path, remedy=remedy) from None
+    plain = read_own(path, KIND, "not the results of a reproduction", remedy)
+    if not plain:
+        raise DataError("no such file", path=path, remedy=remedy)
+    version = plain.get("format")
     if version != FORMAT:
         again = "Run `ebrank reproduce` again."
         raise DataError(f"the format is {version}, not {FORMAT}", path=path, remedy=again)
@@ -169,16 +157,3 @@ def read_document(folder: Path) -> Document:
     if not document.datasets:
         raise DataError("datasets is empty", path=path, remedy=remedy)
     return document
-
-
-def read_times(folder: Path) -> dict[str, Any] | None:
-    """Return the run times beside a document; None if there are none."""
-    try:
-        times: dict[str, Any] = json.loads((folder / TIMES).read_bytes())
-        return times if times["kind"] == KIND else None
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _json(value: object) -> bytes:
-    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -21,6 +21,7 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import re
 import secrets
 import shutil
 import tempfile
@@ -41,6 +42,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import register_jitable
 
 from ebrank.environment import paths
+from ebrank.errors import ParameterError
 from ebrank.kernels import lanes, sharing
 from ebrank.kernels.provenance import PACKAGE, module_stamp
 
@@ -148,7 +150,12 @@ class FirstClass:
         """The compiled function, for passing to kernels; compiled on first use."""
         if self._compiled is None:
             with _COMPILING:
-                self._compiled = self._compiled or self._compile()
+                try:
+                    self._compiled = self._compiled or self._compile()
+                except Exception as problem:
+                    why = f"{_reason(problem)}{_remedy(problem)}"
+                    name = self.function.__name__
+                    raise ParameterError(f"{name} cannot be compiled: {why}") from problem
         return self._compiled
 
     def _compile(self) -> Any:  # noqa: ANN401
@@ -192,6 +199,20 @@ class FirstClass:
 
 
 _COMPILING = threading.RLock()
+
+
+def _reason(problem: Exception) -> str:
+    """Return one line on why something cannot be compiled; Numba's innermost reason is last."""
+    plain = re.sub(r"\x1b\[[\d;]*m", "", str(problem))  # colored where colorama is installed
+    said = plain.rpartition("(step: nopython frontend)")[2].strip()
+    return said.partition("\n")[0] or type(problem).__name__
+
+
+def _remedy(problem: Exception) -> str:
+    """Return what to do if compiled code calls a plain function, "" for any other problem."""
+    if "Cannot determine Numba type of <class 'function'>" not in str(problem):
+        return ""
+    return ". Decorate the function that it calls with @numba.njit."
 
 
 class _Compilation(event.Listener):

@@ -249,20 +249,6 @@ def _lanes_from(builder: Any, number: Any) -> Any:  # noqa: ANN401
     return _joined(builder, list(map(builder.fadd, _parts(builder, number), steps)))
 
 
-@_compiled(larger, *_PAIRS)
-def _larger(builder: Any, first: Any, second: Any) -> Any:  # noqa: ANN401
-    pairs = zip(_parts(builder, first), _parts(builder, second), strict=True)
-    return _joined(builder, [_maximum(builder, *pair) for pair in pairs])
-
-
-@_compiled(above, *_PAIRS)
-def _above(builder: Any, first: Any, second: Any) -> Any:  # noqa: ANN401
-    pairs = zip(_parts(builder, first), _parts(builder, second), strict=True)
-    yes, no = (ir.Constant(_VECTOR, [value] * _WIDTH) for value in (1.0, 0.0))
-    chosen = [builder.select(builder.fcmp_ordered(">", *pair), yes, no) for pair in pairs]
-    return _joined(builder, chosen)
-
-
 @_compiled(power_of_two, (_LANES, _LANES))
 def _power_of_two(builder: Any, rounded: Any) -> Any:  # noqa: ANN401
     up = ir.Constant(_BITS, [52] * _WIDTH)
@@ -280,15 +266,22 @@ def _largest(builder: Any, lanes: Any) -> Any:  # noqa: ANN401
     return _all_combined(builder, lanes, lambda left, right: _maximum(builder, left, right))
 
 
-def _operator(function: Callable[..., Any], instruction: str) -> None:
-    """Make an operator take lanes, or lanes and a number."""
+def _is_above(builder: Any, first: Any, second: Any) -> Any:  # noqa: ANN401
+    yes, no = (ir.Constant(_VECTOR, [value] * _WIDTH) for value in (1.0, 0.0))
+    return builder.select(builder.fcmp_ordered(">", first, second), yes, no)
+
+
+def _by_pairs(function: Callable[..., Any], combine: Callable[..., Any]) -> None:
+    """Make a function or an operator take lanes, or lanes and a number."""
 
     @_compiled(function, *_PAIRS)
     def write(builder: Any, first: Any, second: Any) -> Any:  # noqa: ANN401
         pairs = zip(_parts(builder, first), _parts(builder, second), strict=True)
-        return _joined(builder, [getattr(builder, instruction)(*pair) for pair in pairs])
+        return _joined(builder, [combine(builder, *pair) for pair in pairs])
 
 
-_operator(operator.add, "fadd")
-_operator(operator.sub, "fsub")
-_operator(operator.mul, "fmul")
+_by_pairs(larger, _maximum)
+_by_pairs(above, _is_above)
+_by_pairs(operator.add, ir.IRBuilder.fadd)
+_by_pairs(operator.sub, ir.IRBuilder.fsub)
+_by_pairs(operator.mul, ir.IRBuilder.fmul)

@@ -15,9 +15,11 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.errors import ParameterError
-from ebrank.kernels.compiled import leaf
+from ebrank.kernels.compiled import kernel, leaf
+from ebrank.typing import Floats
 
 QUERIES, ARRIVALS, USERS, TIES, RANKER, WEIGHTS = range(1, 7)
+POPULARITY, ITEMS = range(8, 10)  # the toy example's features come from stream 7
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -43,6 +45,15 @@ def child(key: np.uint64, index: int) -> np.uint64:
 def uniform(key: np.uint64) -> float:
     """Return the key's number in [0, 1)."""
     return np.float64(mix(key) >> np.uint64(11)) * _TO_UNIT
+
+
+@kernel
+def uniforms(key: np.uint64, first: int, stop: int) -> Floats:
+    """Return the numbers in [0, 1) of a key's children from `first` up to `stop`."""
+    draws = np.empty(stop - first)
+    for i in range(first, stop):
+        draws[i - first] = uniform(child(key, i))
+    return draws
 
 
 @leaf

@@ -28,9 +28,9 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -40,9 +40,10 @@ from ebrank.environment.files import make_private_folder
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError, ParameterError
 from ebrank.evidence.behaviors import CLICKS, SHOWN, Behaviors
-from ebrank.logs import engines, evidence_file, sql
+from ebrank.evidence.slots import slot_name
+from ebrank.logs import engines, evidence_file, sql, ubi
 from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, EngineName, SqlEngine
-from ebrank.logs.fields import FieldMap
+from ebrank.logs.fields import CLICKED, UBI_ITEMS, FieldMap
 from ebrank.logs.files import LogColumn, LogSource, arrow, find, sources
 from ebrank.parameters import check_whole
 
@@ -60,9 +61,29 @@ _REMEDIES = {
     "impression needs one",
     "value": "Behaviors with a threshold need a number",
     "time": "Times are seconds since 1970, or as in 2026-11-15T20:00:00Z",
+    "clicked": "Write 1 or true where an item was clicked, and 0, false or nothing where not",
 }
 _MOST_TYPES = 20
 _TRIES = 20
+
+
+@dataclass(frozen=True)
+class Application:
+    """What was assumed about the ranks of an application's events, in User Behavior Insights.
+
+    Attributes:
+        application: its name.
+        ranks: where they come from, or how they are counted; empty for events left out.
+        evidence: what tells.
+        used: events that count, each as often as it is there.
+        dropped: events left out, by reason.
+    """
+
+    application: str
+    ranks: str
+    evidence: str
+    used: int
+    dropped: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,6 +99,9 @@ class Report:
         bad: events left out because a field is missing or invalid, by field; only with `skip_bad`.
         unlisted: items with events that are in no list.
         unplaced: items with a behavior but no impression or rank.
+        repeated: events that say again what others of the same list, item and type said.
+        applications: what was assumed about ranks, only of User Behavior Insights.
+        warnings: what makes the evidence weaker than it seems.
         seconds: how long it took.
     """
 
@@ -89,6 +113,9 @@ class Report:
     bad: dict[str, int] = field(default_factory=dict)
     unlisted: int = 0
     unplaced: int = 0
+    repeated: int = 0
+    applications: list[Application] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -101,7 +128,8 @@ def aggregate(
     behaviors: Behaviors = CLICKS,
     impression: str = "impression",
     impressions: sql.Impressions = "confirmed",
-    first_rank: int = 1,
+    clicked: str | None = None,
+    first_rank: int | None = None,
     skip_bad: bool = False,
     engine: EngineName = "duckdb",
     memory: int = MEMORY,
@@ -121,8 +149,13 @@ def aggregate(
         impression: the type of event that is an impression.
         impressions: whether an item counts as shown when its list was served, as `lists` say, or
             when an event confirms it: an impression, or a behavior.
-        first_rank: the log's number of the first rank, 0 or 1.
-        skip_bad: leave out events with a missing or invalid field, and count them.
+        clicked: the column that says whether an item was clicked, if the log has a row for each
+            item shown instead of a row for each event. It then needs no type, and no ranking
+            either: without, each row is an impression of its own.
+        first_rank: the log's number of the first rank, 0 or 1. By default 1; in a log of User
+            Behavior Insights it is found out for each application.
+        skip_bad: leave out events with a missing or invalid field, and count them. In a log of User
+            Behavior Insights this is always so.
         engine: runs the SQL.
         memory: bytes the engine may take before it spills.
         threads: cores to use, all by default.
@@ -134,29 +167,59 @@ def aggregate(
         DataError: if a file cannot be read, lacks a column, or has a bad row: names the place.
     """
     began = time.perf_counter()
-    check_whole("first_rank", first_rank, at_least=0)
+    check_whole("first_rank", first_rank, at_least=0, optional=True)
     check_whole("threads", threads, at_least=1, optional=True)
     target, fields = expanded(out), fields or FieldMap()
     if target.exists():
         raise ParameterError(f"{target}: already exists. Name a new file.")
-    listed = find(lists)
-    counting = sql.Counting(behaviors, impression, impressions, bool(listed), first_rank)
-    events = sources(find(log), fields.events, fields.required("events", _needed(counting)))
+    if clicked is not None:
+        fields = _with_clicked(fields, clicked, behaviors, impressions)
+    files, listed = find(log), find(lists)
+    first = 1 if first_rank is None or fields.ubi else first_rank
+    counting = sql.Counting(behaviors, impression, impressions, bool(listed) or fields.ubi, first)
     of_lists = {"ranking", "query"} | ({"items"} if counting.served else set())
+    job: type[_Job] = _UbiJob if fields.ubi else _Job
+    if fields.ubi:
+        files, listed = [*files, *listed], [*files, *listed]
+    events = sources(files, fields.events, fields.required("events", _needed(counting, fields)))
     served = sources(listed, fields.lists, fields.required("lists", of_lists))
+    if fields.ubi:
+        for name in UBI_ITEMS:
+            older = sources(listed, {**fields.lists, "items": name}, ())
+            served += [source for source in older if source.columns["items"].kind != "absent"]
+    if clicked is not None and all(each.columns["ranking"].kind == "absent" for each in events):
+        counting = replace(counting, single=True)
     with (
         _folder(target, spill) as scratch,
         engines.start(
             engine, memory=memory, threads=threads, spill=scratch, master=master
         ) as running,
     ):
-        job = _Job(running, events, served, counting, scratch, progress or (lambda *_: None))
-        return job.report(job.check(skip_bad=skip_bad), target, began)
+        run = job(
+            running, events, served, counting, scratch, progress or (lambda *_: None), first_rank
+        )
+        return run.report(run.check(skip_bad=skip_bad), target, began)
 
 
-def _needed(counting: sql.Counting) -> set[str]:
+def _with_clicked(
+    fields: FieldMap, column: str, behaviors: Behaviors, impressions: sql.Impressions
+) -> FieldMap:
+    if fields.ubi or impressions == "served":
+        raise ParameterError(
+            "a log with a row for each item shown has no served lists, and is not one of User "
+            "Behavior Insights: leave out --clicked, or --ubi and --impressions served"
+        )
+    if len(behaviors.all) != 1 or behaviors.negative:
+        raise ParameterError("--clicked counts one behavior; several need a row for each event")
+    return fields.with_clicked(column)
+
+
+def _needed(counting: sql.Counting, fields: FieldMap) -> set[str]:
     """Return the fields that events must have."""
-    needed = {"ranking", "item", "type"} | ({"rank"} if not counting.served else set())
+    if fields.ubi:
+        return {"ranking", "item", "type"}
+    needed = {"item"} if CLICKED in fields.columns else {"ranking", "item", "type"}
+    needed |= {"rank"} if not counting.served else set()
     needed |= set() if counting.lists else {"query"}
     return needed | ({"value"} if counting.valued else set())
 
@@ -170,6 +233,18 @@ class _Types(NamedTuple):
     events: int
 
 
+class _Summary(NamedTuple):
+    """How many events there are of an application, a type, a convention of ranks and a problem."""
+
+    application: str
+    type: str
+    outcome: int | None
+    convention: str | None
+    problem: str | None
+    events: int
+    again: int
+
+
 @dataclass(frozen=True)
 class _Job:
     """An aggregation under way."""
@@ -180,11 +255,15 @@ class _Job:
     counting: sql.Counting
     scratch: Path
     progress: Progress
+    first_rank: int | None = None
 
     def __post_init__(self) -> None:
         for view, files in (("events", self.events), ("lists", self.lists)):
             for number, source in enumerate(files):
                 self.engine.offer(f"{view}_{number}", source)
+        self._prepare()
+
+    def _prepare(self) -> None:
         self.engine.view("events", sql.events(self.events, self.counting))
         if self.lists:
             self.engine.view("lists", sql.lists(self.lists))
@@ -213,19 +292,23 @@ class _Job:
         """Count, write the evidence, and return the report."""
         counting = self.counting
         with self._readable():
-            self.engine.table("counted", sql.counted(counting), self._step("counting"))
+            self.engine.table("counted", self._counted(), self._step("counting"))
         totals = self.engine.rows(sql.TOTALS, lambda share: None)
-        times = [last for *_, last in totals if last is not None]
+        slots = dict(self.engine.rows(sql.SLOTS, lambda share: None))
+        if not slots:
+            raise self._none_left(types)
+        times = [last for *_, last, _ in totals if last is not None]
         about = evidence_file.EvidenceMetadata(
             counting.behaviors, counting.impressions, max(times, default=None)
         )
         batches = self.engine.batches(sql.EVIDENCE, self._step("writing"))
         rows = evidence_file.write(target, about, batches)
-        good = {outcome: count for refused, outcome, _, count, _ in totals if not refused}
+        good = {outcome: count for refused, outcome, _, count, *_ in totals if not refused}
         names = counting.behaviors.names
-        others = [(row.type or "", row.events) for row in types if row.outcome is None]
-        bad: Counter[str] = Counter()
+        bad, others = Counter[str](), Counter[str]()
         for row in types:
+            if row.outcome is None:
+                others[row.type or ""] += row.events
             if row.problem is not None:
                 bad[row.problem] += row.events
         return Report(
@@ -233,12 +316,47 @@ class _Job:
             impressions=sum(good.values()),
             outcomes={name: good.get(SHOWN + 1 + at, 0) for at, name in enumerate(names)},
             rows=rows,
-            ignored=dict(others[:_MOST_TYPES]),
+            ignored=dict(others.most_common(_MOST_TYPES)),
             bad=dict(bad),
-            unlisted=sum(count for *_, why, count, _ in totals if why == sql.UNLISTED),
-            unplaced=sum(count for *_, why, count, _ in totals if why == sql.UNPLACED),
+            unlisted=sum(count for *_, why, count, _, _ in totals if why == sql.UNLISTED),
+            unplaced=sum(count for *_, why, count, _, _ in totals if why == sql.UNPLACED),
+            repeated=self._again() + sum(repeated for *_, repeated in totals),
+            applications=self._applications(),
+            warnings=self._warnings(types, slots),
             seconds=time.perf_counter() - began,
         )
+
+    def _counted(self) -> str:
+        return sql.counted(self.counting)
+
+    def _again(self) -> int:
+        """Return how many events were merged with others before they were counted."""
+        return 0
+
+    def _applications(self) -> list[Application]:
+        return []
+
+    def _warnings(self, types: Sequence[_Types], slots: Mapping[int, int]) -> list[str]:
+        """Return what makes the evidence weaker than it seems."""
+        found = []
+        confirmed = any(row.outcome == SHOWN and row.problem is None for row in types)
+        if slots and not (confirmed or self.counting.served):
+            found.append(
+                f"no event is of type {self.counting.impression!r}, so every item that counts as "
+                "shown was clicked, and nothing can be learned. Name the type of your impressions "
+                "with --impression, or count lists with --lists FILE --impressions served"
+            )
+        if len(slots) == 1:
+            name = slot_name(next(iter(slots)))
+            found.append(
+                f"all impressions are at {name}: the log cannot tell how far down users look, and "
+                "the configured curve applies"
+            )
+        elif slots and not slots.get(0):
+            found.append(
+                "no impression is at rank 1. Do the ranks of the log count from another number?"
+            )
+        return found
 
     def _step(self, name: str) -> Callable[[float], None]:
         self.progress(0, _STEPS, name)
@@ -290,7 +408,25 @@ class _Job:
         bad = f"SELECT {sql.LINE}, problem FROM numbered WHERE problem IS NOT NULL"
         return self.engine.rows(f"{bad} ORDER BY {sql.LINE} LIMIT 1", lambda share: None)
 
+    def _none_left(self, types: Sequence[_Types]) -> DataError:
+        problems = Counter[str]()
+        for row in types:
+            if row.outcome is not None:
+                problems[row.problem or "list"] += row.events
+        reasons = ", ".join(f"{ubi.REASONS.get(why, why)} ({n:,})" for why, n in problems.items())
+        return DataError(
+            f"every event that would count was left out: {reasons}",
+            path=self.events[0].files[0],
+            remedy="Name the columns with --map, or the files of lists with --lists.",
+        )
+
     def _nothing(self, types: Sequence[_Types]) -> DataError:
+        if not types:
+            return DataError(
+                "the log is empty: it has no event",
+                path=self.events[0].files[0],
+                remedy="Name other files, or check how they were written.",
+            )
         wanted = ", ".join(self.counting.types)
         there = ", ".join(repr(row.type) for row in types[:_MOST_TYPES]) or "none"
         return DataError(
@@ -299,6 +435,62 @@ class _Job:
             remedy="Name yours with --impression and --behavior, or another column with --map "
             "type=COLUMN.",
         )
+
+
+class _UbiJob(_Job):
+    """An aggregation of User Behavior Insights, whose lists and ranks are found out first."""
+
+    def _prepare(self) -> None:
+        steps = (
+            ("acted", ubi.acted(self.events, self.counting), "reading events"),
+            ("hits", ubi.hits(self.lists), "reading queries"),
+            ("places", ubi.places(self.first_rank), "finding ranks"),
+            ("texts", ubi.TEXTS, "finding queries"),
+            ("resolved", ubi.RESOLVED, "placing events"),
+        )
+        with self._readable():
+            for name, text, step in steps:
+                self.engine.table(name, text, self._step(step))
+        self.engine.view("events", ubi.events(served=self.counting.served))
+
+    def check(self, *, skip_bad: bool) -> list[_Types]:
+        """Return how many events there are of each type, outcome and problem."""
+        types = [
+            _Types(
+                row.type, row.outcome, row.problem if row.outcome is not None else None, row.events
+            )
+            for row in self._summary()
+        ]
+        if all(row.outcome is None for row in types):
+            raise self._nothing(types)
+        return types
+
+    def _summary(self) -> list[_Summary]:
+        return [_Summary(*row) for row in self.engine.rows(ubi.SUMMARY, lambda share: None)]
+
+    def _counted(self) -> str:
+        return sql.counted(replace(self.counting, impressions="confirmed", lists=False))
+
+    def _again(self) -> int:
+        return sum(row.again for row in self._summary() if row.problem is None)
+
+    def _applications(self) -> list[Application]:
+        rows = dict[tuple[str, str], Application]()
+        for each in sorted(
+            self._summary(), key=lambda row: (row.application, row.convention or "")
+        ):
+            problem = each.problem
+            if problem is None and self.counting.served and each.convention != ubi.SERVED:
+                problem = "list"
+            ranks = each.convention or "" if problem is None else ""
+            key = each.application, ranks
+            row = rows.setdefault(key, Application(*key, ubi.EVIDENCE.get(ranks, ""), 0))
+            if problem is None:
+                rows[key] = replace(row, used=row.used + each.events)
+            else:
+                reason = ubi.REASONS[problem]
+                row.dropped[reason] = row.dropped.get(reason, 0) + each.events
+        return sorted(rows.values(), key=lambda row: (row.application, not row.ranks, row.ranks))
 
 
 def path_of(file: str) -> Path:
@@ -327,6 +519,7 @@ def _numbered(path: Path, source: LogSource, folder: Path) -> LogSource:
         "text": pa.string(),
         "whole": pa.int64(),
         "float": pa.float64(),
+        "boolean": pa.bool_(),
         "texts": pa.list_(pa.string()),
     }
     columns = {

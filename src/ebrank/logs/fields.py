@@ -19,6 +19,8 @@ from ebrank.errors import ParameterError
 
 EVENT_FIELDS = ("ranking", "query", "item", "type", "rank", "value", "time")
 LIST_FIELDS = ("ranking", "query", "items", "time")
+CLICKED = "clicked"
+"""The field that says whether an item was clicked, in a log with a row for each item shown."""
 _LISTS = "lists."
 _OWN_NAMES = {name: name for name in EVENT_FIELDS} | {_LISTS + name: name for name in LIST_FIELDS}
 
@@ -57,32 +59,51 @@ class FieldMap:
     @property
     def events(self) -> dict[str, str]:
         """The column of each field of events."""
-        return {name: self.columns[name] for name in EVENT_FIELDS}
+        return {name: column for name, column in self.columns.items() if "." not in name}
 
     @property
     def lists(self) -> dict[str, str]:
         """The column of each field of lists."""
-        return {name: self.columns[_LISTS + name] for name in LIST_FIELDS}
+        names = self.columns.items()
+        return {name[len(_LISTS) :]: column for name, column in names if name.startswith(_LISTS)}
+
+    @property
+    def ubi(self) -> bool:
+        """Whether the log is one of User Behavior Insights."""
+        return _LISTS + "response" in self.columns
+
+    def with_clicked(self, column: str) -> FieldMap:
+        """Return it for a log with a row for each item shown, and a column of clicks."""
+        return replace(
+            self, columns={**self.columns, CLICKED: column}, named=self.named | {CLICKED}
+        )
 
     def required(self, view: str, needed: set[str]) -> set[str]:
         """Return the fields of events or of lists that must exist: needed, or mapped."""
-        prefix, fields = ("", EVENT_FIELDS) if view == "events" else (_LISTS, LIST_FIELDS)
+        prefix, fields = ("", self.events) if view == "events" else (_LISTS, self.lists)
         return needed | {name for name in fields if prefix + name in self.named}
 
 
-UBI = FieldMap.of(
-    [
-        "ranking=query_id",
-        "query=user_query",
-        "item=event_attributes.object.object_id",
-        "type=action_name",
-        "rank=event_attributes.position.ordinal",
-        "time=timestamp",
-        "lists.ranking=query_id",
-        "lists.query=user_query",
-        "lists.items=query_response_hit_ids",
-        "lists.time=timestamp",
-    ]
+UBI = FieldMap(
+    MappingProxyType(
+        {
+            "ranking": "query_id",
+            "query": "user_query",
+            "item": "event_attributes.object.object_id",
+            "type": "action_name",
+            "rank": "event_attributes.position.ordinal",
+            "value": "event_attributes.value",
+            "time": "timestamp",
+            "application": "application",
+            "lists.ranking": "query_id",
+            "lists.query": "user_query",
+            "lists.items": "query_response_hit_ids",
+            "lists.time": "timestamp",
+            "lists.response": "query_response_id",
+            "lists.type": "action_name",
+        }
+    )
 )
-"""User Behavior Insights: `ubi_events`, and `ubi_queries` as lists."""
-UBI = replace(UBI, named=frozenset())
+"""User Behavior Insights: events, and queries as lists, which have no action."""
+UBI_ITEMS = ("query_response_object_ids", "query_response_objects_ids")
+"""What older versions call `query_response_hit_ids`."""

@@ -14,6 +14,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -22,8 +23,10 @@ from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
 
 Format: TypeAlias = Literal["parquet", "csv", "tsv", "ndjson"]
-Kind: TypeAlias = Literal["text", "whole", "float", "time", "nanoseconds", "texts", "absent"]
-"""What a column holds: texts, numbers, moments, lists of texts, or nothing at all."""
+Kind: TypeAlias = Literal[
+    "text", "whole", "float", "boolean", "time", "nanoseconds", "texts", "absent"
+]
+"""What a column holds: texts, numbers, truths, moments, lists of texts, or nothing at all."""
 
 FORMATS: Mapping[str, Format] = {
     ".parquet": "parquet",
@@ -32,6 +35,8 @@ FORMATS: Mapping[str, Format] = {
     ".ndjson": "ndjson",
     ".jsonl": "ndjson",
 }
+LONGEST = 2**24
+"""Bytes of a line that nobody reads; what is packed may unfold to any length."""
 LOOK = 1000
 """Lines of an NDJSON file by which we know that a column is not there, if they are all."""
 _ALLOWED: Mapping[str, tuple[Kind, ...]] = {
@@ -39,12 +44,14 @@ _ALLOWED: Mapping[str, tuple[Kind, ...]] = {
     "value": ("text", "whole", "float"),
     "time": ("text", "whole", "float", "time", "nanoseconds"),
     "items": ("texts",),
+    "clicked": ("text", "whole", "float", "boolean"),
 }
 _REMEDIES: Mapping[str, str] = {
     "rank": "Write ranks as whole numbers from 1.",
     "value": "Write values as numbers.",
     "time": "Write seconds since 1970, or times as in 2026-11-15T20:00:00Z.",
     "items": "Write the items of a list as an array of texts, in Parquet or NDJSON.",
+    "clicked": "Write 1 or true where an item was clicked, and 0 or false where it was not.",
 }
 _NEVER_WRONG = ("absent", "time", "nanoseconds")
 _MARK = "\ufeff"
@@ -177,6 +184,12 @@ def sources(
         absent -= {name for name, column in columns.items() if column.kind != "absent"}
         groups.setdefault((format, tuple(sorted(columns.items())), header), []).append(file)
         names = names or list(shape)
+    if absent and files and not names:
+        raise DataError(
+            "the log is empty: it has no event",
+            path=files[0],
+            remedy="Name other files, or check how they were written.",
+        )
     if absent and files:
         there = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
         raise DataError(
@@ -303,16 +316,23 @@ def _lines(file: Path) -> Iterator[str]:
     """Yield the lines of a text file, gzipped or not.
 
     Raises:
-        DataError: at a line that is not UTF-8, or at bytes that are not gzipped.
+        DataError: at a line that is not UTF-8 or too long, or at bytes that are not gzipped.
     """
     packed = file.name.lower().endswith(".gz")
     number = 0
     try:
         with gzip.open(file) if packed else file.open("rb") as opened:
-            lines = (line for chunk in opened for line in chunk.splitlines(keepends=True))
-            for line in lines:
-                number += 1
-                yield line.decode()
+            for chunk in iter(partial(opened.readline, LONGEST), b""):
+                if len(chunk) == LONGEST and not chunk.endswith(b"\n"):
+                    raise DataError(
+                        f"a line of {LONGEST >> 20} MB or more",
+                        path=file,
+                        line=number + 1,
+                        remedy="Is this a log? Remove the line.",
+                    )
+                for line in chunk.splitlines(keepends=True):
+                    number += 1
+                    yield line.decode()
     except UnicodeDecodeError as problem:
         raise DataError(
             f"not UTF-8: {problem.reason}",
@@ -392,7 +412,7 @@ def json_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             )
         try:
             row = json.loads(line)
-        except ValueError as problem:
+        except (ValueError, RecursionError) as problem:
             raise DataError(
                 f"not JSON: {problem}", path=file, line=number, remedy="Fix or remove the line."
             ) from None
@@ -428,6 +448,8 @@ def kind_of(kind: Any) -> Kind | None:  # noqa: ANN401
         return "text"
     if types.is_integer(kind):
         return "whole"
+    if types.is_boolean(kind):
+        return "boolean"
     if types.is_floating(kind):
         return "float"
     if types.is_timestamp(kind):

@@ -22,8 +22,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -71,6 +71,8 @@ class Evidence:
         features: float32, NaN where missing, shape (rows, features); None if none were given.
         feature_names: their names.
         dropped: how many rows were left out because they have no features.
+        unseen: the features of items of the table that are in no row, if it names no queries.
+        shared: whether the features are those of items, whatever the query.
     """
 
     queries: list[str]
@@ -82,6 +84,8 @@ class Evidence:
     features: Features | None = None
     feature_names: tuple[str, ...] = ()
     dropped: int = 0
+    unseen: Mapping[str, Features] = field(default_factory=dict)
+    shared: bool = False
 
     def __len__(self) -> int:
         return len(self.items)
@@ -125,8 +129,9 @@ def read_evidence(
     Args:
         path: a file of evidence.
         features: a Parquet, CSV or NDJSON file with a row for each item, or each query and item:
-            columns `item` and optionally `query`, all others numbers. With `query`, it can also
-            name candidates that nobody has seen.
+            columns `item` and optionally `query`, all others numbers. It can also name items that
+            nobody has seen: with `query`, or if the log has only one, they are candidates of it;
+            otherwise they are `unseen`.
         missing: what to do with items that the table lacks.
 
     Raises:
@@ -249,9 +254,12 @@ def _with_features(
             path=file,
             remedy="Write names exactly as in the log.",
         )
+    unseen = sorted(set(places) - set(own)) if not candidates else []
+    if len(evidence.queries) == 1:  # whose candidates they must be
+        candidates += [(evidence.queries[0], item) for item in map(str, unseen)]
     if candidates:
         evidence = _laid_out(evidence, evidence.pairs(), candidates)
-        own = evidence.pairs()
+        own = evidence.pairs() if isinstance(keys[0], tuple) else evidence.items
     rows = np.array([places.get(key, -1) for key in own], np.int64)
     lacking = np.flatnonzero(rows < 0)
     if len(lacking) and missing == "refuse":
@@ -262,7 +270,13 @@ def _with_features(
         )
     features = np.full((len(evidence), len(names)), np.nan, np.float32)
     features[rows >= 0] = numbers[rows[rows >= 0]]
-    evidence = replace(evidence, features=features, feature_names=names)
+    evidence = replace(
+        evidence,
+        features=features,
+        feature_names=names,
+        unseen={str(item): numbers[places[item]] for item in set(unseen) - set(own)},
+        shared=isinstance(keys[0], str),
+    )
     return _kept(evidence, rows >= 0) if missing == "drop" and len(lacking) else evidence
 
 

@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 from ebrank.errors import ParameterError
 from ebrank.evidence.behaviors import CLICKS, NEGATIVE, SHOWN, Behaviors
 from ebrank.evidence.slots import FIRST_RANKS
+from ebrank.logs.fields import CLICKED
 from ebrank.logs.files import LogColumn, LogSource
 
 Impressions: TypeAlias = Literal["served", "confirmed"]
@@ -43,6 +44,7 @@ class Counting:
             confirms it: an impression, or a behavior.
         lists: whether there are files of lists, which then say the query of a list.
         first_rank: how the log calls the first rank, 0 or 1.
+        single: whether each row is an impression of its own, because the log names no lists.
     """
 
     behaviors: Behaviors = CLICKS
@@ -50,6 +52,7 @@ class Counting:
     impressions: Impressions = "confirmed"
     lists: bool = False
     first_rank: int = 1
+    single: bool = False
 
     def __post_init__(self) -> None:
         """Raise if the SQL cannot express it."""
@@ -92,10 +95,12 @@ def events(sources: Sequence[LogSource], counting: Counting, view: str = "events
     `problem` names the missing or invalid field of a row that would count.
     """
     parts = " UNION ALL ".join(
-        _typed(f"{view}_{number}", source.columns, counting)
-        for number, source in enumerate(sources)
+        typed(f"{view}_{number}", source.columns, counting) for number, source in enumerate(sources)
     )
     needs_query = "" if counting.lists else "WHEN query IS NULL THEN 'query' "
+    needs_ranking = "" if counting.single else "WHEN ranking IS NULL THEN 'ranking' "
+    clicked = any(CLICKED in source.columns for source in sources)
+    needs_clicked = f"WHEN type IS NULL THEN '{CLICKED}' " if clicked else ""
     needs_value = "".join(
         f"WHEN type = '{kind}' AND value IS NULL THEN 'value' " for kind in counting.valued
     )
@@ -107,18 +112,18 @@ def events(sources: Sequence[LogSource], counting: Counting, view: str = "events
     )
     return f"""
         SELECT *, CASE
-            {needs_value}
+            {needs_clicked}{needs_value}
             WHEN outcome IS NULL THEN NULL
-            WHEN ranking IS NULL THEN 'ranking'
+            {needs_ranking}
             WHEN item IS NULL THEN 'item'
             {needs_query}{needs_rank}
             WHEN time_given = 1 AND time IS NULL THEN 'time'
             WHEN value_given = 1 AND value IS NULL THEN 'value'
         END AS problem
-        FROM (SELECT *, {_outcome(counting)} AS outcome FROM ({parts}) AS typed) AS judged"""
+        FROM (SELECT *, {outcome_of(counting)} AS outcome FROM ({parts}) AS typed) AS judged"""
 
 
-def _outcome(counting: Counting) -> str:
+def outcome_of(counting: Counting) -> str:
     """Return the outcome of an event, the most valuable first; NULL if it does not count."""
     cases = [f"WHEN type = '{counting.impression}' THEN {SHOWN}"]
     cases += [f"WHEN type = '{kind}' THEN {NEGATIVE}" for kind in counting.behaviors.negative]
@@ -133,9 +138,9 @@ def _outcome(counting: Counting) -> str:
 def lists(sources: Sequence[LogSource], view: str = "lists") -> str:
     """Return the text of the view `lists`: a row for each item, with its rank, and a problem."""
     parts = " UNION ALL ".join(
-        f"""SELECT {_text("ranking")} AS ranking, {_text("query")} AS query,
-            {_text("item")} AS item, CAST(rank AS BIGINT) AS rank,
-            {_time(source.columns["time"])} AS time, file{_line(source.columns)}
+        f"""SELECT {as_text("ranking")} AS ranking, {as_text("query")} AS query,
+            {as_text("item")} AS item, CAST(rank AS BIGINT) AS rank,
+            {as_time(source.columns["time"])} AS time, file{_line(source.columns)}
             FROM {view}_{number}"""
         for number, source in enumerate(sources)
     )
@@ -145,16 +150,34 @@ def lists(sources: Sequence[LogSource], view: str = "lists") -> str:
         FROM ({parts}) AS typed"""
 
 
-def _typed(view: str, columns: Mapping[str, LogColumn], counting: Counting) -> str:
+def typed(
+    view: str, columns: Mapping[str, LogColumn], counting: Counting, extra: Sequence[str] = ()
+) -> str:
+    """Return the rows of a source with typed columns, and extra ones as texts."""
+    more = "".join(f", {as_text(name)} AS {name}" for name in extra)
+    kind = _clicked(counting) if CLICKED in columns else as_text("type")
     return f"""
-        SELECT {_text("ranking")} AS ranking, {_text("query")} AS query, {_text("item")} AS item,
-            {_text("type")} AS type, {_rank(columns["rank"], counting.first_rank)} AS rank,
-            CASE WHEN {_text("rank")} IS NULL THEN 0 ELSE 1 END AS rank_given,
+        SELECT {as_text("ranking")} AS ranking, {as_text("query")} AS query,
+            {as_text("item")} AS item, {kind} AS type,
+            {_rank(columns["rank"], counting.first_rank)} AS rank,
+            CASE WHEN {as_text("rank")} IS NULL THEN 0 ELSE 1 END AS rank_given,
             {_number("value", columns["value"])} AS value,
-            CASE WHEN {_text("value")} IS NULL THEN 0 ELSE 1 END AS value_given,
-            {_time(columns["time"])} AS time,
-            CASE WHEN {_text("time")} IS NULL THEN 0 ELSE 1 END AS time_given, file{_line(columns)}
+            CASE WHEN {as_text("value")} IS NULL THEN 0 ELSE 1 END AS value_given,
+            {as_time(columns["time"])} AS time,
+            CASE WHEN {as_text("time")} IS NULL THEN 0 ELSE 1 END AS time_given,
+            file{_line(columns)}{more}
         FROM {view}"""
+
+
+def _clicked(counting: Counting) -> str:
+    """Return the type that a column of clicks stands for; NULL if it says neither yes nor no."""
+    text = f"lower(trim(CAST({CLICKED} AS STRING)))"
+    no = "'', '0', '0.0', 'false', 'f', 'no', 'n', 'nan'"
+    return (
+        f"CASE WHEN {text} IS NULL OR {text} IN ({no}) THEN '{counting.impression}' "
+        f"WHEN {text} IN ('true', 't', 'yes', 'y') OR translate({text}, '0123456789.', '') = '' "
+        f"AND TRY_CAST({text} AS DOUBLE) > 0 THEN '{counting.types[1]}' END"
+    )
 
 
 def _line(columns: Mapping[str, LogColumn]) -> str:
@@ -162,7 +185,7 @@ def _line(columns: Mapping[str, LogColumn]) -> str:
     return f", {LINE}" if LINE in columns else ""
 
 
-def _text(name: str) -> str:
+def as_text(name: str) -> str:
     """Return a column as text; what is empty is missing."""
     return f"nullif(CAST({name} AS STRING), '')"
 
@@ -193,7 +216,7 @@ def _number(name: str, column: LogColumn) -> str:
     return f"CASE WHEN abs({given}) <= 1.7e308 THEN {given} END"
 
 
-def _time(column: LogColumn) -> str:
+def as_time(column: LogColumn) -> str:
     """Return seconds since 1970; NULL where it is not a time."""
     if column.kind in ("whole", "float", "nanoseconds"):
         return _seconds(f"({_number('time', column)})")
@@ -234,25 +257,29 @@ def counted(counting: Counting) -> str:
     return f"""
         WITH impressions AS ({_impressions(counting)}),
         placed AS (
-            SELECT query, item, outcome, time, CASE
+            SELECT query, item, outcome, time, repeated, CASE
                 WHEN listed = 0 THEN {UNLISTED} WHEN rank IS NULL THEN {UNPLACED} {_slots("rank")}
             END AS slot
             FROM impressions)
         SELECT CASE WHEN slot >= 0 THEN query END AS query,
             CASE WHEN slot >= 0 THEN item END AS item,
             CAST(outcome AS BIGINT) AS outcome, CAST(slot AS BIGINT) AS slot,
-            count(*) AS count, min(time) AS first, max(time) AS last
+            count(*) AS count, min(time) AS first, max(time) AS last,
+            sum(repeated) AS repeated
         FROM placed GROUP BY 1, 2, 3, 4"""
 
 
 def _impressions(counting: Counting) -> str:
     """Return an impression for each item of a list: its best outcome, its rank and its time."""
     good = "FROM events WHERE outcome IS NOT NULL AND problem IS NULL"
+    if counting.single:
+        return f"SELECT query, item, outcome, rank, time, 1 AS listed, 0 AS repeated {good}"
     best = f"CASE WHEN min(outcome) = {NEGATIVE} THEN {SHOWN} ELSE max(outcome) END AS outcome"
     if counting.served:
         return f"""
             SELECT min(query) AS query, item, {best}, min(rank) AS rank,
-                min(CASE WHEN listed = 1 THEN time END) AS time, max(listed) AS listed
+                min(CASE WHEN listed = 1 THEN time END) AS time,
+                max(listed) AS listed, 0 AS repeated
             FROM (
                 SELECT ranking, query, item, rank, time, {SHOWN} AS outcome, 1 AS listed
                 FROM lists WHERE item IS NOT NULL AND problem IS NULL
@@ -260,11 +287,17 @@ def _impressions(counting: Counting) -> str:
                 SELECT ranking, CAST(NULL AS STRING), item, CAST(NULL AS BIGINT), time, outcome, 0
                 {good}) AS merged
             GROUP BY ranking, item"""
+    kinds = " - ".join(
+        f"max(CASE WHEN outcome = {kind} THEN 1 ELSE 0 END)"
+        for kind in range(NEGATIVE, counting.behaviors.outcomes)
+    )
+    repeated = f"count(*) - {kinds} AS repeated"
     ranks = f"coalesce(min(CASE WHEN outcome = {SHOWN} THEN rank END), min(rank)) AS rank"
     if counting.lists:
         return f"""
             SELECT min(named.query) AS query, item, {best}, {ranks},
-                min(time) AS time, max(CASE WHEN named.ranking IS NULL THEN 0 ELSE 1 END) AS listed
+                min(time) AS time, {repeated},
+                max(CASE WHEN named.ranking IS NULL THEN 0 ELSE 1 END) AS listed
             FROM (SELECT ranking, item, outcome, rank, time {good}) AS good
             LEFT JOIN (
                 SELECT ranking, min(query) AS query FROM lists
@@ -272,7 +305,7 @@ def _impressions(counting: Counting) -> str:
             ON good.ranking = named.ranking
             GROUP BY good.ranking, item"""
     return f"""
-        SELECT query, item, {best}, {ranks}, min(time) AS time, 1 AS listed
+        SELECT query, item, {best}, {ranks}, min(time) AS time, 1 AS listed, {repeated}
         {good} GROUP BY query, ranking, item"""
 
 
@@ -303,6 +336,11 @@ EVIDENCE = f"""
 
 TOTALS = """
     SELECT slot < 0 AS refused, outcome, CASE WHEN slot < 0 THEN slot END AS why,
-        CAST(sum(count) AS BIGINT), max(last)
+        CAST(sum(count) AS BIGINT), max(last), CAST(sum(repeated) AS BIGINT)
     FROM counted GROUP BY 1, 2, 3"""
-"""How many impressions there are of each outcome, how many do not count, and the latest time."""
+"""How many impressions there are of each outcome, how many do not count, the latest time, and how
+many events say again what others said."""
+
+SLOTS = """
+    SELECT slot, CAST(sum(count) AS BIGINT) FROM counted WHERE slot >= 0 GROUP BY slot"""
+"""How many impressions there are in each slot."""

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ebrank.equations import horizon_bonus
-from ebrank.evidence.estimators import ESTIMATORS
+from ebrank.evidence.estimators import ESTIMATORS, click_rate
 from ebrank.parameters import Configured, declared
 from ebrank.policy.formula import (
     COUNTS_LOSS,
@@ -62,7 +62,7 @@ def score_formula(
     quantities: dict[str, Source] = dict(ESTIMATORS[estimator].quantities)
     own = tuple(name for name in _numbers(family) if name not in item)
     if part in ("prior", "behavior"):
-        alone = family.mean if part == "prior" else _rate
+        alone = family.mean if part == "prior" else click_rate
         own, given = (own, item) if part == "prior" else ((), quantities)
         if paired:
             return Formula(_twice, *own, given={**given, "alone": alone}, frame=PAIR)
@@ -130,8 +130,3 @@ def _total_and_relevance(relevance: float, bonus: float) -> tuple[float, float]:
 def _twice(alone: float) -> tuple[float, float]:
     """Return a score that has no bonus, and the relevance, which is the same."""
     return alone, alone
-
-
-def _rate(hits: float, trials: float) -> float:
-    """Return the relevance by clicks alone; 0 for an item nobody has seen."""
-    return hits / trials if trials > 0.0 else 0.0

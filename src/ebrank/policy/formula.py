@@ -57,43 +57,44 @@ class CallFrame:
     """How compiled code calls a formula: its arguments, and what follows from them.
 
     Attributes:
-        arguments: names of all arguments.
-        signature: their types.
+        arguments: names and types of all arguments.
         quantities: what a function may name, each with the expression that gives it.
         derived: further quantities, which take some work to compute.
         result: what to do with the value of the formula.
         batch: whether it is called for a batch of items; i is the number of each.
     """
 
-    arguments: tuple[str, ...]
-    signature: str
+    arguments: Mapping[str, str]
     quantities: Mapping[str, str]
     derived: Mapping[str, str]
     result: str
     batch: bool = False
 
+    @property
+    def signature(self) -> str:
+        """The signature of a compiled formula, as Numba writes it."""
+        return f"void({', '.join(self.arguments.values())})"
+
 
 SCORE = CallFrame(
-    arguments=(
-        "items",
-        "rows",
-        "a",
-        "b",
-        "b_step",
-        "weighted_clicks_units",
-        "exposure_units",
-        "units_step",
-        "counts",
-        "counts_step",
-        "slots",
-        "behaviors",
-        "table",
-        "parameters",
-        "keys",
-        "out",
-    ),
-    signature="void(i8, CPointer(i4), CPointer(f8), CPointer(f8), i8, CPointer(i8), CPointer(i8), "
-    "i8, CPointer(i4), i8, i8, i8, CPointer(i8), CPointer(f8), CPointer(u8), CPointer(f8))",
+    arguments={
+        "items": "i8",
+        "rows": "CPointer(i4)",
+        "a": "CPointer(f8)",
+        "b": "CPointer(f8)",
+        "b_step": "i8",
+        "weighted_clicks_units": "CPointer(i8)",
+        "exposure_units": "CPointer(i8)",
+        "units_step": "i8",
+        "counts": "CPointer(i4)",
+        "counts_step": "i8",
+        "slots": "i8",
+        "behaviors": "i8",
+        "table": "CPointer(i8)",
+        "parameters": "CPointer(f8)",
+        "keys": "CPointer(u8)",
+        "out": "CPointer(f8)",
+    },
     quantities={
         "a": "a[rows[i]]",
         "b": "b[rows[i] * b_step]",
@@ -124,15 +125,21 @@ numbers lie between a row and the next.
 
 PAIR = replace(
     SCORE,
-    arguments=(*SCORE.arguments, "beside"),
-    signature=f"{SCORE.signature[:-1]}, CPointer(f8))",
+    arguments={**SCORE.arguments, "beside": "CPointer(f8)"},
     result="out[i], beside[i] = {}",
 )
 """Two scores of each item at once, which share the costly parts."""
 
 COUNTS_LOSS = CallFrame(
-    arguments=("score", *RAW, "parameters", "out"),
-    signature="void(f8, CPointer(f8), i8, i8, CPointer(i8), CPointer(f8), CPointer(f8))",
+    arguments={
+        "score": "f8",
+        "counts": "CPointer(f8)",
+        "slots": "i8",
+        "behaviors": "i8",
+        "table": "CPointer(i8)",
+        "parameters": "CPointer(f8)",
+        "out": "CPointer(f8)",
+    },
     quantities={
         **{name: name for name in ("score", *RAW)},
         "item_counts": "ItemCounts(counts, slots, behaviors, table)",
@@ -380,7 +387,9 @@ class _Composer:
 
 def arguments_of(function: Function) -> tuple[str, ...]:
     """Return the names of a plain function's arguments."""
-    code = getattr(function, "py_func", function).__code__
+    code = getattr(getattr(function, "py_func", function), "__code__", None)
+    if code is None:
+        raise ParameterError(f"{function!r} is not a plain function")
     return tuple(code.co_varnames[: code.co_argcount])
 
 

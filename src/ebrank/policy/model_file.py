@@ -50,6 +50,10 @@ OLD_PARAMETERS = {
 """The current names of the old linear prior's parameters."""
 
 
+class ForeignPart(ModelFileError):
+    """The policy in a file has a part of somebody's own, which its reader has not allowed."""
+
+
 def write(ranker: EBRanker, path: str | os.PathLike[str]) -> None:
     """Write the ranker; a reader sees the old file or the new one, never half of it."""
     content = to_bytes(ranker)
@@ -93,7 +97,8 @@ def from_bytes(content: bytes, name: str, *, allow: Iterable[str] = ()) -> EBRan
             return _old_ranker(document)
         return _ranker(document, frozenset(allow))
     except (ParameterError, ModelFileError, TypeError) as error:
-        raise ModelFileError(f"{name}: {error}") from None
+        kind = ForeignPart if isinstance(error, ForeignPart) else ModelFileError
+        raise kind(f"{name}: {error}") from None
 
 
 def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
@@ -141,7 +146,7 @@ def _check_parts(text: str, allowed: frozenset[str]) -> None:
     for setting in text.partition(":")[2].split(","):
         value = setting.partition("=")[2]
         if ":" in value and value not in allowed:
-            raise ModelFileError(
+            raise ForeignPart(
                 f"the policy has the part {value}, whose code is not in the file. If you trust "
                 f"it, read the file with allow=[{value!r}]"
             )

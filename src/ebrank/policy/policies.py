@@ -37,6 +37,7 @@ from ebrank.evidence.estimators import ESTIMATORS, Estimator
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.kernels.arrays import read_only
+from ebrank.kernels.threads import map_blocks
 from ebrank.parameters import (
     Configured,
     Parameter,
@@ -53,10 +54,11 @@ from ebrank.policy.composition import (
     score_formula,
 )
 from ebrank.policy.formula import Formula, Score
-from ebrank.priors import fitting
+from ebrank.priors import fitting, item_effects
 from ebrank.priors.base import Family, ItemPrior, Learner, State
-from ebrank.priors.rows import Rows
-from ebrank.typing import Features, Floats
+from ebrank.priors.item_effects import VARIANCE, VARIANCES, Elsewhere
+from ebrank.priors.rows import BLOCK, Rows
+from ebrank.typing import Bools, Features, Floats, Ints
 
 
 class Preset(NamedTuple):
@@ -83,6 +85,7 @@ PRESETS = {
             "family": "shape",
             "bonus": "horizon",
             "examination": "learned",
+            "shared": "learned",
         },
     ),
 }
@@ -118,6 +121,11 @@ class Choices(Configured):
         "given",
         "how far down users look: as configured (given), or learned along with the prior",
         choices=("given", "learned"),
+    )
+    shared: Literal["learned", "none"] = param(
+        "none",
+        "what an item earned in other queries: counts as far as it helps (learned), or not (none)",
+        choices=("learned", "none"),
     )
     part: Literal["both", "prior", "behavior"] = param(
         "both",
@@ -251,7 +259,58 @@ class Policy:
         """
         if not self.family.learns:
             return ()
-        return (*self.family.learns, "clicks", *(CURVE_ARRAYS if self.learns_examination else ()))
+        curve = CURVE_ARRAYS if self.learns_examination else ()
+        shared = (VARIANCE,) if self.shares else ()
+        return (*self.family.learns, "clicks", *curve, *shared)
+
+    @property
+    def shares(self) -> bool:
+        """Whether an item's queries share what they learn about it."""
+        return self.choices.shared == "learned"
+
+    def elsewhere(
+        self,
+        state: State | None,
+        table: fitting.Observations,
+        examination: Examination,
+        threads: int | None = None,
+    ) -> Elsewhere | None:
+        """Return what the item of each row earned in other queries; None if that does not count."""
+        variance = item_effects.variance_of(state)
+        if table.items is None or variance == 0.0:
+            return None
+        others = self.other_messages(state, table, examination, threads)
+        return item_effects.elsewhere(others, variance)
+
+    def other_messages(
+        self,
+        state: State | None,
+        table: fitting.Observations,
+        examination: Examination,
+        threads: int | None = None,
+        rows: Ints | None = None,
+    ) -> Ints:
+        """Return the sums of what other queries say about the items of all rows, or of some."""
+        from ebrank.policy.scoring import scores  # Numba takes a while to import
+
+        if rows is not None:  # rows about other items need say nothing
+            asked = np.zeros(1 + table.numbered_items.max(), np.bool_)
+            asked[table.numbered_items[rows]] = True
+            speaking = asked[table.numbered_items]
+            table, rows = table.part(speaking), np.searchsorted(np.flatnonzero(speaking), rows)
+        items, curve = table.numbered_items, self.curve(state, examination)
+        prior = self.prior(state, table.features, threads)
+        by_features = self.scores(state, table.behavior.valuation(curve)).prior
+        own = np.empty((len(items), 2), np.int32)
+
+        def write(start: int, stop: int) -> None:
+            behavior = table.behavior[start:stop]
+            mean = scores(by_features, prior.rows(slice(start, stop)), behavior, curve)
+            sums = behavior.sums(curve, threads=1)
+            own[start:stop] = item_effects.messages(mean, sums.clicks, sums.exposure)
+
+        map_blocks(write, total=len(items), block=BLOCK, threads=threads)
+        return item_effects.others(own, items, rows)
 
     def losses(
         self,
@@ -259,27 +318,34 @@ class Policy:
         table: fitting.Observations,
         examination: Examination,
         threads: int | None = None,
+        rows: Bools | None = None,
     ) -> Floats:
-        """Return −log of the probability of each row's behavior; not a number if never shown.
+        """Return −log of the probability of the behavior of all rows, or of some.
+
+        It is not a number if a row was never shown.
 
         A click where nobody is believed to look is not impossible, nor does it go uncounted, which
         would favor the curve that expects it least: there, p is the smallest that a curve may have.
         """
         curve = self.curve(state, examination)
-        prior = self.prior(state, table.features, threads)
+        earned = self.elsewhere(state, table, examination, threads)
+        if rows is not None:  # all others say something about their items
+            table = table.part(rows)
+            earned = earned and earned.rows(np.flatnonzero(rows))
+        prior = self.prior(state, table.features, threads, earned)
         losses = np.full(len(table.behavior), np.nan)
+        sums = table.behavior.sums(curve, threads=threads)
+        shown = sums.shown > 0
         if self.family.learns:
             p = np.maximum(table.behavior.valuation(curve).exposure * UNIT, SMALLEST_P)
-            rows = self.with_state(
+            own = self.with_state(
                 self.rows(table.features, table.behavior, curve, threads, state),
                 Valuation.by_slot(p, table.behavior.behaviors),
                 state,
             )
-            shown = rows.included
-            losses[shown] = rows.losses_and_slopes(prior.a)[0][shown]
+            own = replace(own, included=read_only(shown))
+            losses[shown] = own.losses_and_slopes(prior.a)[0][shown]
         else:
-            sums = table.behavior.sums(curve, threads=threads)
-            shown = sums.shown > 0
             places = np.flatnonzero(shown)
             losses[shown] = self.family.marginal_loss(prior.rows(places), sums.rows(places))
         return losses
@@ -302,6 +368,11 @@ class Policy:
         self.family.check_state({n: a for n, a in state.items() if n in self.family.learns})
         if self.learns_examination:
             _check_curve(state)
+        for name in ("clicks", VARIANCE):
+            if name in state and state[name].shape != (1,):
+                raise ParameterError(f"{name} must be one number")
+        if not 0.0 <= item_effects.variance_of(state) <= max(VARIANCES):
+            raise ParameterError(f"{VARIANCE} must be a number from 0 to {max(VARIANCES):g}")
 
     def rows(
         self,
@@ -312,33 +383,28 @@ class Policy:
         state: State | None = None,
     ) -> Rows:
         """Return the rows to fit the learner on, with the family's loss."""
-        if len(features) != len(behavior):
-            raise ParameterError(
-                f"{len(features)} rows of features, but behavior for {len(behavior)}"
-            )
         sums = behavior.sums(examination, threads=threads)
         valuation = behavior.valuation(examination)
-        loss = self._loss
         return Rows(
             features=read_only(_matrix(features)),
             evidence=read_only(self.estimator.matrix(behavior, sums, clamp=self.choices.clamp)),
             included=read_only(sums.shown > self.choices.min_impressions),
-            loss=loss.compiled,
+            loss=self._loss.compiled,
             table=valuation.table,
             slots=valuation.slots,
             behaviors=valuation.behaviors,
-            parameters=read_only(
-                self._bound(loss, self.family.learned(state, valuation)).parameters
-            ),
-            learned=len(loss.parameters),
+            parameters=self._parameters(valuation, state),
+            learned=len(self._loss.parameters),
             threads=threads,
         )
 
     def with_state(self, rows: Rows, valuation: Valuation, state: State | None) -> Rows:
         """Return the rows under another curve and another state."""
-        learned = self.family.learned(state, valuation)
-        parameters = read_only(self._bound(self._loss, learned).parameters)
-        return replace(rows, table=valuation.table, parameters=parameters)
+        return replace(rows, table=valuation.table, parameters=self._parameters(valuation, state))
+
+    def _parameters(self, valuation: Valuation, state: State | None) -> Floats:
+        """Return the parameters of the loss, followed by what was learned."""
+        return read_only(self._bound(self._loss, self.family.learned(state, valuation)).parameters)
 
     @property
     def _loss(self) -> Formula:
@@ -346,14 +412,29 @@ class Policy:
         return loss_formula(family, self.choices.estimator)
 
     def prior(
-        self, state: State | None, features: Features, threads: int | None = None
+        self,
+        state: State | None,
+        features: Features,
+        threads: int | None = None,
+        earned: Elsewhere | None = None,
     ) -> ItemPrior:
-        """Return the prior of items from their features; without a state, all are the same."""
+        """Return the prior of items from their features, and what they earned elsewhere.
+
+        Without a state, all are the same.
+        """
+        scores = self.prior_scores(state, features, threads)
+        return self.family.prior(scores if earned is None else scores + earned.effect)
+
+    def prior_scores(
+        self, state: State | None, features: Features, threads: int | None = None
+    ) -> Floats:
+        """Return the learner's score of each row."""
         matrix = _matrix(features)
         own = None if state is None else self.learner_state(state)
         if own is None:
-            return self.family.prior(np.zeros(len(matrix)))
-        return self.family.prior(self.learner.scores(own, matrix, threads))
+            return np.zeros(len(matrix))
+        # Kernels read scores by pointer, and a learner may return a view with gaps.
+        return np.ascontiguousarray(self.learner.scores(own, matrix, threads), dtype=np.float64)
 
 
 def parse(text: str) -> Policy:
@@ -448,6 +529,11 @@ def _check(policy: Policy) -> None:
     if policy.learns_examination and not family.learns:
         raise ParameterError(
             f"{policy.name}: the family {family.name} cannot learn the examination; shape can"
+        )
+    if policy.shares and family.item != ("score",):
+        raise ParameterError(
+            f"{policy.name}: the family {family.name} cannot share evidence between queries; "
+            "shape can"
         )
     bonus: Any = type(policy.bonus)
     loss_formula(family, estimator).check()  # are all names explained?

@@ -9,12 +9,12 @@ the high feature is promising, and comes first although nobody has clicked it ye
 >>> stats = BehaviorStats.of(
 ...     shown=[50] * 4 + [0] + [50] * 4 + [0],
 ...     clicks=[5, 7, 10, 13, 0, 20, 22, 25, 28, 0])
->>> ranker = EBRanker(epsilon=10.0).fit(features, stats)
+>>> ranker = EBRanker().fit(features, stats)
 >>> ranking = ranker.rank(features, stats, k=3)
 >>> ranking.order
 array([9, 8, 7])
 >>> print(ranking.explain(9))
-prior 0.6..., observed 0.000 → relevance 0.6... + bonus 0.0...
+prior 0.54..., observed 0.000 → relevance 0.54... + bonus 0.04...
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from ebrank.policy.scaling import Scaling
 from ebrank.priors import fitting
 from ebrank.priors.base import ItemPrior, State
 from ebrank.priors.fitting import Observations
+from ebrank.priors.item_effects import Elsewhere
 from ebrank.typing import Features, Floats, Ints, Keys
 
 __all__ = ["EBRanker", "Ranking"]
@@ -52,17 +53,18 @@ class _Scoring(NamedTuple):
 
 
 class EBRanker:
-    """Ranks by a policy: the paper's `ebrank` by default.
+    """Ranks by a policy: `auto` by default, which has nothing to tune.
 
     Parameters:
-        policy: a `Policy`, or its text form, such as `"ebrank:epsilon=5,estimator=exposure"`.
+        policy: a `Policy`, or its text form: `"auto"`, the paper's `"ebrank"`, or with parameters
+            `"ebrank:epsilon=5,estimator=exposure"`.
         examination: how users examine ranks.
         scaling: how `rank` scales features, such as `Scaling("query")`; None leaves them as
             they are. `fit` expects scaled rows: they come from many queries, and only the caller
             knows which (`scaling(features, query_pointers)`).
         seed: seed for breaking ties, and for policies that sample.
         threads: number of cores to use, None for all; it does not affect the result.
-        **parameters: parameters of the policy, such as `epsilon=5.0`.
+        **parameters: parameters of the policy, such as `epsilon=5.0` of `ebrank`.
 
     Attributes:
         state_: what the policy's learner has learned; None before `fit`.
@@ -71,7 +73,7 @@ class EBRanker:
 
     def __init__(
         self,
-        policy: Policy | str = "ebrank",
+        policy: Policy | str = "auto",
         *,
         examination: Examination | None = None,
         scaling: Scaling | None = None,
@@ -100,6 +102,7 @@ class EBRanker:
         behavior: BehaviorStats,
         *,
         groups: Ints | None = None,
+        items: npt.ArrayLike | None = None,
         validation: tuple[Features, BehaviorStats] | Observations | None = None,
         warm_start: bool = False,
     ) -> Self:
@@ -109,6 +112,9 @@ class EBRanker:
         to regularize is decided by rows that are held out: each fifth of the queries in turn. If
         there are fewer than ten queries, or none are given, single rows are held out.
 
+        `items` names the item of each row, by any value. If items occur in several queries, `auto`
+        learns how much they have in common there that the features do not say (see `elsewhere`).
+
         With `validation` rows, these decide instead, and when to stop; they may have groups of
         their own (`ebrank.priors.fitting.Observations`). None of them is learned from.
 
@@ -117,13 +123,27 @@ class EBRanker:
         start = self.state_ if warm_start else None
         self.state_ = fitting.fit(
             self.policy,
-            _table(features, behavior, groups),
+            _table(features, behavior, groups, items),
             None if validation is None else _table(*validation),
             self.examination,
             start,
             self.threads,
         )
         return self
+
+    def elsewhere(
+        self, features: Features, behavior: BehaviorStats, items: npt.ArrayLike
+    ) -> Elsewhere | None:
+        """Return what the item of each row earned in other rows, those of other queries.
+
+        Give all rows of all queries, as for `fit`, and `rank` the part of a query's candidates:
+        `earned.rows(candidates)`. None of a query's own clicks are in it, so they do not count
+        twice. None if items have nothing in common that helps, or the policy does not share.
+
+        It costs one pass over all rows, without a fit, so it may follow the log more often.
+        """
+        table = _table(features, behavior, None, items)
+        return self.policy.elsewhere(self.state_, table, self.examination, self.threads)
 
     def fit_contexts(
         self,
@@ -183,6 +203,7 @@ class EBRanker:
         tie_keys: npt.ArrayLike | None = None,
         lists: float | None = None,
         context: Mapping[str, str] | None = None,
+        earned: Elsewhere | None = None,
     ) -> Ranking:
         """Return the k best candidates of one query (all of them by default).
 
@@ -195,14 +216,17 @@ class EBRanker:
         keys, so give new keys for each list.
 
         A `context`, such as `{"device": "mobile"}`, shifts relevances by its learned effect.
+        `earned` says what the candidates earned in other queries (see `elsewhere`).
         """
         _check_lengths(features, behavior)
         prior = self.prior(features)
         shifts = self.shifts(features, numbers(context)) if context else None
-        return self.rank_by_prior(prior, behavior, k, tie_keys=tie_keys, lists=lists, shifts=shifts)
+        return self.rank_by_prior(
+            prior, behavior, k, tie_keys=tie_keys, lists=lists, shifts=shifts, earned=earned
+        )
 
     def prior(self, features: Features) -> ItemPrior:
-        """Return the prior of one query's candidates, from their features, scaled."""
+        """Return the prior of one query's candidates, from their features alone, scaled."""
         scaled = features if self.scaling is None else self.scaling(features)
         return self.policy.prior(self.state_, scaled, self.threads)
 
@@ -226,6 +250,7 @@ class EBRanker:
         draw_keys: Keys | None = None,
         lists: float | None = None,
         shifts: Floats | None = None,
+        earned: Elsewhere | None = None,
     ) -> Ranking:
         """Return what `rank` returns, given the prior, which changes far less often than behavior.
 
@@ -242,7 +267,10 @@ class EBRanker:
             require(len(draws) == len(keys), f"{len(draws)} keys for {len(keys)} items")
         if lists is not None:
             check_number("lists", lists, at_least=0)
-        ranking = self.ranked(prior, behavior, keys, draws, lists, shifts)
+        if earned is not None:
+            require(self.policy.shares, f"{self.policy.name} has no use for `earned`")
+            require(len(earned.effect) == len(keys), "`earned` is not of these candidates")
+        ranking = self.ranked(prior, behavior, keys, draws, lists, shifts, earned)
         return ranking if k is None else Ranking(ranking.order[:k], ranking.candidates)
 
     def ranked(
@@ -253,6 +281,7 @@ class EBRanker:
         draws: Keys | None = None,
         lists: float | None = None,
         shifts: Floats | None = None,
+        earned: Elsewhere | None = None,
     ) -> Ranking:
         """Return what `rank_by_prior` returns, for arrays that fit together: nothing is checked.
 
@@ -265,47 +294,63 @@ class EBRanker:
         if lists is not None and horizon is not None:
             parameters = parameters.copy()
             parameters[horizon] = lists
-        counts = behavior.counts
+        counts, by_features = behavior.counts, prior
+        if earned is not None:
+            prior = ItemPrior(prior.a + earned.effect, prior.b)
         total, relevance = score_pairs(scores.both, parameters, prior, counts, valuation, draws)
         change = None
         if shifts is not None:
             change = moved(relevance, shifts)
             total, relevance = total + change, relevance + change
         details = Candidates(
-            self.policy, scores, prior, behavior, self.curve, relevance, total, change
+            self.policy,
+            scores,
+            prior,
+            behavior,
+            self.curve,
+            relevance,
+            total,
+            change,
+            by_features,
+            earned,
         )
         return Ranking(best_first(total, keys), details)
 
-    def loss(self, features: Features, behavior: BehaviorStats) -> float:
+    def loss(
+        self, features: Features, behavior: BehaviorStats, items: npt.ArrayLike | None = None
+    ) -> float:
         """Return the mean loss of the prior over rows that were shown: lower is better.
 
         The loss is the negative log of the probability that the prior assigns to what users did. As
         for `fit`, the rows must be scaled.
         """
-        losses = self.losses(features, behavior)
+        losses = self.losses(features, behavior, items)
         shown = ~np.isnan(losses)
         if not shown.any():
             raise ParameterError("no item has been shown: there is nothing to compute a loss from")
         return float(losses[shown].mean())
 
-    def losses(self, features: Features, behavior: BehaviorStats) -> Floats:
+    def losses(
+        self, features: Features, behavior: BehaviorStats, items: npt.ArrayLike | None = None
+    ) -> Floats:
         """Return the loss of the prior for each row; not a number for rows that were not shown."""
-        _check_lengths(features, behavior)
-        return self.policy.losses(
-            self.state_, Observations(features, behavior), self.examination, self.threads
-        )
+        table = _table(features, behavior, None, items)
+        return self.policy.losses(self.state_, table, self.examination, self.threads)
 
     def held_out_losses(
-        self, features: Features, behavior: BehaviorStats, groups: Ints | None = None
+        self,
+        features: Features,
+        behavior: BehaviorStats,
+        groups: Ints | None = None,
+        items: npt.ArrayLike | None = None,
     ) -> Floats:
         """Return the loss of each row under this prior, refitted to the rows of other queries.
 
         So it says how good the prior is for queries that it has not seen. Each fifth of the queries
-        is held out in turn; see `fit` for `groups`.
+        is held out in turn; see `fit` for `groups` and `items`.
         """
-        _check_lengths(features, behavior)
         require(self.state_ is not None, "fit the prior first")
-        table = _table(features, behavior, groups)
+        table = _table(features, behavior, groups, items)
         return fitting.held_out_losses(
             self.policy, table, self.examination, self.state_ or {}, self.threads
         )
@@ -347,12 +392,40 @@ def _check_lengths(features: Features, behavior: BehaviorStats) -> None:
         raise ParameterError(f"{len(features)} rows of features, but behavior for {len(behavior)}")
 
 
-def _table(features: Features, behavior: BehaviorStats, groups: Ints | None = None) -> Observations:
-    if groups is not None:
-        groups = np.asarray(groups)
-        require(groups.shape == (len(behavior),), "groups must hold one number per row")
-        groups = np.unique(groups, return_inverse=True)[1]
-    return Observations(features, behavior, groups)
+def _table(
+    features: Features,
+    behavior: BehaviorStats,
+    groups: Ints | None = None,
+    items: npt.ArrayLike | None = None,
+) -> Observations:
+    _check_lengths(features, behavior)
+
+    def numbered(name: str, values: npt.ArrayLike | None) -> Ints | None:
+        if values is None:
+            return None
+        given = np.asarray(values)
+        require(given.shape == (len(behavior),), f"{name} must hold one value per row")
+        return _numbered(name, given)
+
+    return Observations(features, behavior, numbered("groups", groups), numbered("items", items))
+
+
+def _numbered(name: str, values: npt.NDArray[Any]) -> Ints:
+    """Return the place of each value among the different ones, in ascending order."""
+    missing = values != values  # NaN
+    require(not missing.any(), f"{name} has no value in row {np.argmax(missing)}")
+    if values.dtype == np.int64 and len(values) and 0 <= values.min() <= values.max() < len(values):
+        present = np.bincount(values) > 0  # sorting takes longer
+        places: Ints = np.cumsum(present) - 1
+        numbers: Ints = places[values]
+    else:
+        try:
+            numbers = np.unique(values, return_inverse=True)[1]
+        except TypeError:
+            raise ParameterError(
+                f"{name} must be all texts or all numbers, and none may be missing"
+            ) from None
+    return numbers
 
 
 def _draw_keys(keys: npt.NDArray[Any]) -> Keys:

@@ -12,18 +12,21 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Sums
 from ebrank.parameters import check_whole
 from ebrank.policy.composition import Scores
+from ebrank.policy.contexts import moved
 from ebrank.policy.formula import Score
 from ebrank.policy.policies import Policy
+from ebrank.policy.posterior import posterior_densities
 from ebrank.priors.base import ItemPrior
+from ebrank.priors.item_effects import Elsewhere
 from ebrank.typing import Floats, Ints
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why an item has its rank, in four numbers.
+    """Why an item has its rank, in a few numbers.
 
-    The relevance blends what the features predict with what users did, moved by the context if one
-    is given; the score is relevance plus bonus.
+    The relevance blends what features and other queries predict with what users did, moved by the
+    context if one is given; the score is relevance plus bonus.
     """
 
     prior: float
@@ -36,11 +39,19 @@ class Explanation:
     """What showing it is worth beyond its relevance."""
     context: float = 0.0
     """How far the context moved its relevance."""
+    elsewhere: float = 0.0
+    """How far what it earned in other queries moved the prior."""
+    queries: int = 0
+    """How many other queries these are."""
 
     def __str__(self) -> str:
         moved = f", {self.context:+.3f} by the context" if self.context else ""
+        shared = ""
+        if self.queries:
+            shared = f", {self.elsewhere:+.3f} from {self.queries:,} other quer"
+            shared += "y" if self.queries == 1 else "ies"
         return (
-            f"prior {self.prior:.3f}, observed {self.observed:.3f}{moved} "
+            f"prior {self.prior:.3f}{shared}, observed {self.observed:.3f}{moved} "
             f"→ relevance {self.relevance:.3f} + bonus {self.bonus:.3f}"
         )
 
@@ -49,7 +60,8 @@ class Explanation:
 class Candidates:
     """What a ranker knows about every candidate, in the caller's order.
 
-    In a context, `moved` is the change of relevances and scores, which already include it.
+    In a context, `moved` is the change of relevances and scores, which already include it. The
+    prior includes what they `earned` in other queries; `by_features` does not.
     """
 
     policy: Policy
@@ -59,7 +71,9 @@ class Candidates:
     examination: Examination
     relevance: Floats
     scores: Floats
-    moved: Floats | None = None
+    moved: Floats | None
+    by_features: ItemPrior
+    earned: Elsewhere | None = None
 
     def rows(self, items: Ints) -> Candidates:
         """Return what is known about some candidates."""
@@ -70,6 +84,8 @@ class Candidates:
             relevance=self.relevance[items],
             scores=self.scores[items],
             moved=None if self.moved is None else self.moved[items],
+            by_features=self.by_features.rows(items),
+            earned=None if self.earned is None else self.earned.rows(items),
         )
 
     @cached_property
@@ -85,8 +101,15 @@ class Candidates:
 
     @cached_property
     def prior_mean(self) -> Floats:
-        """The relevance that the features alone predict for each candidate."""
+        """The relevance that features and other queries predict for each candidate."""
         return self.by(self.formulas.prior, np.arange(len(self.scores)))
+
+    @cached_property
+    def elsewhere(self) -> Floats:
+        """How far what each candidate earned in other queries moves its prior."""
+        if self.earned is None:
+            return np.zeros(len(self.scores))
+        return self.prior_mean - replace(self, prior=self.by_features).prior_mean
 
     @cached_property
     def prior_beta(self) -> tuple[Floats, Floats]:
@@ -96,6 +119,20 @@ class Candidates:
         nothing = BehaviorStats(np.zeros_like(self.behavior.counts), self.behavior.behaviors)
         spread = scores(self.formulas.spread, self.prior, nothing, self.examination)
         return equations.beta_of(self.prior_mean, spread)
+
+    @cached_property
+    def posterior_beta(self) -> tuple[Floats, Floats]:
+        """The Beta with mean R̂ and weight E + α + β, whose variance is about the paper's.
+
+        R̂ by `ips` may exceed 1: the second number is at least that of the prior. A policy that
+        ranks by the prior or by clicks alone has the posterior of both.
+        """
+        alpha, beta = self.prior_beta
+        weight = self.sums.exposure + alpha + beta
+        mean = self.relevance if self.moved is None else self.relevance - self.moved
+        if self.policy.choices.part != "both":
+            mean = (self.sums.clicks + alpha) / weight
+        return mean * weight, np.maximum((1.0 - mean) * weight, beta)
 
     @property
     def bonus(self) -> Floats:
@@ -137,18 +174,22 @@ class Ranking:
     def interval(self) -> Floats:
         """Central 90 % credible interval of the relevance, shape (k, 2).
 
-        It is based on plain clicks over exposure, a proper posterior; the `ips` estimate, which
-        varies more, may lie outside. With `exact` evidence it is that of the Beta distribution
-        with the posterior's mean and spread.
+        It is that of the policy's posterior (see `ebrank.policy.posterior`), moved by the context
+        as far as the relevance is. An estimate of about 1 or above, such as `ips` may give, lies
+        outside, and so may the mean of a posterior that is nearly all at 0.
         """
-        candidates, order = self.candidates, self.order
-        if candidates.policy.estimator.by_rank:
-            spread = candidates.by(candidates.formulas.spread, order)
-            return np.column_stack(equations.interval_of(self.relevance, spread, level=0.9))
-        low, high = candidates.policy.family.interval(
-            candidates.prior.rows(order), candidates.sums.rows(order), level=0.9
-        )
-        return np.column_stack([low, high])
+        chosen = self.candidates.rows(self.order)
+        if chosen.policy.estimator.by_rank:
+            ends = posterior_densities(chosen).interval(0.9)
+        else:
+            hits = chosen.posterior_beta[0] - chosen.prior_beta[0]
+            sums = chosen.sums._replace(clicks=hits)
+            ends = np.column_stack(chosen.policy.family.interval(chosen.prior, sums, level=0.9))
+        if chosen.moved is None:
+            return ends
+        after = np.clip([chosen.relevance - chosen.moved, chosen.relevance], 1e-9, 1.0 - 1e-9)
+        before, now = np.log(after) - np.log1p(-after)
+        return ends + moved(ends, (now - before)[:, None])
 
     def explain(self, item: int) -> Explanation:
         """Return why the candidate in this position of the input scored as it did."""
@@ -159,11 +200,13 @@ class Ranking:
         chosen = np.array([item])
         policy, sums = candidates.policy, candidates.sums.rows(chosen)
         return Explanation(
-            prior=float(candidates.prior_mean[item]),
+            prior=float(candidates.prior_mean[item] - candidates.elsewhere[item]),
             observed=float(policy.estimator.rate(sums)[0]),
             relevance=float(candidates.relevance[item]),
             bonus=float(candidates.bonus[item]),
             context=0.0 if candidates.moved is None else float(candidates.moved[item]),
+            elsewhere=float(candidates.elsewhere[item]),
+            queries=0 if candidates.earned is None else int(candidates.earned.queries[item]),
         )
 
     def __len__(self) -> int:

@@ -53,19 +53,14 @@ def scores(
 ) -> Floats:
     """Return the score of each item; `keys` address the draws of a score that draws."""
     require(score.formula.frame is not PAIR, "a pair of scores is not one score")
-    own_keys = _checked(prior, behavior, keys)
-    out = np.empty(len(behavior))
-    write_scores(
-        score.compiled.address,
-        prior.a,
-        prior.b,
-        packed(behavior.counts),
-        behavior.valuation(examination).table,
-        score.parameters,
-        own_keys,
-        out,
-    )
-    return out
+    n = len(behavior)
+    require(len(prior.a) == n and len(prior.b) in (1, n), f"the prior is not one of {n} items")
+    if keys is not None:
+        require(len(keys) == n, f"{len(keys)} keys for {n} items")
+    valuation = behavior.valuation(examination)
+    counts = packed(behavior.counts)
+    only: Floats = _written(1, score, score.parameters, prior, counts, valuation, keys)[0]
+    return only
 
 
 def score_pairs(
@@ -80,20 +75,22 @@ def score_pairs(
 
     The parameters replace those of the pair. Nothing is checked: the arrays fit together.
     """
+    return _written(2, pair, parameters, prior, np.ascontiguousarray(counts), valuation, keys)
+
+
+def _written(
+    results: int,
+    score: Score,
+    parameters: Floats,
+    prior: ItemPrior,
+    counts: SmallInts,
+    valuation: Valuation,
+    keys: Keys | None,
+) -> Floats:
     own_keys = np.zeros(len(counts), np.uint64) if keys is None else keys
-    out, counts = np.empty((2, len(counts))), np.ascontiguousarray(counts)
-    table = valuation.table
-    write_pairs(pair.compiled.address, prior.a, prior.b, counts, table, parameters, own_keys, out)
+    out, table = np.empty((results, len(counts))), valuation.table
+    write_scores(score.compiled.address, prior.a, prior.b, counts, table, parameters, own_keys, out)
     return out
-
-
-def _checked(prior: ItemPrior, behavior: BehaviorStats, keys: Keys | None) -> Keys:
-    """Return the keys; raise if the arrays do not fit together."""
-    n = len(behavior)
-    own = np.zeros(n, np.uint64) if keys is None else keys
-    require(len(prior.a) == n and len(prior.b) in (1, n), f"the prior is not one of {n} items")
-    require(len(own) == n, f"{len(own)} keys for {n} items")
-    return own
 
 
 @inner
@@ -138,29 +135,7 @@ def write_scores(
     keys: Keys,
     out: Floats,
 ) -> None:
-    """Write the score of each item, given the address of its formula."""
-    n = len(out)
-    rows = np.arange(n).astype(np.int32)
-    weighted_clicks, exposure = np.empty(n, np.int64), np.empty(n, np.int64)
-    write_units(counts, table, weighted_clicks, exposure)
-    for first in range(0, n, BATCH):
-        state = item_state(a, b, weighted_clicks, exposure, counts, table, parameters)
-        items = min(BATCH, n - first), pointer_to(rows, first)
-        call_at(address, (*items, *state, pointer_to(keys, first), pointer_to(out, first)))
-
-
-@kernel
-def write_pairs(
-    address: int,
-    a: Floats,
-    b: Floats,
-    counts: SmallInts,
-    table: Ints,
-    parameters: Floats,
-    keys: Keys,
-    out: Floats,
-) -> None:
-    """Write both scores of each item."""
+    """Write one or two scores of each item, given the address of a formula that gives as many."""
     n = out.shape[1]
     rows = np.arange(n).astype(np.int32)
     weighted_clicks, exposure = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -168,5 +143,8 @@ def write_pairs(
     for first in range(0, n, BATCH):
         state = item_state(a, b, weighted_clicks, exposure, counts, table, parameters)
         items = min(BATCH, n - first), pointer_to(rows, first)
-        results = pointer_to(out[0], first), pointer_to(out[1], first)
-        call_at(address, (*items, *state, pointer_to(keys, first), *results))
+        result = pointer_to(keys, first), pointer_to(out[0], first)
+        if len(out) == 1:
+            call_at(address, (*items, *state, *result))
+        else:
+            call_at(address, (*items, *state, *result, pointer_to(out[1], first)))

@@ -98,6 +98,13 @@ class Family(Configured):
         """
         raise NotImplementedError
 
+    def log_prior(self, prior: ItemPrior, learned: Floats, u: Floats) -> Floats:
+        """Return the log of the prior's density of logits, a row per item, up to a constant.
+
+        `learned` is what `learned` returned. Needed for exact evidence only.
+        """
+        raise NotImplementedError
+
     def marginal_loss(self, prior: ItemPrior, sums: Sums) -> Floats:
         """Return −log of the probability of each item's behavior, to compare models.
 

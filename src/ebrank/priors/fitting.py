@@ -24,8 +24,9 @@ from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.slots import DEEPEST, ranks_of
 from ebrank.evidence.valuation import UNIT, Valuation
 from ebrank.kernels.threads import one_blas_thread
+from ebrank.priors import item_effects
 from ebrank.priors.base import State
-from ebrank.priors.rows import Rows, folds_of, number
+from ebrank.priors.rows import NO_OFFSETS, Rows, folds_of, number, surely_lower
 from ebrank.typing import Bools, Features, Floats, Ints
 
 if TYPE_CHECKING:
@@ -33,24 +34,34 @@ if TYPE_CHECKING:
 
 
 class Observations(NamedTuple):
-    """Rows of features, what users did with each, and the query of each, numbered from 0.
+    """Rows of features, what users did with each, and its query and item, numbered from 0.
 
-    Without queries, each row counts as one.
+    Without queries, each row counts as one. Without items, each row is about an item of its own.
     """
 
     features: Features
     behavior: BehaviorStats
     groups: Ints | None = None
+    items: Ints | None = None
 
     @property
     def queries(self) -> Ints:
         """The query of each row."""
         return np.arange(len(self.behavior)) if self.groups is None else self.groups
 
+    @property
+    def numbered_items(self) -> Ints:
+        """The item of each row."""
+        return np.arange(len(self.behavior)) if self.items is None else self.items
+
     def part(self, chosen: Bools) -> Observations:
         """Return some of the rows."""
-        behavior = self.behavior[np.flatnonzero(chosen)]
-        return Observations(np.asarray(self.features)[chosen], behavior, self.queries[chosen])
+        return Observations(
+            np.asarray(self.features)[chosen],
+            self.behavior[np.flatnonzero(chosen)],
+            self.queries[chosen],
+            None if self.items is None else self.items[chosen],
+        )
 
 
 FIRST_TURNS = 4
@@ -90,13 +101,14 @@ def fit(
     The loss of validation rows, or of each fifth of the queries under a fit to the others, chooses
     the ridge and the trees. A first fit chooses in its last turn, when the shape is known. So does
     one whose start lacks something: version 0.1 knew no tilt, so its scores are on another scale.
+    Effects of items wait for the last turn too: before, they would take what the features explain.
     """
     state: State = {} if start is None else start
     clicks = training.behavior.counts[:, 1:].sum()
     if "clicks" in state and clicks > GROWTH * number(state, "clicks"):
         state = {}
     turns = 1
-    if not state.keys() >= set(policy.other_arrays):
+    if not state.keys() >= set(policy.other_arrays) - {item_effects.VARIANCE}:
         turns, state = FIRST_TURNS, {**state, "clicks": np.array([float(clicks)])}
     with one_blas_thread:
         for _ in range(turns - 1):
@@ -124,7 +136,7 @@ def held_out_losses(
     for number_of_fold in np.unique(fold[shown]).tolist():
         held_out = shown & (fold == number_of_fold)
         refitted = fit(policy, table.part(shown & ~held_out), None, examination, state, threads)
-        losses[held_out] = policy.losses(refitted, table.part(held_out), examination, threads)
+        losses[held_out] = policy.losses(refitted, table, examination, threads, held_out)
     return losses
 
 
@@ -147,7 +159,9 @@ def _turn(
 
     def rows_of(table: Observations) -> Rows:
         rows = policy.rows(table.features, table.behavior, curve, threads, state)
-        return replace(rows, groups=table.queries if choose else None)
+        earned = policy.elsewhere(state, table, examination, threads)
+        offsets = NO_OFFSETS if earned is None else earned.effect
+        return replace(rows, offsets=offsets, groups=table.queries if choose else None)
 
     rows = rows_of(training)
     unseen = None if validation is None else rows_of(validation)
@@ -156,12 +170,49 @@ def _turn(
     others = {name: values for name, values in state.items() if name in policy.other_arrays}
     if not policy.other_arrays or rows.count == 0:
         return {**scored, **others}
-    scores = learner.scores(scored, rows.features, threads)
+    scores = learner.scores(scored, rows.features, threads) + rows.offsets
     others |= policy.family.fit(rows, scores, others)
     if policy.learns_examination:
         own = policy.with_state(rows, training.behavior.valuation(curve), others)
         others |= examined(policy, own, scores, training.behavior, examination, others)
+    if choose and policy.shares and training.items is not None:
+        others[item_effects.VARIANCE] = np.array(
+            [_item_variance(policy, training, {**scored, **others}, examination, threads)]
+        )
     return {**scored, **others}
+
+
+def _item_variance(
+    policy: Policy,
+    table: Observations,
+    state: State,
+    examination: Examination,
+    threads: int | None,
+) -> float:
+    """Return τ² of `item_effects` that makes the rows likeliest; 0 unless it surely helps.
+
+    The effects of a row come from other queries, so each query is held out of its own.
+    """
+    from ebrank.priors.families import shape_fit  # Numba takes a while to import
+
+    curve = policy.curve(state, examination)
+    shown = table.behavior.sums(curve, threads=threads).shown
+    chosen = shape_fit.sample(shown > policy.choices.min_impressions, item_effects.MOST_ROWS)
+    others = policy.other_messages(state, table, examination, threads, chosen)
+    if not others.any():
+        return 0.0
+    features = np.asarray(table.features)[chosen]
+    rows = policy.rows(features, table.behavior[chosen], curve, threads, state)
+    scores = policy.prior_scores(state, features, threads)
+
+    def losses(variance: float) -> Floats:
+        effect = item_effects.elsewhere(others, variance).effect
+        return rows.losses_and_slopes(scores + effect)[0]
+
+    tried = {variance: losses(variance) for variance in item_effects.VARIANCES}
+    best = min(tried, key=lambda variance: float(tried[variance].mean()))
+    without = rows.losses_and_slopes(scores)[0]
+    return best if surely_lower(tried[best], without, table.queries[chosen]) else 0.0
 
 
 def examined(
@@ -179,7 +230,7 @@ def examined(
     """
     from ebrank.priors.families import shape_fit  # Numba takes a while to import
 
-    chosen = shape_fit.sample(rows, MOST_ROWS)
+    chosen = shape_fit.sample(rows.included, MOST_ROWS)
     believed = np.array(behavior.valuation(configured).exposure * UNIT, np.float64)
     first = int(np.argmax(believed > 0.0))
     free = np.delete(np.arange(rows.slots), first)

@@ -10,7 +10,7 @@ result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,6 +31,8 @@ FEWEST_ROWS = 30
 SURE = 2.0
 """How many standard errors rule out chance."""
 
+NO_OFFSETS: Floats = read_only(np.zeros(1))
+
 T = TypeVar("T")
 
 
@@ -44,6 +46,7 @@ class LossTask(NamedTuple):
     slots: int
     behaviors: int
     parameters: Floats
+    offsets: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,7 @@ class Rows:
         table: what counts are worth, for losses that read counts; with slots and behaviors.
         parameters: of the loss, followed by what the model learned.
         learned: where the latter begins.
+        offsets: what is added to each score, or one number for all: what items earned elsewhere.
         groups: the query of each row, numbered from 0; None if held-out rows decide nothing.
         threads: cores to use, None for all; never changes a result.
     """
@@ -71,6 +75,7 @@ class Rows:
     behaviors: int
     parameters: Floats
     learned: int = 0
+    offsets: Floats = field(default_factory=lambda: NO_OFFSETS)
     groups: Ints | None = None
     threads: int | None = None
 

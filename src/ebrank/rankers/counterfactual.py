@@ -23,7 +23,6 @@ are computed again in one pass over the features of the rows shown.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -72,8 +71,8 @@ NOISY = {
 
 
 @dataclass(frozen=True)
-class LeastSquaresParameters:
-    """Parameters of every ranker that fits the counterfactual loss."""
+class LeastSquaresRanker(Ranker):
+    """What every ranker shares that fits the counterfactual loss; each has its own `model`."""
 
     weight: Weight = param(
         "one",
@@ -86,13 +85,23 @@ class LeastSquaresParameters:
         choices=("exposure", "ips"),
     )
 
-    def squares(self, trial: Trial) -> LeastSquares:
-        """Return the sums of a new trial."""
-        return LeastSquares(trial, self.behavior, self.weight)
+    def learner(self, trial: Trial) -> TrialLearner:
+        """Return a learner that refits at every update."""
+        squares = LeastSquares(trial, self.behavior, self.weight)
+
+        def refitted() -> ScoreModel:
+            squares.see()
+            return self.model(squares)
+
+        return Refit(refitted)
+
+    def model(self, squares: LeastSquares) -> ScoreModel:
+        """Return the model that follows from the sums of a trial."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class CFTopK(LeastSquaresParameters, Ranker):
+class CFTopK(LeastSquaresRanker):
     """Shows the items with the highest w·x + w_b·x^b, w fitted to C/n."""
 
     name = "cftopk"
@@ -110,13 +119,8 @@ class CFTopK(LeastSquaresParameters, Ranker):
         choices=("zero", "mean"),
     )
 
-    def learner(self, trial: Trial) -> TrialLearner:
-        """Return a learner that refits at every update."""
-        return Refit(partial(self._model, self.squares(trial)))
-
-    def _model(self, squares: LeastSquares) -> ScoreModel:
+    def model(self, squares: LeastSquares) -> ScoreModel:
         """Return the model: a is w·x + w_0, b the x^b of an item never shown, p its weight w_b."""
-        squares.see()
         concatenate = self.features == "concate"
         linear = squares.solve(concatenate=concatenate)
         unseen = squares.mean_behavior if self.default == "mean" else 0.0

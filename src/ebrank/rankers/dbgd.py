@@ -103,14 +103,13 @@ class DBGD(OnlineParameters, Ranker):
         choices=("disputed", "all"),
     )
 
+    candidates = 1
+
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner with random first weights."""
-        return self._learner(trial, candidates=1)
-
-    def _learner(self, trial: Trial, candidates: int) -> OnlineLearner:
         wrap = partial(
             DuelModel,
-            candidates=candidates,
+            candidates=self.candidates,
             step=float(self.step),
             disputed_only=self.credit == "disputed",
         )
@@ -123,10 +122,5 @@ class MGD(DBGD):
 
     name = "mgd"
     help = "Multileave gradient descent: step towards the mean of the variations that win."
-    settings = ("none", "concate")
 
     candidates: int = param(9, "variations compared in each session", at_least=1, at_most=1000)
-
-    def learner(self, trial: Trial) -> TrialLearner:
-        """Return a learner with random first weights."""
-        return self._learner(trial, self.candidates)

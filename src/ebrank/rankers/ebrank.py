@@ -132,7 +132,9 @@ class PolicyLearner:
             self.state,
             trial.threads,
         )
-        prior = policy.prior(self.state, trial.dataset.features, trial.threads)
+        everything = self._table(slice(None))
+        earned = policy.elsewhere(self.state, everything, trial.examination, trial.threads)
+        prior = policy.prior(self.state, trial.dataset.features, trial.threads, earned)
         model = self._model(prior.a, prior.b, self.state.get("weights"))
         return replace(model, prior=prior) if isinstance(policy.family, Beta) else model
 
@@ -147,7 +149,13 @@ class PolicyLearner:
 
     def _table(self, rows: slice | Ints) -> Observations:
         data = self.trial.dataset
-        return Observations(data.features[rows], self.trial.stats[rows], data.query_of_rows[rows])
+        items = data.items
+        return Observations(
+            data.features[rows],
+            self.trial.stats[rows],
+            data.query_of_rows[rows],
+            None if items is None else items[rows],
+        )
 
     def _model(self, a: Floats, b: Floats, weights: Floats | None = None) -> ScoreModel:
         policy, trial = self.policy, self.trial

@@ -20,8 +20,8 @@ from ebrank.priors.base import ItemPrior
 from ebrank.sessions.world import Sessions
 from ebrank.typing import Floats
 
-RunSessions: TypeAlias = Callable[[int, int], tuple[Floats, Floats]]
-"""Runs the sessions of a range of queries; returns exposure and clicks by age of the items."""
+RunSessions: TypeAlias = Callable[[int, int], None]
+"""Runs the sessions of a range of queries."""
 
 
 @dataclass(frozen=True, eq=False)

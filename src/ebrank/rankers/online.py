@@ -164,7 +164,7 @@ def first_weights(key: np.uint64, n: int) -> Floats:
     from ebrank.kernels import streams
 
     root = np.uint64(streams.child(key, streams.WEIGHTS))
-    return np.array([streams.uniform(np.uint64(streams.child(root, j))) for j in range(n)])
+    return streams.uniforms(root, 0, n)
 
 
 def step_rates(stepped: Bools, rate: float, decay: float) -> Floats:

@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 
+from ebrank.evidence.estimators import EXPOSURE, click_rate
 from ebrank.policy.formula import Formula
 from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
 from ebrank.rankers.model import ScoreModel
@@ -34,13 +35,8 @@ def pbm_bound(b: float, shown: float, clicks: float, exposure: float, delta: flo
     return clicks / exposure + width  # type: ignore[no-any-return]
 
 
-def debiased_rate(clicks: float, exposure: float) -> float:
-    """Return S/Ñ, 0 for an item nobody has seen."""
-    return clicks / exposure if exposure > 0.0 else 0.0
-
-
 BOUND = Formula(pbm_bound, "delta")
-RATE = Formula(debiased_rate).bind()
+RATE = Formula(click_rate, given=EXPOSURE.quantities).bind()
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,11 @@ addition to x^b, not instead of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner
-from ebrank.rankers.counterfactual import CONCATENATED, LeastSquares, LeastSquaresParameters
+from ebrank.rankers.counterfactual import CONCATENATED, LeastSquares, LeastSquaresRanker
 from ebrank.rankers.model import ScoreModel
 
 
@@ -37,20 +35,15 @@ PREDICTED = Formula(predicted_behavior).bind()
 
 
 @dataclass(frozen=True)
-class PRIOR(LeastSquaresParameters, Ranker):
+class PRIOR(LeastSquaresRanker):
     """Fills in x^b where it is missing."""
 
     name = "prior"
     help = "CFTopK with the behavior feature, predicted from the others where it is missing."
     settings = ("concate",)
 
-    def learner(self, trial: Trial) -> TrialLearner:
-        """Return a learner that refits both models at every update."""
-        return Refit(partial(self._model, self.squares(trial)))
-
-    def _model(self, squares: LeastSquares) -> ScoreModel:
+    def model(self, squares: LeastSquares) -> ScoreModel:
         """Return the concatenated model: a is w·x + w_0, b the predicted x^b, p its weight w_b."""
-        squares.see()
         predictor = squares.solve(concatenate=False)
         model = squares.solve(concatenate=True)
         score = CONCATENATED[self.behavior].bind(w=model.behavior)

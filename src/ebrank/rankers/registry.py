@@ -11,7 +11,6 @@ point in the group `ebrank.rankers`. A package is imported only when one of its 
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import pkgutil
 from functools import cache
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, get_args
 from ebrank import rankers
 from ebrank.environment.plugins import load_class
 from ebrank.errors import ParameterError
-from ebrank.parameters import near
+from ebrank.parameters import declared, near
 from ebrank.rankers.base import REGISTRY, Ranker, Setting
 
 if TYPE_CHECKING:
@@ -131,13 +130,7 @@ def _check_declaration(ranker: type[Ranker], path: str) -> None:
         )
     if not set(ranker.settings) <= set(get_args(Setting)):
         raise ParameterError(f"{path}: settings must be {' or '.join(get_args(Setting))}")
-    if not (dataclasses.is_dataclass(ranker) and ranker.__dataclass_params__.frozen):
-        raise ParameterError(f"{path} is not a frozen dataclass: it needs @dataclass(frozen=True)")
-    for field in dataclasses.fields(ranker):
-        if "help" not in field.metadata:
-            raise ParameterError(
-                f"{path}: declare the parameter {field.name} with param(default, help)"
-            )
+    declared(ranker)
     if ranker.learner is Ranker.learner:
         raise ParameterError(f"{path} has no method learner; define how it learns")
 

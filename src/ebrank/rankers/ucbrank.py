@@ -7,15 +7,14 @@ shown at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from ebrank.evidence.estimators import ESTIMATORS
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
-from ebrank.rankers.counterfactual import CLICK_RATES, LeastSquares, LeastSquaresParameters
+from ebrank.rankers.base import param
+from ebrank.rankers.counterfactual import CLICK_RATES, LeastSquares, LeastSquaresRanker
 from ebrank.rankers.model import ScoreModel
 
 
@@ -40,7 +39,7 @@ BOUND = {
 
 
 @dataclass(frozen=True)
-class UCBRank(LeastSquaresParameters, Ranker):
+class UCBRank(LeastSquaresRanker):
     """Believes features or clicks, never both."""
 
     name = "ucbrank"
@@ -59,13 +58,8 @@ class UCBRank(LeastSquaresParameters, Ranker):
         choices=("shown", "clicked"),
     )
 
-    def learner(self, trial: Trial) -> TrialLearner:
-        """Return a learner that refits the features' model at every update."""
-        return Refit(partial(self._model, self.squares(trial)))
-
-    def _model(self, squares: LeastSquares) -> ScoreModel:
+    def model(self, squares: LeastSquares) -> ScoreModel:
         """Return the model: a is the relevance by features; offline there is no bonus."""
-        squares.see()
         model = squares.solve(concatenate=False)
         formula = BOUND[self.behavior]
         clicked = float(self.shown == "clicked")

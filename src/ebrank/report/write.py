@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
@@ -28,9 +27,7 @@ LEDGER = "LEDGER.md"
 FORMS: dict[str, Collection[str]] = {"tables": TABLE_FILES, "figures": FIGURE_FILES}
 
 
-def write_report(
-    document: Document, times: Mapping[str, Any] | None, folder: str | Path
-) -> list[Path]:
+def write_report(document: Document, folder: str | Path) -> list[Path]:
     """Write a report into a folder and return its files, the page first.
 
     Files of an earlier report that this one does not have are removed.
@@ -40,7 +37,7 @@ def write_report(
         MissingExtraError: if the `report` extra is not installed; then nothing is written.
     """
     folder = Path(folder)
-    files = dict(_files(document, times))
+    files = dict(_files(document))
     earlier = _listed(folder)
     _refuse_foreign(folder, files.keys() - set(earlier))
     _write_list(folder, [*files, *earlier])  # all that may be there if we are stopped halfway
@@ -65,12 +62,12 @@ def _refuse_foreign(folder: Path, new: Iterable[str]) -> None:
             )
 
 
-def _files(document: Document, times: Mapping[str, Any] | None) -> Iterator[tuple[str, bytes]]:
+def _files(document: Document) -> Iterator[tuple[str, bytes]]:
     """Yield the page first; it contains all others except PNG, which it can draw itself."""
     others = dict(_others(document))
     embedded = {name: content for name, content in others.items() if not name.endswith(".png")}
     results = gzip.compress(document_bytes(document), mtime=0)
-    yield PAGE, page(document, times, embedded | {f"{RESULTS}.gz": results}).encode()
+    yield PAGE, page(document, embedded | {f"{RESULTS}.gz": results}).encode()
     yield from others.items()
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -29,17 +30,19 @@ from contextlib import asynccontextmanager
 from typing import Any, Self, TypeVar
 
 from ebrank.service import api
-from ebrank.service.core import catalog
+from ebrank.service.core import catalog, trials
 from ebrank.service.core.background import GRACE_SECONDS, TICK_SECONDS, Flusher, Housekeeping, Turns
-from ebrank.service.core.deletions import delete, proof_out
+from ebrank.service.core.deletions import delete, proof_out, retract
 from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.feedback import Feedback, RecentLists
 from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, Fleet, rules
 from ebrank.service.core.items import Items, check_distinct
+from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.memory import Memory
-from ebrank.service.core.models import UNKNOWN, warm_up
-from ebrank.service.core.problems import Problem
-from ebrank.service.core.queries import Lookups, naming, normalized
+from ebrank.service.core.models import UNKNOWN, Model, warm_up
+from ebrank.service.core.problems import NotFound, Problem
+from ebrank.service.core.queries import MOST_UNPACKED, Lookups, naming, normalized
+from ebrank.service.core.reranking import as_list, reranked
 from ebrank.service.core.resources import Resources
 from ebrank.service.core.serving import Serving
 from ebrank.service.core.windows import hashed
@@ -47,6 +50,7 @@ from ebrank.service.insight.activity import Activity
 from ebrank.service.insight.arrivals import Arrivals
 from ebrank.service.insight.overview import Overview
 from ebrank.service.insight.query_report import query_view
+from ebrank.service.insight.readout import readout
 from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.learning.training import ModelVersions, Training
 from ebrank.service.logs import about
@@ -72,6 +76,8 @@ EXPIRED = "expired"
 EXPIRING = "expiring"
 """The setting that says since when queries could expire without a pause, and when they last could.
 """
+UNLEARNED = "unlearned"
+"""The setting that holds how much had been deleted when the last good training run began."""
 MOST_PROOFS = 1000
 """Deletions that are listed."""
 MOST_SHOWN = 20
@@ -133,6 +139,9 @@ class Engine:
         self.turns = Turns()
         self._chores = Housekeeping(timer)
         self._rolled_up = timer()
+        self._readout: tuple[trials.Experiment | None, float, api.ExperimentOut | None]
+        self._readout = None, -math.inf, None  # of the experiment that runs, kept until a time
+        self._unlearning = 0  # how much had been deleted when the training run under way began
         self.on_failure: Callable[[StoreError], None] = lambda problem: None
         self.prior_state: api.PriorState | None = None
         self.store_size: StoreSize | None = None
@@ -165,11 +174,14 @@ class Engine:
         await self._look_at_store()
         for seconds, chore in (
             (BEAT_SECONDS, self._beat),
+            (BEAT_SECONDS, self._follow_experiments),  # on its own: a new arm may be compiled
             (TICK_SECONDS, self._adjust_memory),
             (LOOK_SECONDS, self._look_at_store),
             (SAVE_SECONDS, self._activity.save),
+            (SAVE_SECONDS, self._guard),
             (self._settings.store.roll_up_seconds, self._roll_up),
             (TICK_SECONDS, self._train_if_due),
+            (TICK_SECONDS, self._share),
             (self._arrivals.period, self._arrivals.look),
         ):
             self._chores.add(seconds, chore)
@@ -185,13 +197,10 @@ class Engine:
         await self.flusher.close()
         try:
             await self._activity.save()
+            await self._guard()
             await self.fleet.leave()
         except StoreError as problem:  # only sums for the dashboard
             log.warning("%s", problem)
-
-    def watch_training(self, on_end: Callable[[float, str], None]) -> None:
-        """Report how long each training run took, and its outcome."""
-        self._training.on_end = on_end
 
     @property
     def version(self) -> int:
@@ -238,6 +247,8 @@ class Engine:
             self._incarnation = self._store.incarnation
             for cache in (self._queries, self.resources.recent, self.resources.windows.cache):
                 cache.clear()
+            for shared in self.resources.active.all_shared:
+                shared.clear()
             self._catalog.stored = self.resources.active.stored = UNKNOWN
         return self._incarnation
 
@@ -321,14 +332,22 @@ class Engine:
             return await change_features(self._store, self._catalog, request, self._now())
 
     async def rank(
-        self, request: api.RankRequest, admit: Callable[[], None] = lambda: None
+        self,
+        request: api.RankRequest,
+        admit: Callable[[], None] = lambda: None,
+        token: str | None = None,
     ) -> api.RankResponse:
         """Return a list; it is logged when this returns, or `degraded`.
 
-        `admit` is called before the request creates a query, and raises if it must not.
+        `admit` is called before the request creates a query, and raises if it must not; `token` is
+        the name of the caller's, for the log.
         """
+
+        async def logged() -> api.RankResponse:
+            return await self._logged_list(request, admit, token)
+
         try:
-            return await self._current(lambda: _twice(lambda: self._logged_list(request, admit)))
+            return await self._current(lambda: _twice(logged))
         except Conflict:
             raise
         except StoreError as problem:
@@ -338,12 +357,25 @@ class Engine:
             self.on_failure(problem)
             return answer
 
+    async def rerank(
+        self,
+        request: api.RerankRequest,
+        admit: Callable[[], None] = lambda: None,
+        token: str | None = None,
+    ) -> api.RerankResponse:
+        """Return documents as a list of items in the shape of Cohere's API; see `rank`."""
+        try:
+            return reranked(request, await self.rank(as_list(request), admit, token))
+        except Problem as problem:
+            problem.field = "documents" if problem.field == "items" else problem.field
+            raise
+
     async def _logged_list(
-        self, request: api.RankRequest, admit: Callable[[], None]
+        self, request: api.RankRequest, admit: Callable[[], None], token: str | None
     ) -> api.RankResponse:
         began, now, incarnation = time.perf_counter(), self._now(), self._begin()
         name = self._named(request.query)
-        answer = await self._serving.logged_list(name, request, now, incarnation, admit)
+        answer = await self._serving.logged_list(name, request, now, incarnation, admit, token)
         if self._settings.store.durability == "disk":
             await self._flushed(incarnation)
         self._activity.latency(now, time.perf_counter() - began)
@@ -385,13 +417,27 @@ class Engine:
             if request.kind == "query":  # its log is removed while others are served
                 await self._queries.dropped(self._named(request.name))
             deleted = await delete(self._store, request, salt, self._named, self._now())
-            for query in deleted.queries:
-                await self._queries.dropped(query)
+            await self._changed(deleted.queries)
             # Lists name queries and users; what feedback cites is read again.
             self.resources.recent.clear()
             if request.kind == "user":  # what others saw stays, or a refresh would count again
                 await self.resources.windows.forget(hashed(request.name, salt))
         return proof_out(deleted.proof)
+
+    async def retract(self, request: api.RetractionRequest) -> api.RetractionResponse:
+        """Take back what lists and events added to counters, or say what that would be."""
+        salt = self.resources.meta[SALT]
+        async with self._on_disk():
+            response, queries = await retract(self._store, request, salt, self._named, self._now())
+            await self._changed(queries)  # the proof asks for training
+        return response
+
+    async def _changed(self, queries: Sequence[str]) -> None:
+        """Forget what memory holds of queries that have lost something, and what they said."""
+        for query in queries:
+            await self._queries.dropped(query)
+        for shared in self.resources.active.all_shared:
+            shared.forget_all(queries)
 
     async def deletions(self) -> api.DeletionsResponse:
         """Return the latest deletions."""
@@ -403,8 +449,7 @@ class Engine:
         """Start training unless it is running; its result may replace a pinned version."""
         async with self._on_disk():
             await self._versions.unpin()
-        started = self._training.start(self.version)
-        return api.TrainResponse(started, self._training.out())
+        return api.TrainResponse(await self._start_training(), self._training.out())
 
     async def models(self) -> api.ModelsResponse:
         """Return the versions of the prior."""
@@ -424,6 +469,61 @@ class Engine:
             await self._versions.activate(version)
         return await self.models()
 
+    async def start_experiment(self, request: api.StartExperimentRequest) -> api.ExperimentOut:
+        """Start an experiment; other servers follow within seconds."""
+        await self._changed_experiments(lambda text: trials.started(text, request, self._now()))
+        return await self.experiment(request.name)
+
+    async def change_experiment(
+        self, name: str, request: api.ChangeExperimentRequest
+    ) -> api.ExperimentOut:
+        """Change shares or arms of a running experiment."""
+        now = self._now()
+        await self._changed_experiments(lambda text: trials.changed(text, name, request, now))
+        return await self.experiment(name)
+
+    async def stop_experiment(self, name: str) -> api.ExperimentOut:
+        """Stop an experiment; its readout stays."""
+        await self._changed_experiments(lambda text: trials.stopped(text, name, self._now()))
+        return await self.experiment(name)
+
+    async def _changed_experiments(self, change: Callable[[str], str]) -> None:
+        await self._activity.save()  # before lists of other arms
+        async with self._on_disk():
+            await self._store.meta.change(trials.EXPERIMENTS, change)
+            await self._follow_experiments()
+
+    async def _follow_experiments(self) -> None:
+        if await self.resources.active.follow_experiments() and self.resources.active.waits:
+            self._training.asked = True
+
+    async def experiment(self, name: str) -> api.ExperimentOut:
+        """Return an experiment and its readout."""
+        experiment = trials.found(self.resources.active.experiments, name)
+        await self._activity.save()
+        return await self._read_out(experiment)
+
+    async def _read_out(self, experiment: trials.Experiment) -> api.ExperimentOut:
+        sums, waits = await self._store.meta.trials(experiment.name), self.resources.active.waits
+        # Of many cells, it takes longer than a list should wait.
+        return await asyncio.to_thread(readout, experiment, sums, waits=waits)
+
+    async def experiments(self) -> api.ExperimentsResponse:
+        """Return all experiments and their readouts."""
+        await self._activity.save()
+        every = self.resources.active.experiments.values()
+        return api.ExperimentsResponse([await self._read_out(each) for each in list(every)])
+
+    async def resume(self) -> api.ContractOut:
+        """Explore again after exploration has stopped by itself, and compare from now on."""
+        contract = self.resources.contract
+        if not contract.on:
+            raise NotFound("exploration has no limit: the setting `ranking.max_cost` is off")
+        async with self._on_disk():
+            await contract.resume(self._store)
+        log.info("exploration resumed", extra=about("exploration", stopped=False))
+        return contract.out()
+
     def answered(self, route: str, status: int) -> None:
         """Count a response of a route."""
         self._activity.answered(self._now(), route, status)
@@ -431,7 +531,21 @@ class Engine:
     async def insights(self, hours: int = 1) -> api.Insights:
         """Return what the dashboard shows, with sums of some hours."""
         servers = await self.fleet.servers()
-        return await self._overview.insights(hours, servers, *await self._learning(MOST_SHOWN))
+        learning, running = await self._learning(MOST_SHOWN), await self._running()
+        size = self.store_size or await self._store.size()  # before the first look
+        return await self._overview.insights(hours, servers, *learning, running, size)
+
+    async def _running(self) -> api.ExperimentOut | None:
+        """Return the experiment that runs; its readout is kept for a while, as it takes long."""
+        running = trials.running(self.resources.active.experiments)
+        if running is None:
+            return None
+        known, until, _ = self._readout
+        if known is not running or self._timer() >= until:
+            shown = await self._read_out(running)
+            until = self._timer() + self._settings.insights.refresh_seconds
+            self._readout = running, until, shown
+        return self._readout[-1]
 
     async def _beat(self) -> None:
         await self.fleet.beat()
@@ -450,6 +564,9 @@ class Engine:
             "rules": rules(self._settings),
         }
 
+    async def _guard(self) -> None:
+        await self.resources.contract.save(self._store)
+
     async def _adjust_memory(self) -> None:
         self._memory.adjust()
 
@@ -459,12 +576,68 @@ class Engine:
         self.store_size = await self._store.size()
 
     async def _train_if_due(self) -> None:
-        if self._training.due() and await self._store.elected(TRAINER):
-            self._training.start(self.version)
+        if self._training.running:
+            return
+        deletions = await self._deletions()
+        gone = bool(deletions) and deletions > int(await self._store.meta.get(UNLEARNED) or 0)
+        due = self._training.due() or (gone and self._training.may_retry())
+        if due and await self._store.elected(TRAINER):
+            await self._start_training()
+
+    async def _start_training(self) -> bool:
+        """Start training unless it is running; what is deleted from now on asks for another run."""
+        deletions = await self._deletions()
+        started = self._training.start(self.version)
+        if started:
+            self._unlearning = deletions
+        return started
+
+    @property
+    def _shares(self) -> bool:
+        """Whether queries share evidence, be it in an arm only."""
+        model = self.resources.active.model
+        return any(each.item_variance for each in (model, *model.arms.values()))
+
+    async def _deletions(self) -> int:
+        """Return how much has been deleted; 0 if queries share nothing."""
+        return await self._store.deletions.count() if self._shares else 0
+
+    async def _share(self) -> None:
+        """Keep what queries say about the items of others up to date."""
+        active = self.resources.active
+        trained = await self._store.models.newest() if self._shares else 0
+        occasion = trained, await self._deletions()
+        recent = dict[str, list[LiveQuery]]()
+        for live in self._queries.recent(MOST_UNPACKED):
+            recent.setdefault(active.model.group_of(live.state.query), []).append(live)
+        for arm in active.model.groups:
+
+            def model(arm: str = arm) -> Model:
+                return active.model.arms.get(arm, active.model)
+
+            async def versions(arm: str = arm) -> AsyncIterator[tuple[str, int]]:
+                group_of = active.model.group_of
+                async for query, version in self._store.items.versions():
+                    if group_of(query) == arm:
+                        yield query, version
+
+            shared = model().shared
+            # Asked when their turn comes: follow yields to other requests.
+            held = (live for live in recent.get(arm, ()) if self._queries.holds(live))
+            await shared.follow(model(), held)
+            await shared.sweep(
+                model,
+                occasion,
+                versions,
+                lambda query, version: self._queries.look(query, self._now(), version),
+            )
 
     async def _adopt(self, fitted: TrainingResult, against: int) -> str:
         async with self._on_disk():
-            return await self._versions.adopt(fitted, against)
+            outcome = await self._versions.adopt(fitted, against)
+            if self._unlearning:  # only now: a run that crashed or failed has unlearned nothing
+                await self._store.meta.set({UNLEARNED: str(self._unlearning)})
+            return outcome
 
     async def _roll_up(self) -> None:
         if not await self._store.elected(ROLLER):
@@ -504,6 +677,8 @@ class Engine:
             async for query in self._store.deletions.expire(before, MOST_EXPIRED):
                 expired += 1
                 await self._queries.dropped(query)
+                for shared in self.resources.active.all_shared:
+                    shared.forget(query)
         finally:
             if expired:
                 await self._store.meta.add(EXPIRED, {"queries": expired})

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_ty
 
 from msgspec import Meta
 
+from ebrank.errors import ParameterError
 from ebrank.evidence import Behaviors, Examination
 from ebrank.parameters import bytes_of
 from ebrank.policy.contexts import MOST as MOST_CONTEXTS
@@ -58,7 +59,6 @@ class ServerSettings:
     log: Literal["text", "json"] = _setting(
         "text", "format of all other log lines on stderr; `json` also logs training and roll-ups"
     )
-    traces: bool = _setting(False, "whether to send OpenTelemetry spans; needs the extra `otel`")
     leave_seconds: float = _setting(
         0.0,
         "how long to keep serving after SIGTERM while `/readyz` returns 503, so that a load "
@@ -123,6 +123,12 @@ class RankingSettings:
     policy: str = _setting(
         "auto", "how to score items: `auto`, `ebrank:epsilon=20,estimator=exposure`, ..."
     )
+    unknown: Literal["reject", "prior"] = _setting(
+        "reject",
+        "what to do with an id in a request that is neither a candidate nor in the catalog; "
+        "`prior` adds it to the query without features, and needs `features.missing` other than "
+        "`reject`",
+    )
     plan_seconds: float = _setting(
         30 * 86400.0,
         "how much of a query's past counts when exploration plans ahead, for policies with a "
@@ -138,6 +144,20 @@ class RankingSettings:
     )
     max_promotion: int | None = _setting(
         None, "maximum number of ranks by which exploration may raise an item", ge=0
+    )
+    random_slice: float = _setting(
+        0.0,
+        "share of lists in which a random pair of neighbors may change places; all lists then log "
+        "how likely each item was at its rank",
+        ge=0,
+        le=1,
+    )
+    max_cost: float | None = _setting(
+        None,
+        "share of a day's clicks that exploration may cost at most, such as `0.005`; it stops by "
+        "itself if clicks say that it costs more",
+        gt=0,
+        lt=1,
     )
 
 
@@ -365,3 +385,11 @@ class Settings:
     insights: InsightsSettings = field(default_factory=InsightsSettings)
     limits: LimitsSettings = field(default_factory=LimitsSettings)
     tokens: tuple[Token, ...] = ()
+
+    def check_unknown(self) -> None:
+        """Raise `ParameterError` if unknown items were to enter although they lack features."""
+        if self.ranking.unknown == "prior" and self.features.missing == "reject":
+            raise ParameterError(
+                '"prior" adds items without features, which features.missing rejects. Set that to '
+                '"mean" or "zero"'
+            )

@@ -7,21 +7,35 @@ running them in time order gives, while a query's state stays in cache and queri
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import kernel
 from ebrank.sessions.world import Schedule
-from ebrank.typing import Ints
+from ebrank.typing import Floats, Ints
 
 
-@kernel
-def queries_asked(key: np.uint64, first: int, stop: int, n_queries: int) -> Ints:
-    """Return the query of each session; `key` is the key of the queries stream."""
-    asked = np.empty(stop - first, np.int64)
-    for t in range(first, stop):
-        asked[t - first] = streams.below(streams.child(key, t), n_queries)
-    return asked
+class Popularity(NamedTuple):
+    """Zipf traffic: the query of rank r, from 1, is asked with probability ∝ 1/r.
+
+    Attributes:
+        order: the queries from the most to the least popular.
+        cumulative: probability of that query or a more popular one; the last is 1.
+    """
+
+    order: Ints
+    cumulative: Floats
+
+
+def zipf(key: np.uint64, n_queries: int) -> Popularity:
+    """Return queries' popularity in a random order; `key` is the key of the popularity stream."""
+    draws = streams.uniforms(key, 0, n_queries)
+    weights = 1.0 / np.arange(1.0, n_queries + 1.0)
+    cumulative = np.cumsum(weights) / weights.sum()
+    cumulative[-1] = 1.0
+    return Popularity(np.argsort(draws, kind="stable"), cumulative)
 
 
 @kernel
@@ -40,9 +54,18 @@ def group_by_query(asked: Ints, n_queries: int) -> tuple[Ints, Ints]:
     return starts, times
 
 
-def phase(key: np.uint64, first: int, stop: int, n_queries: int) -> tuple[Ints, Schedule]:
-    """Return the queries asked in a phase, in time order and grouped."""
-    asked = queries_asked(key, first, stop, n_queries)
+def phase(
+    key: np.uint64, first: int, stop: int, n_queries: int, popularity: Popularity | None = None
+) -> tuple[Ints, Schedule]:
+    """Return the queries asked in a phase, in time order and grouped; all as often by default.
+
+    `key` is the key of the queries stream.
+    """
+    draws = streams.uniforms(key, first, stop)
+    if popularity is None:
+        asked: Ints = (draws * n_queries).astype(np.int64)
+    else:  # the first whose cumulative probability exceeds the draw
+        asked = popularity.order[np.searchsorted(popularity.cumulative, draws, side="right")]
     return asked, Schedule(*group_by_query(asked, n_queries))
 
 

@@ -18,9 +18,9 @@ from ebrank.kernels.pointers import call_at, pointer_to, prefetch
 from ebrank.policy.formula import BATCH, Score
 from ebrank.policy.scoring import item_state
 from ebrank.sessions import tournament
-from ebrank.sessions.session import item_enters, room_for_sheet, show
-from ebrank.sessions.tournament import Tree
-from ebrank.sessions.world import AGES, Sessions, World
+from ebrank.sessions.session import items_enter, room_for_sheet, show
+from ebrank.sessions.tournament import Tree, insert
+from ebrank.sessions.world import Sessions, World
 from ebrank.typing import Floats, Ints, Keys, SmallInts
 
 AHEAD = 24
@@ -44,19 +44,15 @@ class Scorer(NamedTuple):
 @kernel
 def run_sessions(
     sessions: Sessions, scorer: Scorer, noisy: bool, first_query: int, stop_query: int
-) -> tuple[Floats, Floats]:
-    """Run the planned sessions of some queries; write each session's NDCG at its time.
-
-    Returns exposure and clicks by age of the items.
-    """
+) -> None:
+    """Run the planned sessions of some queries; write each session's NDCG at its time."""
     world, plan = sessions.world, sessions.plan
     size = tournament.width(longest(world, first_query, stop_query))
     marks = np.empty(2 * size, np.int64)
     winners = np.empty(2 * size, np.int32)
     length = len(world.discounts)
     sheet, drawn, batch = room_for_sheet(length), np.empty(length), room_for_batch()
-    changed = np.empty(length + 1, np.int32)
-    by_age = np.zeros(AGES), np.zeros(AGES)
+    changed = np.empty(length + longest(world, first_query, stop_query), np.int32)
     doubt = 0.0
     for q in range(first_query, stop_query):
         if plan.starts[q] == plan.starts[q + 1]:
@@ -68,8 +64,8 @@ def run_sessions(
             doubt += enter_all(world, scorer, q, batch, tree)
         n = 0
         for i in range(plan.starts[q], plan.starts[q + 1]):
-            if item_enters(sessions, q):
-                changed[n] = world.arrivals[first + world.entered[q] - 1]
+            for late in range(items_enter(sessions, q, plan.times[i])):
+                changed[n] = world.arrivals[first + world.entered[q] - 1 - late]
                 n += 1
             shown = min(length, world.entered[q])
             if noisy:
@@ -78,13 +74,12 @@ def run_sessions(
             else:
                 doubt += put_rows(world, scorer, changed, n, batch, tree)
                 take_top(world, tree, first, sheet.rows, shown)
-            sessions.ndcg[plan.times[i]] = show(sessions, q, sheet, shown, by_age)
+            sessions.ndcg[plan.times[i]] = show(sessions, q, sheet, shown)
             # These are scored again before the next session, if there is one: often there is none.
             n = shown
             for rank in range(shown):
                 changed[rank] = sheet.rows[rank]
     check(doubt)
-    return by_age
 
 
 @inner
@@ -223,24 +218,3 @@ def write_top(
             seated += items
             items = 0
     return doubt
-
-
-@inner
-def insert(
-    leaves: SmallInts, rows: Ints, values: Floats, listed: int, row: int, value: float
-) -> None:
-    """Insert a row into the sorted list of the best, which has `listed` so far, if it belongs."""
-    place = min(listed, len(rows) - 1)
-    if listed == len(rows):
-        last = rows[place]
-        if values[place] > value or (values[place] == value and leaves[last] < leaves[row]):
-            return
-    while place > 0 and (
-        value > values[place - 1]
-        or (value == values[place - 1] and leaves[row] < leaves[rows[place - 1]])
-    ):
-        rows[place] = rows[place - 1]
-        values[place] = values[place - 1]
-        place -= 1
-    rows[place] = row
-    values[place] = value

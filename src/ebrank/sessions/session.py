@@ -7,36 +7,41 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.evidence.sums import number
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import inner, kernel
 from ebrank.kernels.pointers import pointer_to
-from ebrank.sessions.world import AGES, Sessions, World
+from ebrank.sessions.world import Sessions
 from ebrank.typing import Bools, Floats, Ints
-
-_BUCKETS = np.array([1 + age.bit_length() for age in range(2 ** (AGES - 3) + 1)], np.int8)
-"""Bucket by age: 0, 1, 2–3, 4–7, ... sessions; the last holds all that are older."""
 
 NO_OUTCOME = -1.0
 """Instead of an NDCG: users did something that the experiment does not declare."""
 
 
 @inner
-def item_enters(sessions: Sessions, q: int) -> bool:
-    """Return whether a masked item enters before this session of query q, and let it in.
+def items_enter(sessions: Sessions, q: int, time: int) -> int:
+    """Let masked items in before this session of query q, and return how many.
 
-    The item is the last of the first `entered[q]` arrivals.
+    They are the last of the first `entered[q]` arrivals. Where each document belongs to one query,
+    it is one with probability η, or none. Items of a catalog enter when they are due; `time` is the
+    session's place in its plan.
     """
     world, key, eta = sessions.world, sessions.arrivals, sessions.eta
     first, n = world.pointers[q], world.pointers[q + 1] - world.pointers[q]
     m, s = world.entered[q], world.sessions_done[q]
     if m >= n:
-        return False
+        return 0
+    if len(world.due) > 0:
+        came = 0
+        while m + came < n and world.due[first + m + came] <= sessions.begin + time:
+            world.entered_at[world.arrivals[first + m + came]] = s
+            came += 1
+        world.entered[q] = m + came
+        return came
     if eta < 1.0 and streams.uniform(streams.child(streams.child(key, q), n + s)) >= eta:
-        return False
+        return 0
     world.entered_at[world.arrivals[first + m]] = s
     world.entered[q] = m + 1
-    return True
+    return 1
 
 
 class Sheet(NamedTuple):
@@ -64,25 +69,23 @@ def room_for_sheet(length: int) -> Sheet:
 
 
 @inner
-def show(
-    sessions: Sessions, q: int, sheet: Sheet, length: int, by_age: tuple[Floats, Floats]
-) -> float:
+def show(sessions: Sessions, q: int, sheet: Sheet, length: int) -> float:
     """Show the first `length` rows to the next user of query q; return the list's NDCG.
 
-    Writes what was clicked, and adds to the counts, to exposure and clicks by age, and to the
-    query's NDCG by labels. Returns NO_OUTCOME if users did something that is not a behavior.
+    Writes what was clicked, and adds to the counts and to the query's NDCG by labels. Returns
+    NO_OUTCOME if users did something that is not a behavior.
     """
     world = sessions.world
-    seen_by_age, clicks_by_age = by_age
     first, s = world.pointers[q], world.sessions_done[q]
     user = streams.child(streams.child(sessions.users, q), s)
-    dcg, label_dcg = 0.0, 0.0
+    dcg, late_dcg, label_dcg = 0.0, 0.0, 0.0
     for rank in range(length):
         row = sheet.rows[rank]
         grade = world.grades[row]
         sheet.relevance[rank] = world.click[grade]
         sheet.stopping[rank] = world.stop[grade]
         dcg += world.relevance[row] * world.discounts[rank]
+        late_dcg += (world.entered_at[row] >= 0) * world.relevance[row] * world.discounts[rank]
         label_dcg += world.gain[grade] * world.discounts[rank]
         sheet.minds[rank] = streams.uniform(streams.child(user, row - first))
     sessions.browse(
@@ -104,17 +107,14 @@ def show(
         world.counts[row, 0, slot] += 1
         world.counts[row, behavior, slot] += clicked  # no branch: nobody can predict clicks
         examined = world.table[slot]  # 0 where nobody is believed to look
-        exposure = world.table[slots + slot]
         worth = clicked * world.table[(1 + behaviors + behavior) * slots + slot]
-        world.exposure[row] += exposure
+        world.exposure[row] += world.table[slots + slot]
         world.weighted_clicks[row] += worth
         sheet.clicked[rank] = clicked and examined > 0
-        age = _age(world, row, s)
-        seen_by_age[age] += number(exposure)
-        clicks_by_age[age] += sheet.clicked[rank]
         if world.first_shown[row] < 0 and examined > 0:
             world.first_shown[row] = s
     world.sessions_done[q] = s + 1
+    world.late_dcg[q] += late_dcg
     world.label_ndcg[q] += _share(label_dcg, world.ideal_gain[q])
     return _share(dcg, world.ideal[q]) if declared else NO_OUTCOME
 
@@ -123,12 +123,3 @@ def show(
 def _share(dcg: float, ideal: float) -> float:
     """Return NDCG; if nothing is relevant, any list scores 1."""
     return dcg / ideal if ideal > 0.0 else 1.0
-
-
-@inner
-def _age(world: World, row: int, s: int) -> int:
-    """Return the bucket of an item's age in sessions of its query."""
-    if world.entered_at[row] < 0:
-        return 0
-    since = s - world.entered_at[row]
-    return _BUCKETS[min(since, len(_BUCKETS) - 1)]  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ebrank.kernels.compiled import inner
-from ebrank.typing import Ints, SmallInts
+from ebrank.typing import Floats, Ints, SmallInts
 
 
 class Tree(NamedTuple):
@@ -84,3 +84,27 @@ def put(tree: Tree, place: int, value: int) -> None:
         node >>= 1
         marks[node] = value
         winners[node] = winner
+
+
+@inner
+def insert(
+    ties: Floats | SmallInts, rows: Ints, values: Floats, listed: int, row: int, value: float
+) -> None:
+    """Insert a row into the sorted list of the best, which has `listed` so far, if it belongs.
+
+    Of equal values, the one whose row has the lower tie key comes first.
+    """
+    place = min(listed, len(rows) - 1)
+    if listed == len(rows):
+        last = rows[place]
+        if values[place] > value or (values[place] == value and ties[last] < ties[row]):
+            return
+    while place > 0 and (
+        value > values[place - 1]
+        or (value == values[place - 1] and ties[row] < ties[rows[place - 1]])
+    ):
+        rows[place] = rows[place - 1]
+        values[place] = values[place - 1]
+        place -= 1
+    rows[place] = row
+    values[place] = value

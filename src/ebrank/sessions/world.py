@@ -9,9 +9,6 @@ import numpy.typing as npt
 
 from ebrank.typing import Compiled, Floats, Ints, SmallInts
 
-AGES = 16
-"""Buckets of age: 0 for initial candidates, then 0, 1, 2-3, 4-7, ... sessions since entering."""
-
 
 class World(NamedTuple):
     """Everything a session reads and writes. Rows are items; `arrivals` puts them in order.
@@ -24,6 +21,9 @@ class World(NamedTuple):
     leaf comes first. `click` and `stop` are the users' habits by grade, clicks at the config's
     rate; `relevance` is R, the truth that lists are measured by. `gain` by grade, `ideal_gain` and
     `label_ndcg` measure the same lists by labels alone; the last is the sum over a query's lists.
+    `late_dcg` is the sum of what items that entered add to the DCG of a query's lists. If queries
+    share the items of a catalog, `due` holds the session of the run from which each of `arrivals`
+    is there, −1 for initial candidates; otherwise it is empty.
 
     The numbers that change when an item is shown are adjacent in memory: `counts` (see
     `BehaviorStats`), their value under the believed curve, C and E, in units of 2⁻³⁰, `entered_at`
@@ -32,6 +32,7 @@ class World(NamedTuple):
 
     pointers: Ints
     arrivals: SmallInts
+    due: Ints
     positions: SmallInts
     leaves: SmallInts
     by_leaf: SmallInts
@@ -43,6 +44,7 @@ class World(NamedTuple):
     gain: Floats
     ideal_gain: Floats
     label_ndcg: Floats
+    late_dcg: Floats
     entered: Ints
     entered_at: SmallInts
     sessions_done: Ints
@@ -70,6 +72,7 @@ class Sessions(NamedTuple):
         world: the state that they read and change.
         browse: how users go through a list, compiled.
         eta: probability that an item enters.
+        begin: session of the run with which the plan begins; negative before the run.
         arrivals, users, ranker: keys of the random draws for each purpose.
         plan: which query is asked when.
         ndcg: where each session writes its NDCG, in order of time.
@@ -78,6 +81,7 @@ class Sessions(NamedTuple):
     world: World
     browse: Compiled
     eta: float
+    begin: int
     arrivals: np.uint64
     users: np.uint64
     ranker: np.uint64

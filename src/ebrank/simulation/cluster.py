@@ -25,7 +25,7 @@ from ebrank.data.dataset import Dataset
 from ebrank.environment.extras import import_extra
 from ebrank.environment.paths import expanded
 from ebrank.errors import ClusterError, ParameterError
-from ebrank.kernels.provenance import fingerprint
+from ebrank.kernels.provenance import fingerprint, lasting_stamp
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.simulation import worker
@@ -153,13 +153,13 @@ def _client(dask: Any, address: ClusterAddress) -> Iterator[Client]:  # noqa: AN
         yield client
 
 
+@dataclass(frozen=True, eq=False)
 class Cluster:
     """A Dask cluster, with this process as its client."""
 
-    def __init__(self, client: Client, address: ClusterAddress, note: Note) -> None:
-        self.client = client
-        self.address = address
-        self.note = note
+    client: Client
+    address: ClusterAddress
+    note: Note
 
     @property
     def slots(self) -> int:
@@ -277,7 +277,7 @@ def _portable_code(ranker: Ranker, config: SimulationConfig) -> str:
         named = registry.parse(str(ranker)) == ranker
     except ParameterError:
         named = False
-    code = worker.code_stamp(ranker, config) if named else None
+    code = lasting_stamp(ranker, config.users) if named else None
     if code is None:
         raise ClusterError(
             f"{ranker} cannot run on a cluster: its code is in no file that workers can import. "

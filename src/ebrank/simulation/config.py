@@ -32,6 +32,7 @@ class SimulationConfig:
         discount: γ of Cum-NDCG.
         cutoffs: at which Cold- and Warm-NDCG are measured; the first is the headline.
         labels: `graded` as they are, or `binary`: every label above 0 is 1, the largest.
+        traffic: how often queries are asked: `uniform`, or `zipf`, proportional to 1/rank.
         users: how users look and click.
         click_rate: factor of all click probabilities, to simulate low click rates; lists are still
             measured by the relevance itself.
@@ -48,6 +49,7 @@ class SimulationConfig:
     discount: float = 0.995
     cutoffs: tuple[int, ...] = (5, 1, 3, 10)
     labels: Literal["graded", "binary"] = "graded"
+    traffic: Literal["uniform", "zipf"] = "uniform"
     users: UserModel = field(default_factory=PBM)
     click_rate: float = 1.0
     believed: Examination | None = None
@@ -58,7 +60,6 @@ class SimulationConfig:
         for setting in SETTINGS.values():
             if setting.field:
                 setting.check(getattr(self, setting.field))
-        require(self.labels in SETTINGS["labels"].choices, "labels must be graded or binary")
         low, high = self.initial_candidates
         require(1 <= low <= high, "initial_candidates must be (smallest, largest), 1 or more")
         require(len(self.cutoffs) > 0 and min(self.cutoffs) >= 1, "cutoffs must be 1 or more")
@@ -67,6 +68,10 @@ class SimulationConfig:
         """Return a dataset with the labels of this experiment."""
         if self.labels == "graded":
             return dataset
+        require(
+            dataset.relevance is None,
+            f"labels must be graded on {dataset.name}, whose labels stand for its own relevance",
+        )
         binary = (dataset.labels > 0).astype(np.int8)
         return replace(dataset, labels=binary, max_label=1, check_values=False)
 

@@ -29,10 +29,11 @@ from ebrank.rankers.bm25 import fixed_model
 from ebrank.rankers.model import ScoreModel
 from ebrank.sessions import schedule
 from ebrank.sessions.session import NO_OUTCOME
-from ebrank.sessions.world import AGES, Schedule, World
+from ebrank.sessions.world import Schedule, World
 from ebrank.simulation import play
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
+from ebrank.simulation.shares import shares
 from ebrank.simulation.supervision import Supervised
 from ebrank.simulation.waiting import Waiting
 from ebrank.simulation.world import believe, ideal_dcg, new_world, stats_of, unseen
@@ -101,6 +102,15 @@ def run_trial(
     return run.result(model, (time.perf_counter() - started, serving, learning))
 
 
+def check_test_queries(dataset: Dataset) -> None:
+    """Raise if there is nothing to measure on."""
+    if len(dataset.queries_in("test")) == 0:
+        raise DataError(
+            f"{dataset.name!r} has no test queries to measure on",
+            remedy="Add test queries with more than 5 candidates and a relevant item.",
+        )
+
+
 class _Run:
     """A trial under way: the world, and the measurements so far."""
 
@@ -129,8 +139,7 @@ class _Run:
             self.world.pointers, self.world.relevance, self.discounts, self.cutoffs
         )
         self.test = dataset.queries_in("test")
-        if len(self.test) == 0:
-            raise DataError(f"dataset {dataset.name!r} has no test queries to measure on")
+        check_test_queries(dataset)
         self.is_test = dataset.query_splits == 2
         self.is_vali = dataset.query_splits == 1
         self.asked: list[Ints] = []
@@ -138,13 +147,17 @@ class _Run:
         self.cum: list[float] = []
         self.cold: list[Floats] = []
         self.warm: list[Floats] = []
-        self.by_age = np.zeros((2, AGES))
         self.waiting = Waiting(dataset, self.world)
+        self.popularity: schedule.Popularity | None = None
+        if config.traffic == "zipf":
+            popularity = np.uint64(streams.child(key, streams.POPULARITY))
+            self.popularity = schedule.zipf(popularity, dataset.n_queries)
 
     def warm_up(self) -> None:
         """Let BM25 serve every query, before anything enters."""
         plan = schedule.everyone(self.config.warmup_sessions, self.dataset.n_queries)
-        self._play(fixed_model(self.dataset.baseline.astype(np.float64)), plan, eta=0.0)
+        baseline = fixed_model(self.dataset.baseline.astype(np.float64))
+        self._play(baseline, plan, eta=0.0, begin=-len(plan.times))
         self.world.label_ndcg[:] = 0.0
 
     def serve(self, model: ScoreModel, update: int) -> None:
@@ -152,9 +165,8 @@ class _Run:
         self._believe(model)
         first, stop = int(self.borders[update]), int(self.borders[update + 1])
         key = np.uint64(streams.child(self.key, streams.QUERIES))
-        asked, plan = schedule.phase(key, first, stop, self.dataset.n_queries)
-        served, by_age = self._play(model, plan, eta=self.config.entering_probability)
-        self.by_age += by_age
+        asked, plan = schedule.phase(key, first, stop, self.dataset.n_queries, self.popularity)
+        served = self._play(model, plan, self.config.entering_probability, first)
         self.asked.append(asked)
         self.ndcg.append(served)
         before = self.cum[-1] if self.cum else 0.0
@@ -196,12 +208,11 @@ class _Run:
             test_queries=test_queries,
             test_ndcg=test_ndcg,
             validation_ndcg=_mean(served[self.is_vali[asked] & late]),
-            exposure_by_age=self.by_age[0] / self.by_age[0].sum(),
-            clicks_by_age=self.by_age[1] / max(self.by_age[1].sum(), 1.0),
-            **self.waiting.waits(self.world)._asdict(),
+            **self.waiting.waits(self.world),
             calibration=self.promises.outcome(
                 self.trial.sums(), self.world.click[self.world.grades]
             ),
+            shares=None if self.dataset.items is None else shares(self.world, asked, served),
             cold_lists=self.lists[0],
             warm_lists=self.lists[1],
             weights=model.weights,
@@ -233,17 +244,17 @@ class _Run:
         believed = model.examination or self.trial.examination
         believe(self.world, self.trial.stats.valuation(believed))
 
-    def _play(self, model: ScoreModel, plan: Schedule, eta: float) -> tuple[Floats, Floats]:
-        """Run the planned sessions; return their NDCG in order of time, and tallies by age."""
+    def _play(self, model: ScoreModel, plan: Schedule, eta: float, begin: int) -> Floats:
+        """Run the planned sessions; return their NDCG in order of time."""
         browse = self.config.users.browse.compiled
-        served, by_age = play.play(self.world, model, plan, browse, eta, self.key, self.threads)
+        served = play.play(self.world, model, plan, browse, eta, self.key, self.threads, begin)
         if np.any(served == NO_OUTCOME):
             highest = len(self.config.behaviors.all)
             raise ParameterError(
                 f"{self.config.users} wrote an outcome that is not one of 0 to {highest}; "
                 "declare what users do in the config's behaviors"
             )
-        return served, by_age
+        return served
 
     def _best(self, model: ScoreModel, *, cold: bool) -> Ints:
         """Return the lists (rows) that the model alone would show for the test queries."""
@@ -300,7 +311,8 @@ def _mean_of(total: float, count: int) -> float:
 
 def compile_for(dataset: Dataset, rankers: Iterable[Ranker], config: SimulationConfig) -> None:
     """Compile or load every kernel that these rankers need on this dataset, by a tiny run."""
-    small = few_queries(dataset, QUERIES_PER_SPLIT)
+    first = [dataset.queries_in(split)[:QUERIES_PER_SPLIT] for split in SPLITS]
+    small = dataset.only(np.concatenate(first))
     short = replace(
         config,
         sessions=4 * small.n_queries,
@@ -312,20 +324,3 @@ def compile_for(dataset: Dataset, rankers: Iterable[Ranker], config: SimulationC
         for ranker in rankers:
             with suppress(EBRankError):  # the trial itself will fail with the same error
                 run_trial(small, ranker, short, seed=0, trial=0, threads=1)
-
-
-def few_queries(dataset: Dataset, per_split: int) -> Dataset:
-    """Return the first queries of each split of a dataset, as a dataset."""
-    chosen = np.sort(np.concatenate([dataset.queries_in(split)[:per_split] for split in SPLITS]))
-    rows = np.concatenate(
-        [np.arange(dataset.query_pointers[q], dataset.query_pointers[q + 1]) for q in chosen]
-    )
-    return replace(
-        dataset,
-        features=dataset.features[rows],
-        labels=dataset.labels[rows],
-        query_pointers=np.concatenate(([0], np.cumsum(dataset.candidates[chosen]))),
-        query_ids=dataset.query_ids[chosen],
-        query_splits=dataset.query_splits[chosen],
-        baseline=dataset.baseline[rows],
-    )

@@ -11,14 +11,15 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ebrank.data.dataset import Dataset
-from ebrank.errors import DataError, ParameterError
+from ebrank.errors import ParameterError
 from ebrank.kernels.threads import available_threads
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import Progress, compile_for, run_trial
+from ebrank.simulation.engine import Progress, check_test_queries, compile_for, run_trial
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.storage import StoredTrials
 
@@ -105,7 +106,9 @@ def run(
         NotKept: if results cannot be written, likewise.
     """
     config = config or SimulationConfig()
-    _check(dataset, trials, jobs)
+    if trials < 1 or jobs < 1:
+        raise ParameterError("trials and jobs must be 1 or more")
+    check_test_queries(dataset)
     config.session_count(dataset)  # raises before any work is done
     if store is not None and (store.dataset, store.config, store.seed) != (dataset, config, seed):
         raise ParameterError("the store is for another dataset, config or seed")
@@ -125,33 +128,25 @@ def run(
         raise NotKept(problem, batch.results()) from problem
 
 
+@dataclass
 class _Batch:
     """Trials to run, and those done."""
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        rankers: Sequence[Ranker],
-        config: SimulationConfig,
-        seed: int,
-        store: StoredTrials | None,
-        meter: _Meter,
-    ) -> None:
-        self.dataset = dataset
-        self.rankers = rankers
-        self.config = config
-        self.seed = seed
-        self.store = store
-        self.meter = meter
-        self.done: dict[Task, TrialResult] = {}
+    dataset: Dataset
+    rankers: Sequence[Ranker]
+    config: SimulationConfig
+    seed: int
+    store: StoredTrials | None
+    meter: _Meter
+    done: dict[Task, TrialResult] = field(default_factory=dict)
 
     def take_stored(self, tasks: Sequence[Task]) -> list[Task]:
         """Take the results in the store; return the tasks that are left."""
-        for index, ranker in enumerate(self.rankers if self.store is not None else ()):
-            assert self.store is not None
-            trials = (trial for task_ranker, trial in tasks if task_ranker == index)
-            for trial, stored in self.store.load_all(ranker, trials).items():
-                self.done[index, trial] = stored
+        for index, ranker in enumerate(self.rankers):
+            if self.store is not None:
+                trials = (trial for task_ranker, trial in tasks if task_ranker == index)
+                stored = self.store.load_all(ranker, trials)
+                self.done |= {(index, trial): result for trial, result in stored.items()}
         return [task for task in tasks if task not in self.done]
 
     def run(self, tasks: Sequence[Task], pool: TrialPool, finished: Finished | None) -> None:
@@ -265,13 +260,3 @@ class _Meter:
         """Count all updates of a trial, even those not reported yet."""
         self.tick(task, updates)
         self._finished.add(task)
-
-
-def _check(dataset: Dataset, trials: int, jobs: int) -> None:
-    if trials < 1 or jobs < 1:
-        raise ParameterError("trials and jobs must be 1 or more")
-    if len(dataset.queries_in("test")) == 0:
-        raise DataError(
-            f"{dataset.name!r} has no test queries to measure on",
-            remedy="Add test queries with more than 5 candidates and a relevant item.",
-        )

@@ -31,26 +31,31 @@ def play(
     eta: float,
     key: np.uint64,
     threads: int | None,
-) -> tuple[Floats, Floats]:
-    """Return the NDCG of each session in order of time, and exposure and clicks by age."""
+    begin: int = 0,
+) -> Floats:
+    """Return the NDCG of each session in order of time.
+
+    `begin` is the session of the run with which the plan begins; negative before the run.
+    """
     served = np.empty(len(plan.times))
     sessions = Sessions(
         world,
         browse,
         eta,
+        begin,
         arrivals=np.uint64(streams.child(key, streams.ARRIVALS)),
         users=np.uint64(streams.child(key, streams.USERS)),
         ranker=np.uint64(streams.child(key, streams.RANKER)),
         plan=plan,
         ndcg=served,
     )
-    tallies = map_blocks(
+    map_blocks(
         model.run_sessions(sessions),
         total=len(world.entered),
         block=block_size(len(world.entered)),
         threads=threads,
     )
-    return served, np.add.reduce(tallies)
+    return served
 
 
 def best_lists(

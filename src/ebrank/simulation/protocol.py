@@ -49,6 +49,9 @@ class Setting(NamedTuple):
 
     def check(self, value: object) -> None:
         """Raise unless the setting may have this value."""
+        if self.choices:
+            require(value in self.choices, f"{self.field} must be {' or '.join(self.choices)}")
+            return
         low, high = self.bounds
         if self.kind is int:
             check_whole(self.field, value, at_least=low, optional=self.default is None)
@@ -98,7 +101,16 @@ SETTINGS: Mapping[str, Setting] = {
         "graded",
         "",
         "Relevance labels as they are, or binary: every label above 0 becomes 1.",
+        field="labels",
         choices=("graded", "binary"),
+    ),
+    "traffic": Setting(
+        "uniform",
+        "",
+        "How often queries are asked: all equally often, or by zipf, with probabilities "
+        "proportional to 1/rank in a random order.",
+        field="traffic",
+        choices=("uniform", "zipf"),
     ),
     "users": Setting(
         "pbm",

@@ -33,8 +33,6 @@ class TrialResult:
         test_ndcg: NDCG of the list it was served.
         validation_ndcg: mean NDCG of the lists of validation queries in the second half of the run;
             NaN if there were none.
-        exposure_by_age, clicks_by_age: shares by age of the item; first the initial candidates,
-            then 0, 1, 2–3, 4–7, ... sessions of its query since it entered.
         wait_shown, wait_top, watched: ages of each test query's most relevant items (those with the
             dataset's highest grade) that entered while serving, in sessions of the query since the
             item entered: at its first impression; at the first model update that ranks it, without
@@ -48,6 +46,8 @@ class TrialResult:
             query, without and with behavior; −1 where there are no more. Shape (queries, ranks).
         weights: the last linear model's weights; x^b, if used, is last; None for other models. For
             pooled folds, a row for each.
+        shares: where queries share the items of a catalog, the parts of the possible clicks that
+            lists got, in the order of `SHARES`; None elsewhere. Shape (5,).
         seconds: run time without compilation.
         serving_seconds: of these, for the served sessions alone.
         learning_seconds: of these, for fitting models and scoring items with them.
@@ -68,8 +68,6 @@ class TrialResult:
     test_queries: Ints
     test_ndcg: Floats
     validation_ndcg: float
-    exposure_by_age: Floats
-    clicks_by_age: Floats
     wait_shown: Ints
     wait_top: Ints
     watched: Ints
@@ -80,6 +78,7 @@ class TrialResult:
     seconds: float
     serving_seconds: float
     learning_seconds: float
+    shares: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +132,12 @@ class Result:
         return np.array([trial.run_ndcg_labels for trial in self.trials])
 
     @property
+    def shares(self) -> Floats | None:
+        """Shares of the possible clicks, shape (trials, 5); None without a catalog."""
+        each = [trial.shares for trial in self.trials if trial.shares is not None]
+        return np.array(each) if each else None
+
+    @property
     def unserved(self) -> int:
         """Trials that served no test query, in one of their folds if there are several."""
         return int(np.isnan(self.run_ndcg).sum())
@@ -147,6 +152,10 @@ class Result:
 
 LABELS = ("cold_ndcg_labels", "warm_ndcg_labels", "run_ndcg_labels")
 """The measures with standard gains, 2^label − 1."""
+SHARES = ("all", "rare", "head", "first", "late")
+"""Of which lists: all; those of rare queries, with fewer than 30 lists in the run; of head queries,
+with more than 150; the first 20 of every query; of all lists, what goes to items that came later.
+"""
 METRICS = ("cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg", *LABELS)
 
 
@@ -163,7 +172,16 @@ def measured(result: Result) -> dict[str, Any]:
     return {
         **{metric: _over_trials(result, metric) for metric in METRICS},
         "sessions": int(result.trials[0].sessions[-1]) if result.trials else None,
+        **_shares(result),
     }
+
+
+def _shares(result: Result) -> dict[str, Any]:
+    """Return the shares of the possible clicks by name, {} without a catalog."""
+    if result.shares is None:
+        return {}
+    by_name = dict(zip(SHARES, map(_finite, result.shares.T), strict=True))
+    return {"shares": by_name}
 
 
 def _over_trials(result: Result, metric: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import TrialResult
 from ebrank.typing import Texts
 
-FORMAT = 4
+FORMAT = 5
 HEADER = "header"
 QUERY_IDS = "query_ids"
 """The original ids of the test queries, for reading the file without the dataset."""
@@ -168,3 +168,21 @@ def write_json(path: Path, value: object) -> None:
     """Write a JSON document."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_whole(path, text.encode())
+
+
+def read_own(
+    path: Path,
+    kind: str,
+    problem: str = "another program wrote this file",
+    remedy: str = "Choose another --out.",
+) -> dict[str, Any]:
+    """Return the JSON document of a kind, {} without a file; raise if a file is something else."""
+    try:
+        document: dict[str, Any] = json.loads(path.read_bytes())
+        if document["kind"] == kind:
+            return document
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise DataError(problem, path=path, remedy=remedy)

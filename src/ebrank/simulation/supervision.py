@@ -17,7 +17,6 @@ formula on every state that an item may reach, so this is checked twice:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -136,11 +135,8 @@ def _check_score(name: str, score: object) -> None:
         raise ParameterError(f"the parameters of {name} must be finite numbers")
     try:
         score.compiled  # noqa: B018 (it is kept)
-    except EBRankError:
-        raise
-    except Exception as problem:
-        message = f"its formula {name} cannot be compiled: {_reason(problem)}{_remedy(problem)}"
-        raise ParameterError(message) from problem
+    except ParameterError as problem:
+        raise ParameterError(f"{name}: {problem}") from problem.__cause__
 
 
 def reachable(stats: BehaviorStats) -> BehaviorStats:
@@ -206,17 +202,3 @@ def _telling_rows(model: ScoreModel) -> Ints:
     extreme = [f(values) for values in (model.a, model.b) for f in (np.argmin, np.argmax)]
     between: Ints = np.linspace(0, len(model.a) - 1, MOST_ROWS - len(extreme)).astype(np.int64)
     return np.unique(np.array([*extreme, *between], np.int64))
-
-
-def _reason(problem: Exception) -> str:
-    """Return one line on why something cannot be compiled; Numba's innermost reason is last."""
-    plain = re.sub(r"\x1b\[[\d;]*m", "", str(problem))  # colored where colorama is installed
-    said = plain.rpartition("(step: nopython frontend)")[2].strip()
-    return said.partition("\n")[0] or type(problem).__name__
-
-
-def _remedy(problem: Exception) -> str:
-    """Return what to do if compiled code calls a plain function, "" for any other problem."""
-    if "Cannot determine Numba type of <class 'function'>" not in str(problem):
-        return ""
-    return ". Decorate the function that it calls with @numba.njit."

@@ -23,11 +23,7 @@ from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.parameters import Parameter, typed
 from ebrank.rankers.base import Ranker
-from ebrank.simulation import parallel
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import Progress
 from ebrank.simulation.result import Result
-from ebrank.simulation.storage import StoredTrials
 from ebrank.typing import Floats
 
 Grid: TypeAlias = Mapping[str, Sequence[Any]]
@@ -101,40 +97,20 @@ class Tuning:
         ]
 
 
-def tune(
-    dataset: Dataset,
-    ranker: Ranker,
-    grid: Grid,
-    config: SimulationConfig | None = None,
-    seed: int = 0,
-    *,
-    trials: int = 5,
-    jobs: int = 1,
-    pool: parallel.TrialPool | None = None,
-    store: StoredTrials | None = None,
-    progress: Progress | None = None,
-) -> Tuning:
-    """Return how every point of a grid does on the validation queries.
-
-    `ranker` gives the other parameters; `seed` is that of the report to tune for. A store, if there
-    is one, must be for `tuning_seed(seed)`.
-    """
+def check_validation(dataset: Dataset) -> None:
+    """Raise if a dataset has no queries to tune on."""
     if len(dataset.queries_in("vali")) == 0:
         raise DataError(f"{dataset.name!r} has no validation queries to tune on")
+
+
+def tune(ranker: Ranker, grid: Grid, run: RunAll, seed: int = 0) -> Tuning:
+    """Return how every point of a grid does on the validation queries.
+
+    `ranker` gives the other parameters; `seed` is that of the report to tune for.
+    """
     combinations = _product(grid)
     rankers = [ranker.with_parameters(**values) for values in combinations]
-    results = parallel.run(
-        dataset,
-        rankers,
-        config,
-        tuning_seed(seed),
-        trials=trials,
-        jobs=jobs,
-        pool=pool,
-        store=store,
-        progress=progress,
-    )
-    return Tuning(_points(rankers, combinations, results), tuning_seed(seed))
+    return Tuning(_points(rankers, combinations, run(rankers)), tuning_seed(seed))
 
 
 def search(ranker: Ranker, grid: Grid, run: RunAll, seed: int = 0) -> Tuning:

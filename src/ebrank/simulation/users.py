@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, MutableSequence, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -36,7 +36,7 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import Examination
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import FirstClass, shared
-from ebrank.parameters import Configured, declared, near, param, to_text
+from ebrank.parameters import Configured, declared, near, param, require, to_text
 from ebrank.typing import Floats
 
 NOISE = 0.1
@@ -81,15 +81,19 @@ class Habits(NamedTuple):
     stop: Floats
 
 
-def habits_of(users: UserModel, max_label: int) -> Habits:
+def habits_of(users: UserModel, max_label: int, relevance: Floats | None = None) -> Habits:
     """Return users' habits on a scale of grades; by default they click with R and never stop.
+
+    `relevance` is R by grade if the dataset has its own; the models here respect it.
 
     >>> habits_of(PositionBased(), 2).click
     array([0.1, 0.4, 1. ])
     """
     own: Callable[[int], Habits] | None = getattr(users, "habits", None)
+    if isinstance(users, Graded):
+        own = partial(users.habits, relevance=relevance)
     if own is None:
-        return Habits(relevance_of(users, max_label), np.zeros(max_label + 1))
+        return Habits(relevance_of(users, max_label, relevance), np.zeros(max_label + 1))
     habits = Habits(*(np.asarray(values, np.float64) for values in own(max_label)))
     for name, values in habits._asdict().items():
         if values.shape != (max_label + 1,) or not np.all((values >= 0.0) & (values <= 1.0)):
@@ -100,13 +104,16 @@ def habits_of(users: UserModel, max_label: int) -> Habits:
     return habits
 
 
-def relevance_of(users: UserModel, max_label: int) -> Floats:
+def relevance_of(users: UserModel, max_label: int, relevance: Floats | None = None) -> Floats:
     """Return R by grade, which lists are measured by; users may have their own R of grade 0.
 
     >>> relevance_of(PositionBased(), 2)
     array([0.1, 0.4, 1. ])
     """
     floor = getattr(users, "floor", NOISE)
+    if relevance is not None:
+        require(floor == NOISE, "noise has no effect: this dataset has R of its own; leave it out")
+        return relevance
     grades = np.arange(max_label + 1.0)
     return np.minimum(relevance_probability(grades, max_label, floor), 1.0)  # rounding
 
@@ -226,10 +233,10 @@ class Graded(Users):
         """ε of R; with a setting, noise is in the clicks alone, and R is the paper's."""
         return NOISE if self.noise is None or self.setting != "none" else self.noise
 
-    def habits(self, max_label: int) -> Habits:
+    def habits(self, max_label: int, relevance: Floats | None = None) -> Habits:
         """Return click and stop probabilities by grade."""
         if self.setting == "none":
-            relevance = relevance_of(self, max_label)
+            relevance = relevance_of(self, max_label, relevance)
             return Habits(relevance, self.stopping(relevance))
         noise = self.noise or 0.0
         click, stop = probabilities(self.setting, max_label)

@@ -13,8 +13,6 @@ add little, since every item in them is shown.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
@@ -23,14 +21,6 @@ from ebrank.sessions.world import World
 from ebrank.typing import Bools, Ints
 
 NEVER = -1
-
-
-class Waits(NamedTuple):
-    """Fields of `TrialResult` with the same names."""
-
-    wait_shown: Ints
-    wait_top: Ints
-    watched: Ints
 
 
 class Waiting:
@@ -54,16 +44,16 @@ class Waiting:
         self._top_at[arrived] = world.sessions_done[self._query_of[arrived]] - 1
         self._awaited[arrived] = False
 
-    def waits(self, world: World) -> Waits:
-        """Return how long the items that have entered have waited."""
+    def waits(self, world: World) -> dict[str, Ints]:
+        """Return how long the items that have entered have waited, as fields of `TrialResult`."""
         rows = self._rows[world.entered_at[self._rows] >= 0]
         entered = world.entered_at[rows].astype(np.int64)
         last_session = world.sessions_done[self._query_of[rows]] - 1
-        return Waits(
-            wait_shown=_ages(world.first_shown[rows], entered),
-            wait_top=_ages(self._top_at[rows], entered),
-            watched=last_session - entered,
-        )
+        return {
+            "wait_shown": _ages(world.first_shown[rows], entered),
+            "wait_top": _ages(self._top_at[rows], entered),
+            "watched": last_session - entered,
+        }
 
 
 def _ages(sessions: npt.NDArray[np.integer], entered: Ints) -> Ints:

@@ -134,11 +134,6 @@ def differences(here: dict[str, str], there: dict[str, str]) -> Iterator[str]:
             yield f"{called} {there.get(name)} (here {here.get(name)})"
 
 
-def code_stamp(ranker: Ranker, config: SimulationConfig) -> str | None:
-    """Return the stamp of the code of ranker and users; None if it is in no file."""
-    return lasting_stamp(ranker, config.users)
-
-
 def run_order(order: Order) -> TrialResult | None:
     """Run a trial on a Dask worker; return None if nobody waits for it any more.
 
@@ -246,7 +241,7 @@ def _code(text: str, pickled: bytes, expected: str, me: str) -> tuple[Ranker, Si
             f"{me} cannot import what {text} needs: {problem}. Install it there, or put its folder "
             "on PYTHONPATH, and restart the worker."
         ) from problem
-    if code_stamp(ranker, config) != expected:
+    if lasting_stamp(ranker, config.users) != expected:
         raise ClusterError(
             f"{me} has different code for {text} or its users. Copy the same files there and "
             "restart the worker."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +28,19 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
     ranks = np.arange(1.0, config.list_length + 1)
     pointers = np.array(dataset.query_pointers)  # kernels are compiled for our own kind
     discounts = examination(ranks)
-    habits = habits_of(config.users, dataset.max_label)
-    relevance = relevance_of(config.users, dataset.max_label)[dataset.labels]
-    gain = label_gain(np.arange(dataset.max_label + 1.0))
+    scale = config.users, dataset.max_label, dataset.relevance
+    habits, by_label = habits_of(*scale), relevance_of(*scale)
+    relevance = by_label[dataset.labels]
+    gain = label_gain(np.arange(dataset.max_label + 1.0)) if dataset.relevance is None else by_label
     length = np.array([len(ranks)])
-    arrivals, positions, entered = _arrivals(
-        pointers, np.uint64(streams.child(key, streams.ARRIVALS)), *config.initial_candidates
-    )
+    due = np.empty(0, np.int64)
+    if dataset.items is None:
+        arrivals, positions, entered = _arrivals(
+            pointers, np.uint64(streams.child(key, streams.ARRIVALS)), *config.initial_candidates
+        )
+    else:
+        times = item_times(dataset, key, config.session_count(dataset))
+        arrivals, positions, entered, due = _item_arrivals(dataset, times)
     tie_keys = _tie_keys(pointers, np.uint64(streams.child(key, streams.TIES)))
     leaves, by_leaf = _leaves(pointers, tie_keys)
     believed = config.believed or config.users.examination
@@ -42,6 +48,7 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
     return World(
         pointers=pointers,
         arrivals=arrivals,
+        due=due,
         positions=positions,
         leaves=leaves,
         by_leaf=by_leaf,
@@ -53,9 +60,10 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         gain=gain,
         ideal_gain=ideal_dcg(pointers, gain[dataset.labels], discounts, length)[:, 0].copy(),
         label_ndcg=np.zeros(dataset.n_queries),
+        late_dcg=np.zeros(dataset.n_queries),
         entered=entered,
         sessions_done=np.zeros(dataset.n_queries, np.int64),
-        **_item_state(dataset.n_rows, config.behaviors, n_slots)._asdict(),
+        **_item_state(dataset.n_rows, config.behaviors, n_slots),
         user_curve=config.users.examination(ranks),
         slots=np.array([slot_of(int(rank)) for rank in ranks]),
         table=np.array(Valuation.of(believed, config.behaviors, slots=n_slots).table),
@@ -90,18 +98,11 @@ def believe(world: World, valuation: Valuation) -> None:
         write_units(world.counts, world.table, world.weighted_clicks, world.exposure)
 
 
-class _ItemState(NamedTuple):
-    """Views of one block of memory per item; `World` has fields with the same names."""
+def _item_state(n_rows: int, behaviors: Behaviors, slots: int) -> dict[str, npt.NDArray[Any]]:
+    """Return fields of `World` for items nobody has seen: views of one block of memory per item.
 
-    weighted_clicks: Ints
-    exposure: Ints
-    counts: SmallInts
-    entered_at: SmallInts
-    first_shown: SmallInts
-
-
-def _item_state(n_rows: int, behaviors: Behaviors, slots: int) -> _ItemState:
-    """Return the state of items nobody has seen; a block is a whole number of cache lines."""
+    A block is a whole number of cache lines.
+    """
     counters = behaviors.outcomes * slots
     width = -(-(4 + counters + 2) // LINE) * LINE
     room = np.zeros(n_rows * width + LINE, np.int32)
@@ -112,9 +113,8 @@ def _item_state(n_rows: int, behaviors: Behaviors, slots: int) -> _ItemState:
     counts = np.lib.stride_tricks.as_strided(
         items[:, 4:], (n_rows, behaviors.outcomes, slots), (4 * width, 4 * slots, 4)
     )
-    return _ItemState(
-        units[:, 0], units[:, 1], counts, items[:, 4 + counters], items[:, 5 + counters]
-    )
+    last = {"entered_at": items[:, 4 + counters], "first_shown": items[:, 5 + counters]}
+    return last | {"weighted_clicks": units[:, 0], "exposure": units[:, 1], "counts": counts}
 
 
 @kernel
@@ -136,6 +136,37 @@ def _arrivals(
         for i in range(n):
             positions[order[first + i]] = i
     return order, positions, initial
+
+
+FROM_THE_START = -1
+
+
+def item_times(dataset: Dataset, key: np.uint64, sessions: int) -> Ints:
+    """Return the session of a run from which each row's item is there, in all its queries.
+
+    About half of the items are there from the start, the others arrive at a uniform time. A query
+    must have a candidate to begin with: if it has none, the first to arrive is there from the
+    start.
+    """
+    assert dataset.items is not None
+    items = np.uint64(streams.child(key, streams.ITEMS))
+    draws = streams.uniforms(items, 0, int(dataset.items.max()) + 1)
+    # The upper half of a draw's range says when its item arrives.
+    times = np.where(draws < 0.5, FROM_THE_START, ((2.0 * draws - 1.0) * sessions).astype(np.int64))
+    for query in range(dataset.n_queries):
+        candidates = dataset.items[dataset.rows_of(query)]
+        times[candidates[times[candidates].argmin()]] = FROM_THE_START
+    return times[dataset.items]
+
+
+def _item_arrivals(dataset: Dataset, times: Ints) -> tuple[SmallInts, SmallInts, Ints, Ints]:
+    """Return rows by time in each query, their places, how many are initial, and the times."""
+    query_of_rows = dataset.query_of_rows
+    order = np.lexsort((times, query_of_rows))
+    positions = np.empty(dataset.n_rows, np.int32)
+    positions[order] = np.arange(dataset.n_rows) - dataset.query_pointers[query_of_rows]
+    initial = np.bincount(query_of_rows, times == FROM_THE_START).astype(np.int64)
+    return order.astype(np.int32), positions, initial, times[order]
 
 
 @kernel

@@ -13,32 +13,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ebrank.testing.policies import check_policy
-    from ebrank.testing.rankers import check_ranker
-    from ebrank.testing.stores import check_store
-    from ebrank.testing.users import check_users
+from ebrank.environment.exports import on_first_use
 
+if TYPE_CHECKING:
+    from ebrank.testing.policies import check_policy as check_policy
+    from ebrank.testing.rankers import check_ranker as check_ranker
+    from ebrank.testing.stores import check_store as check_store
+    from ebrank.testing.users import check_users as check_users
+
+# Imported on first use: the check of stores needs more packages than the others.
 _HOMES = {
     "check_policy": "ebrank.testing.policies",
     "check_ranker": "ebrank.testing.rankers",
     "check_store": "ebrank.testing.stores",
     "check_users": "ebrank.testing.users",
 }
+__all__ = list(_HOMES)
 
-__all__ = ["check_policy", "check_ranker", "check_store", "check_users"]
-
-
-def __getattr__(name: str) -> object:
-    """Import a check on first use: those of the service need more packages than the lab's."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'ebrank.testing' has no attribute {name!r}")
-    from importlib import import_module
-
-    value: object = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = on_first_use(__name__, _HOMES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 
 import numpy as np
 
@@ -37,19 +36,15 @@ def check_policy(policy: Policy) -> None:
     moves as they do; its interval is in order. Fitting explains behavior better than not fitting,
     and the slope of its loss is right.
     """
-    checks: list[Callable[[Policy], None]] = [
-        check_text,
-        check_scores_are_finite,
-        check_plain_functions,
-        check_relevance,
-        check_interval,
-        check_simulator_agrees,
-        check_loss_slope,
-        check_fit,
-        check_model_file,
-    ]
-    for check in checks:
-        check(policy)
+    check_text(policy)
+    check_scores_are_finite(policy)
+    check_plain_functions(policy)
+    check_relevance(policy)
+    check_interval(policy)
+    check_simulator_agrees(policy)
+    check_loss_slope(policy)
+    check_fit(policy)
+    check_model_file(policy)
 
 
 def check_text(policy: Policy) -> None:

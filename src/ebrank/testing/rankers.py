@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any, cast
@@ -45,16 +45,12 @@ def check_ranker(
             mean something else.
     """
     data = tiny() if dataset is None else dataset
-    checks: list[Callable[[Ranker, Dataset], None]] = [
-        check_declaration,
-        check_repeats,
-        check_trials_are_apart,
-        check_dataset_is_only_read,
-        check_statistics_are_only_read,
-        check_odd_experiments,
-    ]
-    for check in checks:
-        check(ranker, data)
+    check_declaration(ranker, data)
+    check_repeats(ranker, data)
+    check_trials_are_apart(ranker, data)
+    check_dataset_is_only_read(ranker, data)
+    check_statistics_are_only_read(ranker, data)
+    check_odd_experiments(ranker, data)
     check_threads(ranker, tiny(sizes=[3 + i % 8 for i in range(150)]) if dataset is None else data)
     check_labels_are_secret(ranker, data)
     if not learns_from_test:

@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-import difflib
-
 from ebrank.errors import ParameterError
 from ebrank.experiments.exhibits import (
     ablation,
     beyond,
-    calibration,
     entering,
+    opinions,
+    shared,
     sweeps,
     table1,
     table2,
@@ -23,13 +22,13 @@ from ebrank.experiments.exhibits import (
     waiting,
 )
 from ebrank.experiments.framework.experiment import Experiment
+from ebrank.parameters import near
 
 _IN_ORDER = (
     *(module.EXPERIMENT for module in (table1, table2, table3, time, entering, ablation, toy)),
     waiting.EXPERIMENT,
-    *(sweep.experiment for sweep in (sweeps.EPSILONS, sweeps.BETA)),
-    *(sweep.experiment for sweep in (sweeps.DEFAULT, sweeps.EXAMINATION)),
-    *(calibration.EXPERIMENT, beyond.EXPERIMENT),
+    *(sweeps.EPSILONS, sweeps.BETA),
+    *(beyond.EXPERIMENT, shared.EXPERIMENT, opinions.EXPERIMENT),
 )
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _IN_ORDER}
 EXTRAS = "extras"
@@ -58,7 +57,6 @@ def _named(name: str) -> set[str]:
         return {experiment.name for experiment in EXPERIMENTS.values() if experiment.extra}
     if name in EXPERIMENTS:
         return {name}
-    names = [*EXPERIMENTS, EXTRAS, ALL]
-    close = difflib.get_close_matches(name.lower(), names, n=1)
-    hint = f"; did you mean {close[0]}?" if close else "."
-    raise ParameterError(f"no experiment is called {name!r}{hint} Known: {', '.join(names)}.")
+    raise ParameterError(
+        f"no experiment is called {name!r}{near(name, [*EXPERIMENTS, EXTRAS, ALL])}"
+    )

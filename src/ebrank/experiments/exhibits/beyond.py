@@ -67,22 +67,22 @@ a draw for each candidate, and on 5,000 of them a trial takes minutes."""
 LEVEL_WITH = {CUM: 0.5, RUN: 0.003}
 """How far `auto` may be behind and still count as level."""
 
-TITLE = "Beyond the paper: auto"
+TITLE = "Beyond the paper: EBRank auto"
 AHEAD, BEHIND = "*", "▾"
 TUNED_OR_NOT = (
-    "auto has nothing to tune; untuned EBRank is left at its defaults; all others are tuned on "
-    "validation queries in all their parameters, for each world separately."
+    "EBRank auto has nothing to tune; untuned EBRank is left at its defaults; all others are tuned "
+    "on validation queries in all their parameters, for each world separately."
 )
 WRONG_CURVE = (
     "Too flat, too steep: rankers debias clicks by half or twice the severity of the users' curve. "
     "Binary labels: every label above 0 is 1."
 )
 MARKS = (
-    f"bold is the best of a world. {AHEAD} : auto is significantly better than the best tuned "
-    f"ranker of that world, {BEHIND} : significantly worse (Fisher's randomization test over test "
-    "queries, p < .05, Holm-adjusted over the worlds). chosen: what tuning chose in that world."
+    f"bold is the best of a world. {AHEAD} : EBRank auto is significantly better than the best "
+    f"tuned ranker of that world, {BEHIND} : significantly worse (Fisher's randomization test over "
+    "test queries, p < .05, Holm-adjusted over the worlds). chosen: what tuning chose there."
 )
-THEME = "auto, untuned, is level with the best of its tuned rivals"
+THEME = "EBRank auto, untuned, is level with the best of its tuned rivals"
 SYMBOLS = {
     "beta": "β",
     "epsilon": "ε",
@@ -124,11 +124,12 @@ def entrants(data: Dataset) -> list[Entrant]:
 
 
 def runs(setup: Setup) -> NamedRuns:
-    """Return every ranker in every world."""
+    """Return every ranker in every world; labels that stand for R itself cannot be binary."""
     everyone = entrants(setup.dataset)
     return {
         (label, entrant.key): setup.run(entrant.key, config)
         for label, config in worlds(setup.config).items()
+        if label != BINARY or setup.dataset.relevance is None
         for entrant in everyone
     }
 
@@ -251,8 +252,8 @@ def gains(setup: Setup, by_world: dict[str, ByKey]) -> Figure:
         tuple(
             Panel(
                 f"Gain in {measure.title}",
-                f"Gain in {measure.title}",
                 "",
+                "above EBRank (exposure), tuned",
                 tuple(bars(measure, entrant) for entrant in rivals),
                 kind="bars",
             )
@@ -274,10 +275,10 @@ def over_eta(setup: Setup, by_world: dict[str, ByKey]) -> Figure:
     left_out = f" {' and '.join(below)}, far below, in the table only." if below else ""
     return Figure(
         "beyond-entering",
-        "auto and others by entering probability",
+        "EBRank auto and others by entering probability",
         "The lower η, the more sessions there are before the next item enters. "
-        f"{measures.averaged(setup.trials)}; all but auto and untuned EBRank are tuned for each "
-        f"η.{left_out}",
+        f"{measures.averaged(setup.trials)}; all but EBRank auto and untuned EBRank are tuned "
+        f"for each η.{left_out}",
         measures.panels_against("entering probability η", lines, (CUM, RUN)),
     )
 
@@ -293,7 +294,7 @@ def findings(by_world: dict[str, ByKey]) -> Iterator[Finding]:
             rival = _best_rival(results, measure)
             yield gain.finding(
                 f"auto-level-{measure.name}-{world.replace(' ', '-')}",
-                f"auto is at most {measure.text(margin)} below the best tuned ranker in "
+                f"EBRank auto is at most {measure.text(margin)} below the best tuned ranker in "
                 f"{measure.title}: {world}",
                 measure,
                 THEME,

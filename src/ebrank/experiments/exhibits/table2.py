@@ -27,7 +27,7 @@ from ebrank.experiments.framework.entrants import (
     twin,
 )
 from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
-from ebrank.experiments.framework.measures import COLD, CUM, MEASURES, WARM, Measure
+from ebrank.experiments.framework.measures import COLD, CUM, MEASURES, RUN, WARM, Measure
 from ebrank.experiments.framework.numbers import p_text
 from ebrank.experiments.framework.outcome import Cell, Column, Finding, Outcome, Row, Table
 from ebrank.experiments.framework.significance import lead, pairwise
@@ -40,7 +40,8 @@ BIAS = "Clicks as a feature cost Cold-NDCG"
 DEGENERATION = "Clicks as a feature make CFTopK worse"
 COLD_KEPT = "Rankers made for new items keep their Cold-NDCG"
 FIRST = "EBRank leads"
-AUTO_FIRST = "auto leads the paper's methods"
+AUTO_FIRST = "EBRank auto leads the paper's methods"
+CLICKS_AS_FEATURE = "cftopk:features=concate"
 KEPT = 0.03
 """Cold-NDCG counts as kept if it is at most this far below CFTopK's without behavior."""
 HINGES = (
@@ -52,8 +53,8 @@ HINGES = (
 MARKS = (
     "The best of a group is bold; W/-Behav (Concate) and W/-Behav (non-Concate) are one group. * : "
     "significantly better than all others of its group; † : than all others of the table (Fisher's "
-    "randomization test over test queries, Holm-adjusted p < .05). EBRank (exposure), auto and the "
-    "last rows are not in the paper's table and take part in no comparison of it."
+    "randomization test over test queries, Holm-adjusted p < .05). EBRank (exposure), EBRank "
+    "auto and the last rows are not in the paper's table and take part in no comparison of it."
 )
 
 
@@ -132,6 +133,7 @@ def findings(results: ByKey) -> Iterator[Finding]:
     for key in OURS:
         for measure in (WARM, CUM):
             yield first(results, key, measure)
+    yield from better_lists(results)
 
 
 def exploitation_bias(results: ByKey) -> Iterator[Finding]:
@@ -201,6 +203,27 @@ def first(results: ByKey, key: str, measure: Measure) -> Finding:
         str(ahead),
         ours=ours,
     )
+
+
+def better_lists(results: ByKey) -> Iterator[Finding]:
+    """Yield whether users saw better lists with `auto` than with the usual ways to use clicks."""
+    auto = entrant_of(AUTO)
+    rivals = map(entrant_of, (UCBRANK, CLICKS_AS_FEATURE))
+    pairs = {rival: (results[AUTO], results[rival.key]) for rival in rivals}
+    for rival, gain in pairwise(pairs, RUN).items():
+        yield gain.finding(
+            better_than(rival.key),
+            f"{auto.label} serves better lists than {rival.name}, by {RUN.title}",
+            RUN,
+            AUTO_FIRST,
+            f"{RUN.title}, against {rival.name}",
+            ours=True,
+        )
+
+
+def better_than(rival: str) -> str:
+    """Return the name of the finding that compares the lists of `auto` with those of a rival."""
+    return f"auto-better-than-{entrant_of(rival).style}"
 
 
 EXPERIMENT = Experiment("table2", "Table 2: ranking performance", outcome, runs)

@@ -55,7 +55,7 @@ CAPTION = (
     f"Means over {QUERIES['test']} test queries. G has the features and the relevance of A, and no "
     "clicks yet; CFTopK has clicks for a feature. Left: relevance as the models estimate it, "
     "exploration left out, when G enters. Right: the place of G in the lists that are made, "
-    "exploration included; users see five items. EBRank has its default ε, not a tuned one."
+    "exploration included; users see five items. EBRank (paper) has its default ε."
 )
 
 
@@ -239,7 +239,7 @@ def buried(fates: dict[Entrant, Fate]) -> Finding:
     ]
     return Finding(
         "toy-new-item-buried",
-        "CFTopK with clicks as a feature ranks the new item G lower than EBRank does",
+        "CFTopK with clicks as a feature ranks the new item G lower than EBRank (paper) does",
         lower.verdict,
         f"G enters at rank {first.mean():.1f} with CFTopK and {ours.mean():.1f} with EBRank, which "
         f"rate it {losses[0]} and {losses[1]} below its old twin A; {p_text(lower.p_value)}",

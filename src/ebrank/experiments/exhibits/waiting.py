@@ -45,7 +45,7 @@ def waits(length: int) -> dict[Wait, str]:
     """Return what items wait for, in lists of this length."""
     return {
         "wait_shown": SHOWN,
-        "wait_top": f"top {length} by its own estimate, at a model update",
+        "wait_top": f"top {length} by its own estimate",
     }
 
 

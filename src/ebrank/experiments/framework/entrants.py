@@ -3,7 +3,7 @@
 An entrant's `key` is the ranker's text before ε is chosen:
 
 >>> [entrant.label for entrant in ENTRANTS if entrant.tuned]
-['UCBRank', 'EBRank', 'EBRank (exposure)']
+['UCBRank', 'EBRank (paper)', 'EBRank (exposure)']
 >>> entrant_of("cftopk:features=concate").setting
 'W/-Behav (Concate)'
 """
@@ -34,7 +34,7 @@ class Entrant:
 
     Attributes:
         key: the ranker's text without tuned parameters.
-        label: what the paper calls it.
+        label: what readers see; the paper's name but for EBRank, of which there are several.
         setting: the paper's feature setting.
         style: its color and marker, in every figure and both settings.
         apart: not in the paper's table, so without bold, marks and tests.
@@ -118,9 +118,9 @@ ENTRANTS = (
     *_twins("concate", CONCATE),
     Entrant("prior", "PRIOR", CONCATE, "prior"),
     Entrant(UCBRANK, "UCBRank", NON_CONCATE, "ucbrank"),
-    Entrant(EBRANK, "EBRank", NON_CONCATE, "ebrank"),
+    Entrant(EBRANK, "EBRank (paper)", NON_CONCATE, "ebrank"),
     Entrant(EXPOSURE, "EBRank (exposure)", NON_CONCATE, "ebrank-exposure", apart=True),
-    Entrant(AUTO, "auto", NON_CONCATE, "auto", apart=True),
+    Entrant(AUTO, "EBRank auto", NON_CONCATE, "auto", apart=True),
     Entrant("thompson", "Thompson", NON_CONCATE, "thompson", apart=True),
     Entrant("random", "Random", WITHOUT, "random", apart=True),
     Entrant("oracle", "Oracle", WITHOUT, "oracle", apart=True),
@@ -136,14 +136,14 @@ FIGURES = tuple(
 """The rankers drawn: the paper's, which use behavior, BM25, EBRank's other estimator and `auto`."""
 
 CONTENDERS = (
-    Entrant(UNTUNED, "EBRank, untuned", NON_CONCATE, "ebrank-untuned", apart=True),
+    Entrant(UNTUNED, "EBRank (paper), untuned", NON_CONCATE, "ebrank-untuned", apart=True),
     Entrant(
         EXPOSURE_UNTUNED, "EBRank (exposure), untuned", NON_CONCATE, "exposure-untuned", apart=True
     ),
     Entrant(
         EXPOSURE_BOTH, "EBRank (exposure), β and ε tuned", NON_CONCATE, "ebrank-exposure", True
     ),
-    Entrant(BOTH, "EBRank, β and ε tuned", NON_CONCATE, "ebrank", apart=True),
+    Entrant(BOTH, "EBRank (paper), β and ε tuned", NON_CONCATE, "ebrank", apart=True),
     Entrant(UPPER, "Posterior UCB", NON_CONCATE, "posterior-ucb", apart=True),
     Entrant(THOMPSON, "Thompson, tuned", NON_CONCATE, "thompson", apart=True),
     Entrant(HYBRID, "Hybrid LinUCB", NON_CONCATE, "hybridlinucb", apart=True),

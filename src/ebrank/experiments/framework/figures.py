@@ -1,16 +1,16 @@
-"""Figures as plain values: panels of lines, steps, bars or points, before drawing."""
+"""Figures as plain values: panels of lines, steps or bars, before drawing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Kind: TypeAlias = Literal["lines", "steps", "bars", "points"]
+Kind: TypeAlias = Literal["lines", "steps", "bars"]
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line, or one set of bars or points.
+    """One line, or one set of bars.
 
     Attributes:
         label: what readers see.
@@ -39,7 +39,6 @@ class Panel:
     """One pair of axes.
 
     Attributes:
-        diagonal: whether to draw the line y = x, where a perfect prediction lies.
         log_x: whether the x axis is logarithmic.
         zero: whether the y axis must begin at 0.
         down: whether the y axis grows downwards, as ranks do.
@@ -50,7 +49,6 @@ class Panel:
     y_label: str
     series: tuple[Series, ...]
     kind: Kind = "lines"
-    diagonal: bool = False
     log_x: bool = False
     zero: bool = False
     down: bool = False

@@ -22,7 +22,7 @@ import numpy as np
 
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.errors import DataError, ParameterError
-from ebrank.parameters import typed
+from ebrank.parameters import listed, to_text, typed
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker, Setting
 from ebrank.simulation.config import SimulationConfig
@@ -104,11 +104,11 @@ def in_words(numbers: Sequence[int]) -> str:
     """Return the numbers of folds in words.
 
     >>> in_words([1, 2, 3, 4, 5]), in_words([1, 2]), in_words([1, 3, 4])
-    ('folds 1 to 5', 'folds 1 and 2', 'folds 1, 3 and 4')
+    ('folds 1 to 5', 'folds 1 and 2', 'folds 1, 3, and 4')
     """
     if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
         return f"folds {numbers[0]} to {numbers[-1]}"
-    return f"folds {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+    return f"folds {listed(list(map(str, numbers)))}"
 
 
 def pooled(by_fold: Sequence[Result], ranker: str | None = None) -> Result:
@@ -137,10 +137,7 @@ JOINED = (
     *("cold_by_query", "warm_by_query", "test_ndcg"),
     *("wait_shown", "wait_top", "watched"),
 )
-AVERAGED = (
-    *("cum_ndcg", "run_ndcg", "run_ndcg_labels", "validation_ndcg"),
-    *("exposure_by_age", "clicks_by_age"),
-)
+AVERAGED = ("cum_ndcg", "run_ndcg", "run_ndcg_labels", "validation_ndcg")
 SUMMED = ("sessions", "seconds", "serving_seconds", "learning_seconds")
 """How the other parts of a trial are pooled; `_pooled` has those with a rule of their own."""
 
@@ -171,6 +168,7 @@ def _pooled(folds: Sequence[TrialResult]) -> TrialResult:
         test_queries=np.concatenate([own + offset for own, offset in numbers]),
         calibration=np.concatenate(promises) if (promises := values("calibration")) else None,
         weights=_stacked(values("weights")),
+        shares=np.mean(own, axis=0) if (own := values("shares")) else None,
     )
 
 
@@ -231,12 +229,7 @@ class RankerByFold:
     def __str__(self) -> str:
         """Return the text that `parse_by_fold` reads back."""
         first = self.rankers[0]
-        settings = [
-            f"{parameter.name}={typed(self.value(parameter.name))}"
-            for parameter in first.parameters()
-            if self.value(parameter.name) != parameter.default
-        ]
-        return f"{first.called}:{','.join(settings)}"
+        return to_text(first.called, first.parameters(), self.value)
 
 
 AnyRanker: TypeAlias = Ranker | RankerByFold

@@ -45,17 +45,3 @@ def counted(count: int, singular: str, plural: str = "") -> str:
     ('1 trial', '1,200 trials', '2 queries')
     """
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
-
-
-def duration(seconds: float) -> str:
-    """Return a time span.
-
-    >>> duration(0.42), duration(8.25), duration(75), duration(3720)
-    ('0.4 s', '8.2 s', '1 min 15 s', '1 h 2 min')
-    """
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 59.95 else "1 min 0 s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"

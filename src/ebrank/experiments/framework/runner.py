@@ -6,7 +6,6 @@ Finished trials are kept in a folder and reused, so stopping loses only the tria
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ebrank.data.dataset import Dataset
-from ebrank.errors import DataError, ParameterError
+from ebrank.errors import ParameterError
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.experiment import (
     Experiment,
@@ -35,10 +34,10 @@ from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.simulation.storage import StoredTrials
-from ebrank.simulation.tuning import tuning_seed
+from ebrank.simulation.tuning import check_validation, tuning_seed
 
-Watch: TypeAlias = Callable[[str, int, int], None]
-"""Called with what runs, how much is done, and how much there is to do.
+Watch: TypeAlias = Callable[[int, int, str], None]
+"""Called with how much is done, how much there is to do, and what runs.
 
 Stored trials count for neither: they take no time, and with them an estimate of the time left
 would promise too much.
@@ -76,14 +75,12 @@ class FinishedDataset:
         setup: the dataset, and the rankers with their ε.
         results: of all runs.
         outcomes: by the experiment's name.
-        seconds: time spent, by stage; nothing else here depends on time.
         fingerprint: a hash of its content; those of all folds, joined.
     """
 
     setup: Setup
     results: Results
     outcomes: dict[str, Outcome]
-    seconds: dict[str, float]
     fingerprint: str
 
 
@@ -112,7 +109,6 @@ def run_folds(
     Raises:
         parallel.Interrupted: on Ctrl-C; finished trials are in the folder.
     """
-    clock = _Clock()
     blank: Setup | None = None
     setups, by_fold, fingerprints = [], [], []
     for place in range(len(folds) or 1):
@@ -122,19 +118,14 @@ def run_folds(
         name = folds[place].name if folds else dataset.name
         work = _Work(plan, blank, dataset, name, folder, jobs, pool, watch)
         setups.append(work.tuned())
-        clock.lap("tuning")
         by_fold.append(work.results(setups[-1]))
-        clock.lap("running")
         fingerprints.append(fingerprint(dataset))
     setup, results = setups[0], by_fold[0]
     if folds:
         setup = pooled_setup(setups, folds)
         results = _pooled(plan, setup, by_fold)
-    outcomes = {}
-    for experiment in plan.experiments:
-        outcomes[experiment.name] = experiment.outcome_of(setup, results)
-        clock.lap(experiment.name)
-    return FinishedDataset(setup, results, outcomes, clock.laps, "+".join(fingerprints))
+    outcomes = {each.name: each.outcome_of(setup, results) for each in plan.experiments}
+    return FinishedDataset(setup, results, outcomes, "+".join(fingerprints))
 
 
 def _as_all(first: Dataset, folds: Sequence[Fold]) -> Dataset:
@@ -172,19 +163,6 @@ def _by_config(runs: Iterable[Run]) -> dict[SimulationConfig, list[Run]]:
     for run in runs:
         by_config.setdefault(run.config, []).append(run)
     return by_config
-
-
-class _Clock:
-    """Seconds between laps."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.laps[name] = self.laps.get(name, 0.0) + now - self._last
-        self._last = now
 
 
 @dataclass
@@ -244,8 +222,7 @@ class _Work:
 
     def _tune(self, need: Need) -> tuple[Ranker, list[TuningRecord]]:
         plan, (key, config) = self.plan, need
-        if len(self.dataset.queries_in("vali")) == 0:
-            raise DataError(f"{self.dataset.name!r} has no validation queries to tune on")
+        check_validation(self.dataset)
         seed, trials = tuning_seed(plan.seed), tuning.tuning_trials(plan.trials, key)
 
         def run(rankers: Sequence[Ranker]) -> list[Result]:
@@ -272,7 +249,7 @@ class _Work:
                 self.total -= stored * each
             if self.watch is not None:
                 now = self.done + (done - stored) * each
-                self.watch(f"{self.name}: {what}{about}", now, self.total)
+                self.watch(now, self.total, f"{self.name}: {what}{about}")
 
         results = parallel.run(
             self.dataset,

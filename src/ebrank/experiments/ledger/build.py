@@ -123,7 +123,7 @@ def _about(setup: Setup, theirs: Reference | None) -> str:
 
 def _findings(setup: Setup, findings: Sequence[Finding]) -> Iterator[LedgerSection]:
     """Yield the paper's claims, then ours."""
-    for title, ours in (("What the paper finds", False), ("What auto must show", True)):
+    for title, ours in (("What the paper finds", False), ("What EBRank auto must show", True)):
         own = tuple(finding for finding in findings if finding.ours is ours)
         careful = caution(setup.test_queries, setup.trials)
         if own:

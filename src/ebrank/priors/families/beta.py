@@ -81,6 +81,12 @@ class Beta(Family):
         """Return the interval of Beta(c + α, max(E − c, 0) + β), a proper posterior."""
         return equations.posterior_interval(sums.clicks, sums.exposure, prior.a, prior.b, level)
 
+    def log_prior(self, prior: ItemPrior, learned: Floats, u: Floats) -> Floats:
+        """Return log R^α (1 − R)^β."""
+        alpha, beta = prior.a[:, None], prior.b[:, None]
+        density: Floats = -alpha * np.logaddexp(0.0, -u) - beta * np.logaddexp(0.0, u)
+        return density
+
     def marginal_loss(self, prior: ItemPrior, sums: Sums) -> Floats:
         """Return the loss of plain clicks over exposure, which every item has."""
         return equations.marginal_likelihood_loss(sums.clicks, sums.exposure, prior.a, prior.b)

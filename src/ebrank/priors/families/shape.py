@@ -42,6 +42,8 @@ BELOW, ABOVE = 3.0, 2.0
 """How far the grid reaches, in logits, from the mean click rate at least, ..."""
 MARGIN = 1.0
 """... and from the lowest and highest relevance that some item has surely."""
+STEEPEST = 40.0
+"""Scores are clipped to ± this: beyond it nearly all weight is at one end of the grid anyway."""
 ENOUGH = 3.0
 """Clicks, had or expected, from which on an item tells about the ends."""
 SURELY = 2.0
@@ -138,6 +140,15 @@ class Shape(Family):
         u = logits(state)
         return grid_numbers(u, (u - TILT_CENTER) / tilt_scale(state), base_of(state), valuation)
 
+    def log_prior(self, prior: ItemPrior, learned: Floats, u: Floats) -> Floats:
+        """Return b + s·φ, between nodes a line; beyond the ends of the grid there is nothing."""
+        size, step, first = int(learned[0]), learned[1], learned[2]
+        grid = first + step * np.arange(size)
+        tilt, base = learned[3 + size : 3 + 2 * size], learned[3 + 2 * size : 3 + 3 * size]
+        steep = np.clip(prior.a, -STEEPEST, STEEPEST)[:, None]
+        heights = np.interp(u, grid, base) + steep * np.interp(u, grid, tilt)
+        return np.where((u >= grid[0]) & (u <= grid[-1]), heights, -1e300)
+
     def begin(self, sums: Sums, state: State) -> tuple[State, float]:
         """Return the state on a grid that follows the evidence, with φ scaled to the last shape."""
         new: dict[str, Floats] = {**state, "grid": ends(sums)}
@@ -157,13 +168,13 @@ class Shape(Family):
 
     def check_state(self, state: State) -> None:
         """Raise unless the state is a shape on a grid; files of version 0.1 have no grid."""
+        grid = state.get("grid", FIRST_GRID[[0, -1]])
+        if grid.shape != (2,) or not -FURTHEST <= grid[0] < grid[1] <= FURTHEST:
+            raise ParameterError(f"a grid needs two ends within ±{FURTHEST:g}, the lower one first")
         if not state.keys() - {"grid"}:
             return  # nothing was ever shown
         if "shape" not in state or state["shape"].shape != (SIZE,):
             raise ParameterError(f"a prior of the family shape needs a shape of {SIZE} numbers")
-        grid = state.get("grid", FIRST_GRID[[0, -1]])
-        if grid.shape != (2,) or not -FURTHEST <= grid[0] < grid[1] <= FURTHEST:
-            raise ParameterError(f"a grid needs two ends within ±{FURTHEST:g}, the lower one first")
         for name in ("tilt", "variance"):
             value = state.get(name, np.ones(1))
             if value.shape != (1,) or not TILTS[0] <= value[0] <= TILTS[1]:

@@ -51,7 +51,7 @@ TOLERANCE = 1e-3
 
 def fitted(rows: Rows, scores: Floats, start: Floats, smoothness: float) -> tuple[Floats, float]:
     """Return the shape with the lowest penalized loss, and the mean variance of priors."""
-    weights = weights_of(rows, scores, sample(rows, MOST_ROWS), start)
+    weights = weights_of(rows, scores, sample(rows.included, MOST_ROWS), start)
     base = _descended(weights, start, smoothness)
     return base, _variance(weights, base, rows)
 
@@ -65,10 +65,10 @@ def _variance(weights: Weights, base: Floats, rows: Rows) -> float:
     return float((prior @ (u * u) - (prior @ u) ** 2).mean())
 
 
-def sample(rows: Rows, most: int) -> Ints:
+def sample(included: Bools, most: int) -> Ints:
     """Return an even sample of the included rows."""
-    included: Ints = np.flatnonzero(rows.included)
-    return included[:: max(1, -(-len(included) // most))]
+    rows: Ints = np.flatnonzero(included)
+    return rows[:: max(1, -(-len(rows) // most))]
 
 
 def with_shape(rows: Rows, base: Floats) -> Rows:

@@ -43,13 +43,12 @@ from ebrank.kernels.lanes import (
 )
 from ebrank.kernels.pointers import room
 from ebrank.priors.families.beta_exact import examination_of, passed_at
+from ebrank.priors.families.shape import STEEPEST
 
 HEAD = 3
 """Numbers before the first row."""
 RELEVANCE, TILT, BASE, LOGARITHM, PASSED = range(5)
 """Rows of `learned`; from the last on, one for each slot."""
-STEEPEST = 40.0
-"""Scores are clipped to ± this: beyond it nearly all weight is at one end of the grid anyway."""
 NARROW = 0.36
 """A posterior is narrow if its variance in u is below this part of the squared step."""
 BROAD = 2.13

@@ -40,7 +40,7 @@ class Linear(Learner):
 
     ridge: float | None = param(
         None,
-        "penalty on the weights; auto chooses it by the loss of validation rows",
+        "penalty on the weights; auto chooses it by the loss of held-out rows",
         at_least=0,
         kind=float,
     )
@@ -216,8 +216,5 @@ def _held_out(folds: Sequence[tuple[Rows, Rows]], thetas: Sequence[Floats]) -> F
     """Return the losses of all held-out rows, each fold's under its own θ."""
     from ebrank.priors.learners.minimization import row_losses
 
-    losses = [
-        row_losses(held_out, theta[None])[0]
-        for (_, held_out), theta in zip(folds, thetas, strict=True)
-    ]
-    return np.concatenate(losses)
+    pairs = zip(folds, thetas, strict=True)
+    return np.concatenate([row_losses(held_out, theta) for (_, held_out), theta in pairs])

@@ -35,15 +35,14 @@ def write_scores(features: Features, theta: Floats, start: int, stop: int, out: 
 
 @kernel
 def write_losses(
-    task: LossTask, features: Features, thetas: Floats, start: int, stop: int, losses: Floats
+    task: LossTask, features: Features, theta: Floats, start: int, stop: int, losses: Floats
 ) -> None:
-    """Write the loss of each included row among start..stop under each θ."""
+    """Write the loss of each included row among start..stop."""
     out = np.empty(2)
     for i in range(start, stop):
         if task.included[i]:
-            for t in range(len(thetas)):
-                evaluate(task, i, score(features, i, thetas[t]), out)
-                losses[t, i] = out[0]
+            evaluate(task, i, score(features, i, theta), out)
+            losses[i] = out[0]
 
 
 @kernel

@@ -124,15 +124,15 @@ def moved(fitted: Fitted, ridge: float, other: float) -> Floats:
     return fitted.theta - step
 
 
-def row_losses(rows: Rows, thetas: Floats) -> Floats:
-    """Return the loss of each included row (columns) under each θ (rows), without a penalty."""
-    losses = np.zeros((len(thetas), len(rows.features)))
+def row_losses(rows: Rows, theta: Floats) -> Floats:
+    """Return the loss of each included row, without a penalty."""
+    losses = np.zeros(len(rows.features))
     rows.blocks(
         lambda start, stop: linear_kernel.write_losses(
-            rows.task, rows.features, thetas, start, stop, losses
+            rows.task, rows.features, theta, start, stop, losses
         )
     )
-    chosen = losses[:, rows.included]
+    chosen = losses[rows.included]
     if not np.all(np.isfinite(chosen)):
         raise ParameterError("the validation features hold a number that is not finite")
     return chosen
@@ -184,7 +184,7 @@ class _Watch:
 
     def see(self, theta: Floats) -> None:
         """Look at one iterate; stop the optimizer when patience is used up."""
-        loss = row_losses(self._validation, theta[None]).mean()
+        loss = row_losses(self._validation, theta).mean()
         if loss < self._lowest:
             self._lowest, self.best, self._waited = loss, theta, 0
             return

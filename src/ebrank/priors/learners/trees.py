@@ -72,7 +72,7 @@ class Trees(Linear):
     """Weights, an intercept, and trees if these are not enough."""
 
     name = "trees"
-    help = "The linear score plus boosted trees, where validation rows prove them better."
+    help = "The linear score plus boosted trees, where held-out rows prove them better."
 
     trees: int = param(200, "most trees", at_least=1, at_most=10_000)
     leaves: int = param(16, "leaves of a tree", at_least=2, at_most=256)

@@ -9,9 +9,10 @@ import numpy as np
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import inner, kernel
 from ebrank.rankers.toprank import PairCounts
-from ebrank.sessions.scored import insert, longest
-from ebrank.sessions.session import Sheet, item_enters, room_for_sheet, show
-from ebrank.sessions.world import AGES, Sessions, World
+from ebrank.sessions.scored import longest
+from ebrank.sessions.session import Sheet, items_enter, room_for_sheet, show
+from ebrank.sessions.tournament import insert
+from ebrank.sessions.world import Sessions, World
 from ebrank.typing import Bools, Floats, Ints
 
 C = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
@@ -24,32 +25,27 @@ def run_sessions(
     delta: float,
     first_query: int,
     stop_query: int,
-) -> tuple[Floats, Floats]:
-    """Run the planned sessions of some queries; write each session's NDCG at its time.
-
-    Returns exposure and clicks by age of the items.
-    """
+) -> None:
+    """Run the planned sessions of some queries; write each session's NDCG at its time."""
     world, plan = sessions.world, sessions.plan
     most, length = longest(world, first_query, stop_query), len(world.discounts)
     blocks, better = np.empty(most, np.int64), np.empty(most, np.int64)
     clicked = np.zeros(most, np.bool_)
     sheet, drawn = room_for_sheet(length), np.empty(length)
-    by_age = np.zeros(AGES), np.zeros(AGES)
     for q in range(first_query, stop_query):
         if plan.starts[q] == plan.starts[q + 1]:
             continue
         n = world.pointers[q + 1] - world.pointers[q]
         write_blocks(pairs, pairs.offsets[q], n, blocks, better)
         for i in range(plan.starts[q], plan.starts[q + 1]):
-            item_enters(sessions, q)
+            items_enter(sessions, q, plan.times[i])
             session = streams.child(streams.child(sessions.ranker, q), world.sessions_done[q])
             shown = min(length, world.entered[q])
             draw_list(world, q, blocks, session, drawn, sheet.rows)
             t = plan.times[i]
-            sessions.ndcg[t] = show(sessions, q, sheet, shown, by_age)
+            sessions.ndcg[t] = show(sessions, q, sheet, shown)
             if compare(world, pairs, delta, q, blocks, sheet, shown, clicked):
                 write_blocks(pairs, pairs.offsets[q], n, blocks, better)
-    return by_age
 
 
 @inner

@@ -20,8 +20,8 @@ from ebrank.kernels.compiled import inner, kernel, leaf
 from ebrank.rankers.dbgd import Duels
 from ebrank.sessions.linear import LoggingModel, Seats, room_for, seat, seat_all, write_best
 from ebrank.sessions.scored import longest
-from ebrank.sessions.session import item_enters, room_for_sheet, show
-from ebrank.sessions.world import AGES, Sessions, World
+from ebrank.sessions.session import items_enter, room_for_sheet, show
+from ebrank.sessions.world import Sessions, World
 from ebrank.typing import Bools, Floats, Ints
 
 HALF, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
@@ -35,6 +35,7 @@ class Draft(NamedTuple):
 
     directions: Floats
     scores: Floats
+    best: Floats
     lists: Ints
     order: Ints
     slots: Ints
@@ -50,35 +51,30 @@ def run_sessions(
     log: Duels,
     first_query: int,
     stop_query: int,
-) -> tuple[Floats, Floats]:
-    """Run the planned sessions of some queries; write each session's NDCG and lesson at its time.
-
-    Returns exposure and clicks by age of the items.
-    """
+) -> None:
+    """Run planned sessions of some queries; write each session's NDCG and lesson at its time."""
     world, plan = sessions.world, sessions.plan
     most, length = longest(world, first_query, stop_query), len(world.discounts)
     candidates, draft = room_for(most), room_for_draft(linear, log.wins.shape[1], most, length)
     sheet = room_for_sheet(length)
-    by_age = np.zeros(AGES), np.zeros(AGES)
     for q in range(first_query, stop_query):
         first = world.pointers[q]
         seat_all(world, linear, q, candidates)
         for i in range(plan.starts[q], plan.starts[q + 1]):
-            if item_enters(sessions, q):
-                seat(world, linear, q, world.entered[q] - 1, candidates)
+            for late in range(items_enter(sessions, q, plan.times[i])):
+                seat(world, linear, q, world.entered[q] - 1 - late, candidates)
             session = streams.child(streams.child(sessions.ranker, q), world.sessions_done[q])
             shown = min(length, world.entered[q])
             draft_list(world, q, linear, step, disputed_only, candidates, session, draft)
             for rank in range(shown):
                 sheet.rows[rank] = world.arrivals[first + draft.slots[rank]]
             t = plan.times[i]
-            sessions.ndcg[t] = show(sessions, q, sheet, shown, by_age)
+            sessions.ndcg[t] = show(sessions, q, sheet, shown)
             log.keys[t] = session
             if linear.learns[q]:
                 write_wins(draft.teams, sheet.clicked, shown, log.wins[t])
             for rank in range(shown):
                 seat(world, linear, q, draft.slots[rank], candidates)
-    return by_age
 
 
 @kernel
@@ -88,6 +84,7 @@ def room_for_draft(linear: LoggingModel, n_rankers: int, most: int, length: int)
     return Draft(
         directions=np.empty((n_rankers, n_weights)),
         scores=np.empty((n_rankers, most)),
+        best=np.empty(length),
         lists=np.empty((n_rankers + 1, length), np.int64),
         order=np.empty(n_rankers + 1, np.int64),
         slots=np.empty(length, np.int64),
@@ -116,9 +113,9 @@ def draft_list(
         key = direction_key(session, ranker)
         write_direction(key, draft.directions[ranker])
     write_scores(world, q, linear, step, candidates, draft)
-    write_best(candidates.scores, candidates.ties, n, shown, draft.lists[0])
+    write_best(candidates.scores, candidates.ties, n, draft.lists[0], draft.best)
     for ranker in range(len(draft.scores)):
-        write_best(draft.scores[ranker], candidates.ties, n, shown, draft.lists[ranker + 1])
+        write_best(draft.scores[ranker], candidates.ties, n, draft.lists[ranker + 1], draft.best)
     draft_teams(draft, shown, disputed_only, streams.child(session, DRAFT))
 
 

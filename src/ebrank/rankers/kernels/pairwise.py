@@ -22,8 +22,8 @@ from ebrank.kernels.compiled import inner, kernel
 from ebrank.rankers.pdgd import Pairs
 from ebrank.sessions.linear import LoggingModel, Seats, room_for, seat, seat_all, write_best
 from ebrank.sessions.scored import longest
-from ebrank.sessions.session import Sheet, item_enters, room_for_sheet, show
-from ebrank.sessions.world import AGES, Sessions, World
+from ebrank.sessions.session import Sheet, items_enter, room_for_sheet, show
+from ebrank.sessions.world import Sessions, World
 from ebrank.typing import Bools, Features, Floats, Ints
 
 
@@ -39,37 +39,32 @@ class Drawn(NamedTuple):
 @kernel
 def run_sessions(
     sessions: Sessions, linear: LoggingModel, log: Pairs, first_query: int, stop_query: int
-) -> tuple[Floats, Floats]:
-    """Run the planned sessions of some queries; write each session's NDCG and lesson at its time.
-
-    Returns exposure and clicks by age of the items.
-    """
+) -> None:
+    """Run planned sessions of some queries; write each session's NDCG and lesson at its time."""
     world, plan = sessions.world, sessions.plan
     most, length = longest(world, first_query, stop_query), len(world.discounts)
     candidates, drawn, sheet = room_for(most), room_for_list(most, length), room_for_sheet(length)
     examination = np.empty(length)
     for rank in range(length):
         examination[rank] = number(world.table[world.counts.shape[2] + world.slots[rank]])
-    by_age = np.zeros(AGES), np.zeros(AGES)
     for q in range(first_query, stop_query):
         first = world.pointers[q]
         seat_all(world, linear, q, candidates)
         for i in range(plan.starts[q], plan.starts[q + 1]):
-            if item_enters(sessions, q):
-                seat(world, linear, q, world.entered[q] - 1, candidates)
+            for late in range(items_enter(sessions, q, plan.times[i])):
+                seat(world, linear, q, world.entered[q] - 1 - late, candidates)
             session = streams.child(streams.child(sessions.ranker, q), world.sessions_done[q])
             shown = min(length, world.entered[q])
             draw_list(world, q, candidates, session, shown, drawn)
             for rank in range(shown):
                 sheet.rows[rank] = world.arrivals[first + drawn.slots[rank]]
             t = plan.times[i]
-            sessions.ndcg[t] = show(sessions, q, sheet, shown, by_age)
+            sessions.ndcg[t] = show(sessions, q, sheet, shown)
             log.stepped[t] = linear.learns[q] and learn(
                 examination, candidates, world.entered[q], shown, drawn, sheet, t, log
             )
             for rank in range(shown):
                 seat(world, linear, q, drawn.slots[rank], candidates)
-    return by_age
 
 
 @kernel
@@ -95,7 +90,7 @@ def draw_list(
     for i in range(n):
         item = world.arrivals[first + i] - first
         drawn.draws[i] = candidates.scores[i] + streams.gumbel(streams.child(session, item))
-    write_best(drawn.draws, candidates.ties, n, shown, drawn.slots)
+    write_best(drawn.draws, candidates.ties, n, drawn.slots, drawn.scores)
     for rank in range(shown):
         drawn.scores[rank] = candidates.scores[drawn.slots[rank]]
 

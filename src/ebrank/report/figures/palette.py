@@ -3,7 +3,7 @@
 Any of the three tells lines apart, so figures work in gray print and for color-blind readers. On
 dark pages each color has a lighter version (`LOOKS[...].dark`).
 
->>> LOOKS["ebrank"].weight > LOOKS["bm25"].weight
+>>> LOOKS["auto"].weight > LOOKS["ebrank"].weight > LOOKS["bm25"].weight
 True
 """
 
@@ -45,6 +45,8 @@ INK = "#1b1e23"
 """The color of texts and axes; pages replace it with their own."""
 
 SOLID: Dash = ()
+"""For `auto` alone."""
+DASHED: Dash = (4, 1.4)
 LONG: Dash = (7, 2)
 SHORT: Dash = (3, 1.5)
 DOTS: Dash = (1, 1.3)
@@ -52,8 +54,9 @@ DASH_DOT: Dash = (6, 1.5, 1, 1.5)
 DASH_DOT_DOT: Dash = (6, 1.5, 1, 1.5, 1, 1.5)
 
 LOOKS = {
-    "ebrank": Look("#c4161c", "#ff6b66", "o", SOLID, 2.6),
-    "ebrank-exposure": Look("#d97000", "#ffb04d", "D", SOLID, 1.8),
+    "ebrank": Look("#c4161c", "#ff6b66", "o", DASHED, 2.2),
+    "auto": Look("#0b7a4b", "#3ddc97", "*", SOLID, 2.8),
+    "ebrank-exposure": Look("#d97000", "#ffb04d", "D", SHORT, 1.8),
     "ucbrank": Look("#0067b1", "#5eb4f5", "s", LONG, 1.5),
     "prior": Look("#00876c", "#3fcfa8", "^", LONG, 1.3),
     "cftopk": Look("#6a3d9a", "#b795e6", "v", SHORT),
@@ -63,10 +66,9 @@ LOOKS = {
     "mgd": Look("#1492b5", "#58cdea", "X", DASH_DOT),
     "pdgd": Look("#1f3b8f", "#8ea6ff", "p", DASH_DOT),
     "bm25": Look("#6e6e6e", "#a9a9a9", "h", DOTS),
-    "thompson": Look("#5b7a00", "#b2d14a", "*", DASH_DOT_DOT),
+    "thompson": Look("#5b7a00", "#b2d14a", "8", DASH_DOT_DOT),
     "random": Look("#8a7f5c", "#c9bd94", "d", DOTS),
     "oracle": Look("#3a3a3a", "#dcdcdc", "H", DOTS),
-    "auto": Look("#0b7a4b", "#3ddc97", "*", SOLID, 2.5),
     "ebrank-untuned": Look("#d4666a", "#d98b8c", "H", SHORT, 1.4),
     "exposure-untuned": Look("#b5852f", "#cda56a", "d", SHORT, 1.4),
     "pbmucb": Look("#7049b3", "#ac8df0", "X", DASH_DOT),

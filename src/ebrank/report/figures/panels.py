@@ -1,7 +1,7 @@
-"""One pair of axes: lines, steps, bars or points, with the names of series beside them.
+"""One pair of axes: lines, steps or bars, with the names of series beside them.
 
 There is no frame, only faint lines across, so that the numbers stand out. Lines are named where
-they end, bars and points above the plot.
+they end, bars above the plot.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _LINE = 10.5
 _TO_LABEL = 13.0
 """From the plot to the names of lines, in points."""
 _FEW_POINTS = 9
-_LEGEND_WIDTH = 44
-"""Characters that fit beside each other above a plot."""
+_LEGEND_WIDTH = 30
+"""Characters that fit beside each other above a plot, which cannot grow with them."""
 
 
 def plot_height(panel: Panel) -> float:
@@ -59,25 +59,22 @@ def draw(axes: Axes, panel: Panel, height: float = PLOT_HEIGHT) -> None:
     flat = horizontal(panel)
     set_axes(axes, panel)
     axes.grid(axis="x" if flat else "y", color=INK, alpha=0.14, linewidth=0.6)
-    paint = {"bars": _draw_bars, "points": _draw_points}.get(panel.kind, _draw_line)
+    paint = _draw_bars if panel.kind == "bars" else _draw_line
     for index, look in enumerate(chosen):
         paint(axes, panel, index, look)
     for artist in (*axes.lines, *axes.collections, *axes.patches):
         artist.set_in_layout(False)  # only what is written around the plot needs room
-    if panel.diagonal:
-        ends = axes.get_xlim()
-        axes.plot(ends, ends, color=INK, alpha=0.45, linewidth=0.8, zorder=1)
     x_label, y_label = panel.x_label, panel.y_label
     if flat:
         x_label, y_label = y_label, x_label
     muted: dict[str, Any] = {"color": INK, "alpha": 0.82, "labelpad": 3}
     axes.set_xlabel("" if x_label == panel.title else x_label, **muted)
     axes.set_ylabel("" if y_label == panel.title else y_label, **muted)
-    if panel.kind in ("bars", "points") and len(panel.series) > 1:
+    if panel.kind == "bars" and len(panel.series) > 1:
         _name_above(axes, panel, chosen)
         return
     axes.set_title(panel.title, loc="left", fontsize=SIZE + 1, fontweight="bold", color=INK)
-    if panel.kind in ("lines", "steps"):
+    if panel.kind != "bars":
         _name_ends(axes, panel, chosen, height)
 
 
@@ -110,18 +107,6 @@ def _draw_line(axes: Axes, panel: Panel, index: int, look: Look) -> None:
     )
     if look.dash:
         line.set_dashes(list(look.dash))
-
-
-def _draw_points(axes: Axes, panel: Panel, index: int, look: Look) -> None:
-    series, x = panel.series[index], x_positions(panel, index)
-    if series.error:
-        errors: dict[str, Any] = {"ecolor": look.light, "elinewidth": 0.8, "alpha": 0.7}
-        whiskers = axes.errorbar(x, series.y, series.error, fmt="none", **errors)
-        _tag(whiskers[2], index, "whisker")
-    size = 6.5 if look.marker == "*" else 4.5  # a star of the same width looks smaller
-    style: dict[str, Any] = {"color": look.light, "markersize": size, "markeredgewidth": 0}
-    points = axes.plot(x, series.y, look.marker, label=series.label, **style)
-    _tag(points, index, "points")
 
 
 def _draw_bars(axes: Axes, panel: Panel, index: int, look: Look) -> None:
@@ -163,7 +148,7 @@ def _tag(artists: Any, index: int, part: str) -> None:  # noqa: ANN401 (several 
 
 
 def _name_above(axes: Axes, panel: Panel, chosen: Sequence[Look]) -> None:
-    """Write the title and the names of bars or points above the plot, each beside its marker."""
+    """Write the title and the names of bars above the plot, each beside its tone."""
     longest = max(len(series.label) for series in panel.series)
     legend = axes.legend(
         title=panel.title,

@@ -30,8 +30,6 @@ FAMILY = "DejaVu Sans"
 """The font that matplotlib ships, so that texts are measured the same everywhere."""
 _FONTS = "'DejaVu Sans', Verdana, Geneva, sans-serif"
 """Families about as wide as the font that the layout was measured with."""
-LARGEST = 1.45
-"""How much a wide page enlarges a picture."""
 _POINTS_PER_INCH = 72
 _IN_A_ROW = 3
 _LOOK: dict[str, Any] = {
@@ -217,15 +215,14 @@ def _described(svg: str, title: str, description: str) -> str:
 
 
 def _inline(svg: str, prefix: str, series: str) -> str:
-    """Return a described picture to put into a page: somewhat larger, in the page's colors.
+    """Return a described picture to put into a page: in its size and colors.
 
     Ink becomes the color of the surrounding text, each series' color a variable of `variables`. Ids
     get a prefix, since they must be unique on a page. The page's script reads `series`.
     """
 
     def sized(match: re.Match[str]) -> str:
-        widest = f"{LARGEST * float(match[1]):g}"
-        return f' data-series="{escape(series)}" style="max-width: {widest}pt"'
+        return f' data-series="{escape(series)}" style="--width: {match[1]}pt"'
 
     svg = re.sub(r' width="([0-9.]+)pt" height="[^"]*"', sized, svg, count=1)
     svg = svg.replace(INK, "currentColor")

@@ -29,7 +29,7 @@ def banded(panel: Panel, series: Series) -> bool:
     """Return whether a series is drawn with its errors."""
     if not series.error:
         return False
-    few = panel.kind not in ("lines", "steps") or len(panel.series) < _MANY_LINES
+    few = panel.kind == "bars" or len(panel.series) < _MANY_LINES
     return few or looks([series.style])[0].emphasized
 
 
@@ -112,11 +112,6 @@ def set_axes(axes: Axes, panel: Panel) -> None:
     set_ticks(axes.yaxis, 6)
     if panel.down and high <= _ALL_RANKS:
         axes.set_yticks(range(1, int(high) + 1))
-    if panel.diagonal:  # to compare y with x, both axes must be the same
-        ends = (*axes.get_xlim(), *axes.get_ylim())
-        axes.set_xlim(min(ends), max(ends))
-        axes.set_ylim(min(ends), max(ends))
-        set_ticks(axes.xaxis, 6)
 
 
 def _set_x_axis(axes: Axes, panel: Panel) -> None:
@@ -132,9 +127,8 @@ def _set_x_axis(axes: Axes, panel: Panel) -> None:
         return
     if panel.log_x:
         _set_log_scale(axes, values)
-    air = 0.03 * (values[-1] - values[0]) if panel.kind == "points" and not panel.log_x else 0.0
     if values[0] < values[-1]:
-        axes.set_xlim(_beginning(panel, values) - air, values[-1] + air)
+        axes.set_xlim(_beginning(panel, values), values[-1])
     if panel.log_x:
         ticks = _apart(axes, values)
         axes.set_xticks(ticks, [compact(tick) for tick in ticks])

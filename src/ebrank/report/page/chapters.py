@@ -1,11 +1,10 @@
-"""The parts of the page: chapters of exhibits, the ledger dataset by dataset, runs and times."""
+"""The parts of the page: chapters of exhibits, the ledger dataset by dataset, and all runs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,13 +12,12 @@ from ebrank.experiments.document import DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.folds import in_words
 from ebrank.experiments.framework.measures import COLUMNS, MEASURES, cell
-from ebrank.experiments.framework.numbers import counted, duration
 from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.report.figures.render import inline_panels
 from ebrank.report.ledger import tally
 
-BEYOND = "Beyond the paper: auto, with nothing to tune"
+BEYOND = "Beyond the paper: EBRank auto, with nothing to tune"
 
 
 @dataclass(frozen=True)
@@ -162,26 +160,6 @@ def runs_table(data: DatasetRecord) -> Table:
     return Table("runs", f"All runs on {data.name}", "", (*columns, *COLUMNS), rows)
 
 
-def times_table(times: Mapping[str, Any]) -> Table | None:
-    """Return how long everything took, dataset by dataset; None if the file is not as expected.
-
-    >>> times_table({"datasets": "soon"}) is None
-    True
-    """
-    titles = ("what", "runs", "time of its trials", "time for its tables and figures")
-    try:
-        rows = tuple(row for data in times["datasets"] for row in _times(data))
-    except (KeyError, TypeError, ValueError):
-        return None  # a file of another version; the report works without it
-    jobs = times.get("jobs", 1)
-    caption = (
-        f"Trials on {counted(jobs, 'core')} at a time; a trial that several "
-        "need is counted for each. Tuning and running are by the clock, without what was found "
-        "finished."
-    )
-    return Table("times", "Run times", caption, tuple(map(Column, titles)), rows)
-
-
 def _run(run: RunRecord) -> tuple[Cell | str, ...]:
     return (
         run.ranker,
@@ -196,15 +174,3 @@ def _run(run: RunRecord) -> tuple[Cell | str, ...]:
 def _users(run: RunRecord) -> str:
     rate = "" if run.click_rate == 1 else f", click rate × {run.click_rate:g}"
     return run.users + rate + ("" if run.labels == "graded" else f", {run.labels} labels")
-
-
-def _times(data: Mapping[str, Any]) -> list[Row]:
-    name = str(data["name"])
-    rows = [
-        ("choosing ε", "", duration(data["tuning_seconds"]), ""),
-        ("running what was not yet run", "", duration(data["running_seconds"]), ""),
-    ]
-    for experiment in data["experiments"]:
-        seconds = duration(experiment["trial_seconds"]), duration(experiment["outcome_seconds"])
-        rows.append((str(experiment["title"]), str(experiment["runs"]), *seconds))
-    return [Row(cells, name) for cells in rows]

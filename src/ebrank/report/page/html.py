@@ -11,7 +11,7 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ebrank.environment.extras import import_extra
 from ebrank.experiments.document import Document
@@ -34,28 +34,17 @@ KINDS = {".csv": "text/csv", ".svg": "image/svg+xml", ".gz": "application/gzip"}
 ADDRESS = re.compile(r"\bhttps://[\w./?=%~-]*[\w/]")
 
 
-def page(
-    document: Document,
-    times: Mapping[str, Any] | None,
-    files: Mapping[str, bytes] | None = None,
-) -> str:
-    """Return the page; without `times` it does not mention run times.
+def page(document: Document, files: Mapping[str, bytes] | None = None) -> str:
+    """Return the page.
 
     Readers can save `files` from the page itself, by name, so the page can be sent alone.
     """
     embedded = {name: _address(name, content) for name, content in (files or {}).items()}
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            document=document,
-            files=embedded,
-            times=None if times is None else chapters.times_table(times),
-        )
-    )
+    return environment().get_template("report.html").render(document=document, files=embedded)
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return the templates, with what they may call."""
     jinja2 = import_extra("jinja2", extra="report", purpose="to write report.html")
     environment: Environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
@@ -94,11 +83,13 @@ def _prose(text: str) -> Markup:
 def _plain(value: object) -> str:
     """Return a value of the config in words.
 
-    >>> _plain([5, 10]), _plain(None), _plain(1.0)
-    ('5, 10', 'by default', '1')
+    >>> _plain([5, 10]), _plain(None), _plain({"cutoff": 5, "severity": 2.0})
+    ('5, 10', 'by default', 'cutoff 5, severity 2')
     """
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_plain(each)}" for name, each in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
+        return ", ".join(map(_plain, value))
     if isinstance(value, float):
         return f"{value:g}"
     return "by default" if value is None else str(value)

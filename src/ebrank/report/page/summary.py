@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from ebrank.experiments.document import DatasetRecord, Document
-from ebrank.experiments.exhibits.table2 import HINGES
+from ebrank.experiments.exhibits.table2 import CLICKS_AS_FEATURE, HINGES, better_than
 from ebrank.experiments.exhibits.waiting import SHOWN, SOON
 from ebrank.experiments.framework.entrants import (
     AUTO,
@@ -28,11 +28,12 @@ from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.measures import MEASURES, PUBLISHED, ndcg_at
 from ebrank.experiments.framework.numbers import number
 from ebrank.experiments.framework.outcome import Cell, Column, Finding, Row, Table
+from ebrank.parameters import listed
 from ebrank.report.figures.render import inline_panels
 from ebrank.report.ledger import tally
 from ebrank.report.page.plots import Scale
 
-COLD, WARM, CUM, _ = TITLES = tuple(measure.title for measure in MEASURES)
+COLD, WARM, CUM, RUN = TITLES = tuple(measure.title for measure in MEASURES)
 DOTS = tuple(measure.title for measure in PUBLISHED)
 """The measures that are shown as dots."""
 MEASURED = (
@@ -46,7 +47,6 @@ BIAS = (
     "none, and so they stay buried, however good they are."
 )
 
-CLICKS_AS_FEATURE = "cftopk:features=concate"
 ALWAYS = ("bm25", CLICKS_AS_FEATURE, UCBRANK, *OURS)
 CAPTION = (
     "Some rows of the table of all rankers, with its marks. Bold is the best of the rows here. Of "
@@ -57,8 +57,10 @@ VERDICT_OF_LOSS = {
     "undecided": "It is undecided for",
     "contradicted": "It is contradicted for",
 }
-WAITING = (EBRANK, EXPOSURE, UCBRANK, CLICKS_AS_FEATURE)
-"""The rankers whose waits are mentioned."""
+RIVALS = (UCBRANK, CLICKS_AS_FEATURE)
+"""What `auto` is held against: who finds all that is new, and who buries it."""
+MENTIONED = (AUTO, EBRANK, EXPOSURE, *RIVALS)
+"""The rankers whose waits and lists are mentioned."""
 SHOWN_SOON = Column(f"by {SOON} sessions", SHOWN)
 
 
@@ -104,8 +106,18 @@ def title(document: Document) -> str:
     """Return the result in a sentence, or what was reproduced."""
     names = ", ".join(data.name for data in document.datasets)
     ours = [each for data in document.datasets for each in data.findings if each.ours]
-    about_auto = f"auto, with nothing to tune, on {names}: {tally(ours)}" if ours else ""
+    about_auto = f"EBRank auto, with nothing to tune, on {names}: {tally(ours)}" if ours else ""
     return result(_standings(document)) or about_auto or f"EBRank reproduced: {names}"
+
+
+def in_short(document: Document) -> list[str]:
+    """Return what became of new items, and at what price, on each dataset."""
+    several = len(document.datasets) > 1
+    return [
+        f"{data.name}: {text}" if several else text
+        for data, own in _standings(document)
+        for text in (*waits(_shown_soon(data)), *lists(own, data.findings))
+    ]
 
 
 def measures(document: Document) -> str:
@@ -147,7 +159,7 @@ def _size(data: DatasetRecord) -> str:
 
 
 def _panels(figures: Sequence[Figure], styles: Collection[str], prefix: str) -> list[str]:
-    """Return Cold-, Warm- and Cum-NDCG over time of some rankers; of all if `styles` is empty."""
+    """Return all measures over time of some rankers; of all if `styles` is empty."""
     over_time = (figure for figure in figures if figure.name.partition("-")[0] == "time")
     figure = next(over_time, None)
     if figure is None:
@@ -158,7 +170,6 @@ def _panels(figures: Sequence[Figure], styles: Collection[str], prefix: str) -> 
             series=tuple(series for series in panel.series if not styles or series.style in styles),
         )
         for panel in figure.panels
-        if panel.title in (COLD, WARM, CUM)
     )
     return inline_panels(replace(figure, panels=drawn), prefix)
 
@@ -203,15 +214,21 @@ def standings(table: Table | None, data: DatasetRecord) -> dict[str, Standing]:
     columns = {
         column.title: place for place, column in enumerate(table.columns) if column.group == dataset
     }
-    rows = {(row.cells[0], row.group): row for row in table.rows}
     standings = {}
-    for entrant in ENTRANTS:
-        row = rows.get((entrant.label, entrant.heading))
-        cells = {} if row is None else _cells(row, columns)
+    for entrant, row in _rows(table, ENTRANTS):
+        cells = _cells(row, columns)
         if len(cells) == len(TITLES):
             theirs = published.get((entrant.label, entrant.setting), {})
             standings[entrant.key] = Standing(entrant, cells, {} if entrant.apart else theirs)
     return standings
+
+
+def _rows(table: Table, entrants: Sequence[Entrant]) -> Iterator[tuple[Entrant, Row]]:
+    """Yield the entrants that a table has, each with its row."""
+    rows = {(row.cells[0], row.group): row for row in table.rows}
+    for entrant in entrants:
+        if (entrant.label, entrant.heading) in rows:
+            yield entrant, rows[entrant.label, entrant.heading]
 
 
 def _published(data: DatasetRecord) -> dict[tuple[str, str], dict[str, float]]:
@@ -279,23 +296,27 @@ def dot_scales(chosen: Sequence[Standing]) -> dict[str, Scale]:
 
 
 def sentences(data: DatasetRecord, standings: Mapping[str, Standing]) -> list[str]:
-    """Return the results on a dataset: who is first, what concatenation costs, who waits."""
-    texts = [*leaders(standings), *concatenation(standings, data.findings)]
-    for table in data.tables:
-        if table.name.startswith("waiting"):
-            texts += waits(table)
-    return texts
+    """Return the results on a dataset: who waits, what users saw, who is first, what is lost."""
+    return [
+        *waits(_shown_soon(data)),
+        *lists(standings, data.findings),
+        *leaders(standings),
+        *concatenation(standings, data.findings),
+    ]
 
 
 def result(datasets: Sequence[tuple[DatasetRecord, Mapping[str, Standing]]]) -> str:
     """Return the result in one sentence, for the title; "" if rankers were not compared.
 
-    The measure is Cum-NDCG, what users saw; the loss is the largest from clicks as a feature that
-    the test confirms.
+    It is what became of new items, where that is known of one dataset. Otherwise the measure is
+    Cum-NDCG, what users saw; the loss is the largest from clicks as a feature that the test
+    confirms.
     """
     compared = [(data, own) for data, own in datasets if len(_paper(own)) > 1]
     if not compared:
         return ""
+    if len(compared) == 1 and (words := found(*compared[0])):
+        return words
     first = [max(_paper(own), key=lambda standing: standing.value(CUM)) for _, own in compared]
     sure = [standing for standing in first if "†" in standing.cells[CUM].marks]
     if len(compared) > 1:
@@ -306,9 +327,26 @@ def result(datasets: Sequence[tuple[DatasetRecord, Mapping[str, Standing]]]) -> 
         text = f"{first[0].name} leads on {data.name}{'' if sure else ', not significantly'}"
     losses = [loss for data, own in compared for loss in _confirmed_losses(data.findings, own)]
     if losses and max(losses) > 0:
-        text += f"; clicks as a feature cost new items up to {max(losses):.0%}".replace("%", " %")
-        text += " of their NDCG"
+        text += f"; clicks as a feature cost new items up to {_percent(max(losses))} of their NDCG"
     return text
+
+
+def found(data: DatasetRecord, standings: Mapping[str, Standing]) -> str:
+    """Return how many new items users saw soon, and at what price; "" if either is not known."""
+    shares, verdicts = _shown_soon(data), _verdicts(data.findings)
+    if not {AUTO, *RIVALS} <= shares.keys() & standings.keys():
+        return ""
+    lost = 1 - standings[UCBRANK].value(RUN) / standings[AUTO].value(RUN)
+    price = {
+        "confirmed": f"at the price of lists that are {_percent(lost)} worse",
+        "contradicted": f"in lists that are {_percent(-lost)} better",
+    }.get(verdicts.get(better_than(UCBRANK), ""), "and its lists do not differ significantly")
+    shown = {key: _percent(shares[key]) for key in (AUTO, *RIVALS)}
+    return (
+        f"EBRank auto shows {shown[AUTO]} of the good new items within {SOON} searches, a ranker "
+        f"with clicks as a feature {shown[CLICKS_AS_FEATURE]}; UCBRank shows {shown[UCBRANK]}, "
+        f"{price}"
+    )
 
 
 def _confirmed_losses(
@@ -345,9 +383,9 @@ def leaders(standings: Mapping[str, Standing]) -> Iterator[str]:
         sure = "" if "†" in first.cells[measure].marks else "not "
         ahead = number(first.value(measure) - second.value(measure), first.cells[measure].digits)
         text = (
-            f"{first.name} is first in {measure} with {_value(first, measure)}, "
-            f"{ahead} ahead of {second.name}; it is {sure}significantly "
-            "ahead of all others."
+            f"Of the paper's rankers, {first.name} is first in {measure} with "
+            f"{_value(first, measure)}, {ahead} ahead of {second.name}; it is {sure}significantly "
+            "ahead of all of them."
         )
         ours = standings.get(EBRANK)
         if ours is not None and ours not in (first, second):
@@ -356,7 +394,7 @@ def leaders(standings: Mapping[str, Standing]) -> Iterator[str]:
             variant = standings[EXPOSURE]
             text += f" The variant {variant.name} has {_value(variant, measure)}."
         if AUTO in standings:
-            text += f" auto, untuned and not in the paper, has {_value(standings[AUTO], measure)}."
+            text += f" {standings[AUTO].name}, untuned, has {_value(standings[AUTO], measure)}."
         yield text
 
 
@@ -382,41 +420,51 @@ def concatenation(standings: Mapping[str, Standing], findings: Sequence[Finding]
     yield f"{text} {HINGES}."
 
 
-def waits(table: Table) -> Iterator[str]:
+def waits(shares: Mapping[str, float]) -> Iterator[str]:
     """Yield how many of the new relevant items were shown soon, most first."""
-    shares = _shown_soon(table)
     if shares:
-        most = sorted(shares, key=lambda name: -shares[name])
-        texts = [f"{shares[name]:.0%}".replace("%", " %") + f" with {name}" for name in most]
+        most = sorted(shares, key=lambda key: -shares[key])
+        texts = [f"{_percent(shares[key])} with {entrant_of(key).name}" for key in most]
         yield (
-            f"Of the relevant items that are new, this many are shown within {SOON} sessions of "
-            f"their query: {', '.join(texts)}."
+            "New items found: of the relevant items that are new, users see this many within "
+            f"{SOON} searches for their query: {', '.join(texts)}."
         )
 
 
-def listed(words: Sequence[str]) -> str:
-    """Return words as a list in a sentence.
+def lists(standings: Mapping[str, Standing], findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield how good the lists were that users saw, and whether those of `auto` are better."""
+    if AUTO not in standings:
+        return
+    mentioned = [standings[key] for key in MENTIONED if key in standings]
+    most = sorted(mentioned, key=lambda standing: -standing.value(RUN))
+    text = f"Price: the lists that users saw have a mean NDCG ({RUN}; 1 is perfect) of "
+    text += ", ".join(f"{_value(standing, RUN)} with {standing.name}" for standing in most)
+    verdicts = _verdicts(findings)
+    worse = [key for key in RIVALS if verdicts.get(better_than(key)) == "confirmed"]
+    if worse:
+        names = listed([standings[key].name for key in worse])
+        text += f". {standings[AUTO].name} is significantly ahead of {names}"
+    yield f"{text}."
 
-    >>> listed(["A"]), listed(["A", "B", "C"])
-    ('A', 'A, B and C')
-    """
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
 
-
-def _shown_soon(table: Table) -> dict[str, float]:
-    """Return the share of items shown within some sessions, by ranker, if known."""
-    if SHOWN_SOON not in table.columns:
-        return {}
-    column = table.columns.index(SHOWN_SOON)
-    rows = {(row.cells[0], row.group): row for row in table.rows}
+def _shown_soon(data: DatasetRecord) -> dict[str, float]:
+    """Return the share of new items shown within some sessions, by key, if known."""
     shares = {}
-    for entrant in map(entrant_of, WAITING):
-        row = rows.get((entrant.label, entrant.heading))
-        cell = None if row is None else row.cells[column]
-        if isinstance(cell, Cell) and cell.value is not None:
-            shares[entrant.name] = cell.value
+    for table in (table for table in data.tables if SHOWN_SOON in table.columns):
+        column = table.columns.index(SHOWN_SOON)
+        for entrant, row in _rows(table, [entrant_of(key) for key in MENTIONED]):
+            cell = row.cells[column]
+            if isinstance(cell, Cell) and cell.value is not None:
+                shares[entrant.key] = cell.value
     return shares
+
+
+def _verdicts(findings: Sequence[Finding]) -> dict[str, str]:
+    return {finding.name: finding.verdict for finding in findings}
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
 
 
 def _value(standing: Standing, measure: str) -> str:

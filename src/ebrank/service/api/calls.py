@@ -42,10 +42,13 @@ Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME, pat
 Query: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=LONGEST_QUERY, pattern=_WITHOUT_NUL)
 ]
+Label: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}(?!\n)$")]
+"""The name of an experiment or an arm."""
 FeatureList: TypeAlias = Annotated[list[float | None], Meta(max_length=MOST_FEATURES)]
 Context: TypeAlias = Annotated[dict[Name, Name], Meta(max_length=MOST_PAIRS)]
 FeatureMap: TypeAlias = Annotated[dict[Name, float | None], Meta(max_length=MOST_FEATURES)]
 DeletedKind: TypeAlias = Literal["item", "query", "user"]
+ProofKind: TypeAlias = Literal["item", "query", "user", "retraction"]
 EventStatus: TypeAlias = Literal["accepted", "duplicate", "rejected"]
 
 
@@ -94,11 +97,13 @@ class PutItemsResponse(Struct, frozen=True):
 class QueryOptions(Struct, forbid_unknown_fields=True, frozen=True):
     """Which items of a query to return: at most `limit`, starting at `cursor`.
 
-    The previous response has it as `next_cursor`.
+    The previous response has it as `next_cursor`. With `density`, items up to rank 100 come with
+    the density of their relevance.
     """
 
     cursor: Annotated[int, Meta(ge=0, le=2**31)] = 0
     limit: Annotated[int, Meta(ge=1, le=MOST_LISTED)] = MOST_LISTED
+    density: bool = False
 
 
 class WithdrawResponse(Struct, frozen=True):
@@ -231,7 +236,8 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True):
     In shadow mode they are the caller's own order, which is served as it is. `offset` is how many
     ranks are above the list: 10 for the second page of ten. `session` says whose request it is, if
     the server recognizes bots by their sessions. `context` describes the user or the situation,
-    such as `{"device": "mobile"}`, if the server learns contexts.
+    such as `{"device": "mobile"}`, if the server learns contexts. `arm` is the arm of the running
+    experiment, if its caller draws the arms.
     """
 
     query: Query
@@ -243,14 +249,17 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True):
     context: Context | None = None
     explore: bool = True
     explain: bool = False
+    arm: Label | None = None
 
 
 class RankedItem(Struct, frozen=True, omit_defaults=True):
     """An item of a list; the fields after `score` are present if the request has `explain`.
 
-    `interval` is the central 90 % credible interval of the relevance by plain clicks over exposure,
-    for every estimator; `relevance` by `ips`, which varies more, may lie outside. `context` says
-    how far the context moved the relevance, if the server knows that context.
+    `interval` is the central 90 % credible interval of the relevance; only a `relevance` by `ips`
+    that is about 1 or above lies outside. `context` says
+    how far the context moved the relevance, if the server knows that context. `prior` is what the
+    features alone predict; `elsewhere` says how far it is moved by what the item earned in
+    `other_queries`, if queries share evidence.
     """
 
     id: str
@@ -259,6 +268,8 @@ class RankedItem(Struct, frozen=True, omit_defaults=True):
     relevance: float | UnsetType = UNSET
     interval: tuple[float, float] | UnsetType = UNSET
     prior: float | UnsetType = UNSET
+    elsewhere: float | UnsetType = UNSET
+    other_queries: int | UnsetType = UNSET
     shown: int | UnsetType = UNSET
     clicks: int | UnsetType = UNSET
     exposure: float | UnsetType = UNSET
@@ -272,7 +283,8 @@ class RankResponse(Struct, frozen=True, omit_defaults=True):
 
     In shadow mode, `would_rank` is the order EBRank would have served. `degraded` is present, and
     true, if the list was made from memory while the store failed: it was not logged, and events
-    that cite its `ranking_id` are rejected as `uncounted`.
+    that cite its `ranking_id` are rejected as `uncounted`. `arm` is present in experiments, as
+    `experiment:arm`.
     """
 
     ranking_id: str
@@ -280,6 +292,92 @@ class RankResponse(Struct, frozen=True, omit_defaults=True):
     items: list[RankedItem]
     would_rank: list[str] | UnsetType = UNSET
     degraded: bool = False
+    arm: str | UnsetType = UNSET
+
+
+# --- experiments -----------------------------------------------------------------------------
+
+Arms: TypeAlias = Annotated[dict[Label, str], Meta(min_length=1, max_length=10)]
+Shares: TypeAlias = dict[Label, Annotated[float, Meta(gt=0, le=1)]]
+
+
+class StartExperimentRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """An experiment to start.
+
+    `arms` names the policy of each arm, such as `auto`; `own` is the caller's own order, given as
+    `items`. The first arm is the control. `shares` are of the traffic, all of it in equal parts by
+    default. `unit` says what is assigned to arms: each `query`, each `user`, or as the `caller`
+    says by `arm`. `evidence` that queries share about items stays `apart` within each arm, or is
+    `shared` by all. An `interleaved` experiment mixes both arms in each list.
+    """
+
+    name: Label
+    arms: Arms
+    shares: Shares | None = None
+    unit: Literal["query", "user", "caller"] = "query"
+    evidence: Literal["apart", "shared"] | None = None
+    interleaved: bool = False
+
+
+class ChangeExperimentRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """Other shares of a running experiment, or other policies of its arms.
+
+    With shares in the same proportion the readout continues; anything else begins a new one.
+    """
+
+    shares: Shares | None = None
+    arms: Arms | None = None
+
+
+class RerankDocument(Struct, frozen=True):
+    """A document whose text is the id of an item; other fields are ignored."""
+
+    text: str
+
+
+class RerankRequest(Struct, frozen=True):
+    """Documents to rerank, as Cohere's clients and their imitators send them.
+
+    A document is the id of an item. `top_n` is how many results to return, all by default. `order`
+    says whether results are sorted by `score` or in the order of the `input`, for callers that deal
+    scores out by position. `user`, `session` and `context` are those of a request for a list.
+    `model` and other fields of the protocol are ignored: the server's settings decide.
+    """
+
+    query: Query
+    documents: Annotated[list[str | RerankDocument], Meta(min_length=1, max_length=MOST_RANKS)]
+    top_n: Annotated[int, Meta(ge=1)] | None = None
+    return_documents: bool | None = None
+    model: str | None = None
+    order: Literal["score", "input"] = "score"
+    user: Name | None = None
+    session: Name | None = None
+    context: Context | None = None
+
+
+class RerankResult(Struct, frozen=True, omit_defaults=True):
+    """A document by its place in the request, from 0, and its score.
+
+    Sorting by `relevance_score` gives the list as it was logged: scores decrease strictly with
+    rank, even where a tie, a guardrail or an order that the user has already seen decided it.
+    """
+
+    index: int
+    relevance_score: float
+    document: RerankDocument | UnsetType = UNSET
+
+
+class RerankResponse(Struct, frozen=True):
+    """The reranked documents; `id` is the `ranking_id` that feedback cites."""
+
+    id: str
+    results: list[RerankResult]
+    meta: dict[str, dict[str, str]]
+
+    @property
+    def degraded(self) -> bool:
+        """Whether the list was made from memory while the store failed."""
+        return self.id == UNCOUNTED
 
 
 # --- feedback --------------------------------------------------------------------------------
@@ -375,23 +473,68 @@ class DeletionRequest(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class DeletionOut(Struct, frozen=True):
-    """Proof of a deletion.
+    """Proof of a deletion or a retraction.
 
     Attributes:
-        kind: of what was deleted.
-        digest: of its name, salted by the store; deleting the same name again gives the same one.
+        kind: of what was deleted; or a retraction.
+        digest: of its name, or of what to retract, salted by the store; the same request again
+            gives the same one.
         time: when, in seconds since 1970.
         queries: how many queries changed.
-        rankings: lists that were removed with a query, or lost their user.
-        events: events that were removed with a query.
+        rankings: lists that were removed with a query, lost their user, or count no longer.
+        events: events that were removed with a query, or count no longer.
     """
 
-    kind: DeletedKind
+    kind: ProofKind
     digest: str
     time: float
     queries: int
     rankings: int
     events: int
+
+
+class RetractionRequest(Struct, forbid_unknown_fields=True, frozen=True):
+    """Which lists, with their events, count no longer: those that fit all that is given.
+
+    Times are in seconds since 1970, or as RFC 3339: from `since` on, and before `until`. With a
+    time, events received then count no longer either, even if their lists are older. `token` is the
+    name of the token that asked for a list. Nothing changes unless `apply` is true: the response
+    says what would.
+    """
+
+    since: float | Annotated[datetime, Meta(tz=True)] | None = None
+    until: float | Annotated[datetime, Meta(tz=True)] | None = None
+    user: Name | None = None
+    query: Query | None = None
+    ranking_id: Name | None = None
+    apply: bool = False
+    token: Name | None = None
+
+
+class RetractionResponse(Struct, frozen=True):
+    """What a retraction takes back, or would; what had not counted is not included.
+
+    Attributes:
+        applied: whether it was done.
+        queries: how many queries change.
+        rankings: lists that count no longer.
+        events: events that count no longer.
+        impressions: by how many the counters shrink.
+        outcomes: the same of what users did.
+        log_begins: when the log begins, null if it is empty. Older lists are rolled up.
+        rolled_up: impressions rolled up, if some may be wanted; they cannot be retracted.
+        proof: that it was done; null if it was not, or there was nothing to do.
+    """
+
+    applied: bool
+    queries: int
+    rankings: int
+    events: int
+    impressions: int
+    outcomes: int
+    log_begins: float | None
+    rolled_up: int
+    proof: DeletionOut | None
 
 
 class DeletionsResponse(Struct, frozen=True):

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 # --- the state of a query --------------------------------------------------------------------
+
+
+class ItemDensity(Struct, frozen=True):
+    """What is believed of an item's relevance: points (relevance, density), relevances rising.
+
+    The prior is before its clicks, the posterior is that of the policy in use.
+    """
+
+    prior: list[tuple[float, float]]
+    posterior: list[tuple[float, float]]
 
 
 class ItemState(Struct, frozen=True):
@@ -14,17 +24,19 @@ class ItemState(Struct, frozen=True):
 
     Attributes:
         weighted_clicks: C, clicks divided by the examination of their rank.
-        prior: α/(α + β), the relevance that its features predict.
-        alpha: α of its prior.
-        beta: β of its prior.
-        interval: central 90 % credible interval of its relevance, by plain clicks over exposure
-            for every estimator; an estimate by `ips`, which varies more, may lie outside.
+        prior: the relevance that its features alone predict.
+        elsewhere: how far what it earned in `other_queries` moves that, if queries share evidence.
+        alpha: α of the prior with both; α/(α + β) is its mean.
+        beta: β of the same.
+        interval: central 90 % credible interval of its relevance under the policy's posterior; only
+            an estimate by `ips` that is about 1 or above lies outside.
         bonus: ε·MC, what showing it would teach.
         score: relevance plus bonus, the key of the list.
         rank: its place in the order that would be served now.
         rank_by_relevance: its place by relevance alone.
         entered: when it became a candidate, in seconds since 1970.
         first_shown: when it was first in a list, or None.
+        density: of its relevance, if the request asks for it and the rank is at most 100.
     """
 
     id: str
@@ -43,6 +55,9 @@ class ItemState(Struct, frozen=True):
     rank_by_relevance: int
     entered: float
     first_shown: float | None
+    density: ItemDensity | None = None
+    elsewhere: float | UnsetType = UNSET
+    other_queries: int | UnsetType = UNSET
 
 
 class WithdrawnItem(Struct, frozen=True):
@@ -75,6 +90,83 @@ class QueryResponse(Struct, frozen=True):
     most_promising: list[str]
     most_buried: list[str]
     next_cursor: int | None = None
+
+
+# --- experiments -----------------------------------------------------------------------------
+
+
+class MetricOut(Struct, frozen=True):
+    """A figure of an arm, or a difference: the estimate, and the ends of its 95 % interval.
+
+    The interval may be looked at always. It has no ends, null, while little is known.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class ArmOut(Struct, frozen=True):
+    """An arm of an experiment.
+
+    Attributes:
+        policy: its policy, or `own`.
+        share: its share of the traffic.
+        units: cells of queries or users that it has had lists of.
+        lists: a list and the pages that continue it count once; of an interleaved experiment, the
+            slots that only this arm filled.
+        clicks: per list: outcomes of impressions.
+        outcome: per list: what these are worth.
+        found: per list: new items that got their first click.
+        difference: from the first arm, of the same three figures; empty for the first.
+    """
+
+    name: str
+    policy: str
+    share: float
+    units: int
+    lists: int
+    clicks: MetricOut
+    outcome: MetricOut
+    found: MetricOut
+    difference: dict[str, MetricOut]
+
+
+class ExperimentOut(Struct, frozen=True):
+    """An experiment and its readout.
+
+    Attributes:
+        unit: what is assigned to arms.
+        state: `running`, `waiting` for a training run that fits an arm's own prior, or `ended`.
+        started: when, in seconds since 1970.
+        since: when the first of the stretches began that the readout covers.
+        ended: when; null if it has not.
+        stretches: how many there were: each change of shares or arms begins another.
+        left_out: how many of these cannot be compared with the latest.
+        sample_ratio_p: a p-value of "arms got their planned shares of units and lists"; below 0.01,
+            do not trust the readout. Null if the caller draws arms or lists are interleaved.
+        notes: what to know before reading it, in words.
+    """
+
+    name: str
+    unit: Literal["query", "user", "caller"]
+    evidence: Literal["apart", "shared"]
+    interleaved: bool
+    state: Literal["running", "waiting", "ended"]
+    started: float
+    since: float
+    ended: float | None
+    stretches: int
+    left_out: int
+    sample_ratio_p: float | None
+    arms: list[ArmOut]
+    notes: list[str]
+
+
+class ExperimentsResponse(Struct, frozen=True):
+    """All experiments with their readouts, in the order in which they began."""
+
+    experiments: list[ExperimentOut]
 
 
 # --- models ----------------------------------------------------------------------------------
@@ -251,7 +343,12 @@ class Arrival(Struct, frozen=True):
         ranks: its rank in the served order, at each age.
         ranks_by_clicks: its rank by clicks alone: clicks weighted by rank per impression, as far as
             that order would have shown the item itself.
-        in_top_k: whether relevance alone puts it in the top k.
+        ranks_by_features: its rank by features alone, as the prior in use reads them.
+        ranks_by_relevance: its rank by relevance alone, without the bonus.
+        holds: whether relevance alone put it in the top k at every look in the second half of its
+            age; so it is not there for a try.
+        holds_by_clicks: the same of its rank by clicks alone.
+        holds_by_features: the same of its rank by features alone.
     """
 
     query: str
@@ -260,7 +357,11 @@ class Arrival(Struct, frozen=True):
     seconds: list[float]
     ranks: list[int]
     ranks_by_clicks: list[int]
-    in_top_k: bool
+    ranks_by_features: list[int]
+    ranks_by_relevance: list[int]
+    holds: bool = False
+    holds_by_clicks: bool = False
+    holds_by_features: bool = False
 
 
 class ExplorationOut(Struct, frozen=True):
@@ -371,6 +472,23 @@ class CalibrationBin(Struct, frozen=True):
     rows: int
 
 
+class FeatureTrust(Struct, frozen=True):
+    """How far the prior trusts a feature, or an embedding.
+
+    Attributes:
+        name: its name, or its position, from 1, if it has none; for columns whose names differ only
+            in a number at the end, what they have in common.
+        columns: how many columns it has.
+        share: its share of the spread of the prior's scores: the standard deviation of how far
+            scores move if it is replaced by its mean, over the sum of these over all features. In a
+            linear prior, this is |weight| times standard deviation.
+    """
+
+    name: str
+    columns: int
+    share: float
+
+
 class ShadowOut(Struct, frozen=True):
     """What EBRank would have done instead of the caller's order.
 
@@ -378,7 +496,9 @@ class ShadowOut(Struct, frozen=True):
         rankings: lists that were compared: neither those of bots nor refreshes within the window.
         different: share of them with another order.
         overlap: mean share of the served list that EBRank would have served too.
-        gain: expected clicks per list of EBRank's order minus those of the caller's.
+        gain: expected clicks per list of EBRank's order minus those of the caller's, by the
+            relevances estimated so far.
+        gain_error: its standard error over lists; None for fewer than a hundred.
         new_items: share of EBRank's slots that new items would have had.
         served_new_items: share of slots that new items had.
     """
@@ -387,6 +507,7 @@ class ShadowOut(Struct, frozen=True):
     different: float
     overlap: float
     gain: float
+    gain_error: float | None
     new_items: float
     served_new_items: float
 
@@ -436,11 +557,40 @@ class ServerOut(Struct, frozen=True):
     answers: bool = False
 
 
+class ContractOut(Struct, frozen=True):
+    """What exploration costs, with `ranking.max_cost`.
+
+    Attributes:
+        max_cost: the share of clicks that it may cost.
+        stopped: whether it cost more, so that no list explores until an operator resumes it.
+        spent: the share of the clicks on this server's lists that exploration may have cost today,
+            at worst.
+        lists: how many may have explored, as far as clicks are compared.
+        held_out_lists: how many may not have, for comparison.
+        exploring: clicks per list of the former.
+        held_out: clicks per list of the latter.
+        low, high: anytime-valid ends of `exploring` − (1 − `max_cost`) · `held_out`; exploration
+            stops when `high` falls below 0. Both are None while little is known.
+    """
+
+    max_cost: float
+    stopped: bool
+    spent: float
+    lists: int
+    held_out_lists: int
+    exploring: float
+    held_out: float
+    low: float | None
+    high: float | None
+
+
 class Insights(Struct, frozen=True):
     """Everything the dashboard shows, except the view of one query; `models` are the newest.
 
     Sums cover the last `hours`, in buckets. Figures about items, from `arrivals` to `calibration`,
-    cover the most recently used queries, as they are now. `demo` says that users are simulated.
+    cover the most recently used queries, as they are now. `features` are those of the active model,
+    the most trusted first; none before any training. `demo` says that users are simulated.
+    `experiment` is the one that is running.
 
     `first_item` is when the first item entered: until `new_seconds` later all items are new, and
     their share means nothing. None without items, and for stores made before it was recorded.
@@ -469,9 +619,12 @@ class Insights(Struct, frozen=True):
     examination: ExaminationOut
     exploration: ExplorationOut
     calibration: list[CalibrationBin]
+    features: list[FeatureTrust]
     models: list[ModelOut]
     training: TrainingOut
     prior: PriorOut
     bots: BotsOut
     servers: list[ServerOut]
     shadow: ShadowOut | None
+    experiment: ExperimentOut | None
+    contract: ContractOut | None

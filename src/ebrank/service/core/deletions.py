@@ -17,6 +17,7 @@ item ['tea'] [False  True]
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable
 from typing import NamedTuple
@@ -24,10 +25,11 @@ from typing import NamedTuple
 import msgspec
 
 from ebrank.service import api
-from ebrank.service.core.problems import NotFound
+from ebrank.service.core.feedback import seconds
+from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.core.windows import hashed
 from ebrank.service.store.base import Store
-from ebrank.service.store.records import Deletion
+from ebrank.service.store.records import Deletion, Wanted
 
 STAND_IN = "ebrank:deleted:"
 """The prefix of the placeholder names of deleted items."""
@@ -70,6 +72,51 @@ async def delete(
     if deleted is None:
         raise NotFound(f"unknown {kind} {name!r}", "name")
     return deleted
+
+
+async def retract(
+    store: Store,
+    request: api.RetractionRequest,
+    salt: str,
+    named: Callable[[str], str],
+    now: float,
+) -> tuple[api.RetractionResponse, list[str]]:
+    """Take back what lists and their events added to counters, or say what that would be.
+
+    Also return the queries that changed. Lists that are made meanwhile are not concerned.
+
+    Raises:
+        Problem: if the request does not say what to retract.
+    """
+    if request == api.RetractionRequest(apply=request.apply):
+        wanted_by = "since, until, user, query, ranking_id or token"
+        raise Problem(f"say what to retract: {wanted_by}", "since")
+    since, until = (
+        None if time is None else seconds(time) for time in (request.since, request.until)
+    )
+    end = math.nextafter(now, math.inf)  # the log may hold an entry of this very moment
+    until = None if until is None else min(until, end)
+    if since is not None and since >= (end if until is None else until):
+        raise Problem("since must be before until, and in the past", "since")
+    wanted = Wanted(
+        since,
+        end if until is None else until,
+        None if request.user is None else hashed(request.user, salt),
+        None if request.query is None else named(request.query),
+        request.ranking_id,
+        request.token,
+    )
+    plan = await store.deletions.retractable(wanted)
+    proof, queries = None, list[str]()
+    if request.apply:
+        what = [since, until, wanted.user, wanted.query, wanted.ranking, wanted.token]
+        text = msgspec.json.encode(what).decode()
+        proof, queries = await store.deletions.retract(
+            wanted, digest("retraction", text, salt), now
+        )
+    figures = vars(plan) | {"queries": len(plan.queries)}
+    proven = None if proof is None else proof_out(proof)
+    return api.RetractionResponse(applied=request.apply, proof=proven, **figures), queries
 
 
 def digest(kind: str, name: str, salt: str) -> str:

@@ -11,7 +11,7 @@ from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.feature_schema import FeatureColumn, FeatureSchema
 from ebrank.service.core.models import features_of
 from ebrank.service.store.base import Store
-from ebrank.service.store.records import Tally
+from ebrank.service.store.records import FeatureTally
 
 
 async def features_view(store: Store, schema: FeatureSchema) -> api.FeaturesResponse:
@@ -69,8 +69,8 @@ class _Survey:
 
     model: int
     weights: Mapping[str, float | None]
-    pair: Tally
-    shared: Tally
+    pair: FeatureTally
+    shared: FeatureTally
 
     def response(
         self, schema: FeatureSchema, changes: list[str], *, dry_run: bool

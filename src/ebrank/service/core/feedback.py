@@ -47,10 +47,10 @@ class RankingIds:
         """Start after the time of the last ranking in the log."""
         self._last = int(after * PER_SECOND) + 1
 
-    def new(self, time: float) -> str:
-        """Return the id of a ranking made at this time."""
+    def new(self, time: float, token: str | None = None) -> str:
+        """Return the id of a ranking made at this time, with random digits unless given some."""
         self._last = max(self._last + 1, int(time * PER_SECOND))
-        return f"{self._last:x}-{os.urandom(8).hex()}"
+        return f"{self._last:x}-{token or os.urandom(8).hex()}"
 
 
 def number_of(ranking_id: str) -> int | None:
@@ -79,6 +79,10 @@ class Served(msgspec.Struct, array_like=True):
         seen: at which ranks impressions counted before, 0 for others; empty if none did.
         bot: whether a bot asked for it.
         visitor: whose events are added up to recognize bots.
+        arm: of which experiment it is, as it is logged.
+        cell: of its unit in the experiment.
+        teams: which arm of an interleaved list chose each item.
+        ours: whether its order is EBRank's alone: neither the caller's own nor interleaved.
     """
 
     name: bytes
@@ -91,6 +95,10 @@ class Served(msgspec.Struct, array_like=True):
     seen: Sequence[int] = ()
     bot: bool = False
     visitor: bytes | None = None
+    arm: str | None = None
+    cell: int = 0
+    teams: Sequence[int] = ()
+    ours: bool = True
 
     @classmethod
     def of(
@@ -109,6 +117,10 @@ class Served(msgspec.Struct, array_like=True):
             entry.seen,
             entry.bot,
             visitor,
+            entry.arm,
+            entry.cell,
+            entry.teams,
+            not (entry.would_rank or entry.teams),
         )
 
     @property
@@ -135,6 +147,7 @@ class RecentLists:
         self._store = resources.store
         self._bots = resources.bots
         self._cache = resources.recent
+        self._active = resources.active
 
     def add(self, ranking_id: str, served: Served) -> None:
         """Remember a list."""
@@ -160,6 +173,8 @@ class RecentLists:
         rows = [row for row in live.rows_of(entry.items) if row is not None]
         if len(rows) < len(entry.items):  # it was deleted meanwhile
             return None
+        draw = self._active.model.draw
+        entry.cell = 0 if draw is None or entry.arm is None else draw.cell_of(entry)
         served = Served.of(entry, rows, live.life, self._bots.visitor_of(entry))
         self.add(ranking_id, served)
         return served, live
@@ -174,7 +189,7 @@ class Cited(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """An event that may count, its query, the row of its item, and whose event it is if known.
+    """An event that may count, its query, the row of its item, and its list.
 
     The store decides whether it does: it may be a duplicate, or its item may already be shown.
     """
@@ -182,7 +197,7 @@ class Counted(NamedTuple):
     entry: EventEntry
     live: LiveQuery
     row: int
-    visitor: bytes | None
+    served: Served
 
 
 class Feedback:
@@ -191,8 +206,10 @@ class Feedback:
     def __init__(self, resources: Resources, lists: RecentLists, watcher: Watcher) -> None:
         self._queries = resources.queries
         self._lists = lists
+        self._active = resources.active
         self._watcher = watcher
         self._bots = resources.bots
+        self._contract = resources.contract
         self._clock = resources.clock
         self._timer = resources.timer
         settings, behaviors = resources.settings, resources.behaviors
@@ -249,7 +266,7 @@ class Feedback:
         """Return the event to log, or why it is rejected: its list may be before the `oldest`."""
         if isinstance(event, api.Malformed):
             return f"malformed: {event.reason}"
-        time = now if event.time is None else _seconds(event.time)
+        time = now if event.time is None else seconds(event.time)
         problem = self._misshapen(event) or self._mistimed(time, now)
         if problem:
             return problem
@@ -277,6 +294,7 @@ class Feedback:
         shows = not (bot or cited.served.counted) and (outcome != 0 or kind == IMPRESSION)
         # If it does not show the item, whether the item is unseen does not matter.
         unseen = shows and math.isnan(cited.live.state.first_shown[row])
+        arm = None if cited.served.arm is None else self._arm(cited.served, row)
         logged = EventEntry(
             event_id=event.event_id,
             ranking_id=cited.served.continues or event.ranking_id,
@@ -292,8 +310,17 @@ class Feedback:
             value=event.value,
             epoch=self._queries.epoch(now),
             hint=Hint((row,), (unseen,), cited.served.life),
+            arm=arm,
+            cell=cited.served.cell,
         )
-        return Counted(logged, cited.live, row, cited.served.visitor)
+        return Counted(logged, cited.live, row, cited.served)
+
+    def _arm(self, served: Served, row: int) -> str | None:
+        """Return the arm that an event counts for, None unless its experiment is running."""
+        draw, label = self._active.model.draw, served.arm
+        if draw is None or label is None or not draw.runs(label):
+            return None
+        return draw.chose(label, served.teams[served.rows.index(row)]) if served.teams else label
 
     def _misshapen(self, event: api.EventIn) -> str | None:
         lengths = len(event.event_id), len(event.ranking_id), len(event.item), len(event.type)
@@ -328,8 +355,8 @@ class Feedback:
     def _undo(self, events: Sequence[Counted]) -> None:
         """Undo the bot counter for events that did not count."""
         for event in events:
-            if event.visitor is not None:
-                self._bots.take_back(event.visitor, self._timer(), events=1)
+            if event.served.visitor is not None:
+                self._bots.take_back(event.served.visitor, self._timer(), events=1)
 
     async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Cited]:
         """Return the lists that events cite, if they still exist."""
@@ -351,10 +378,12 @@ class Feedback:
         if not batch:
             return []
         commit, changed = await self._queries.write([event.entry for event in batch], basis)
-        for (entry, cited, row, _), written in zip(batch, commit.written, strict=True):
+        for (entry, cited, row, served), written in zip(batch, commit.written, strict=True):
             if written.status != "accepted":
                 continue
             self._watcher.event(cited, row, entry, written)
+            if self._contract.on:
+                self._contract.event(entry, written, compared=served.ours)
             if entry.bot:
                 self._bots.on_bot("event")
             live = changed[entry.query]
@@ -363,5 +392,6 @@ class Feedback:
         return commit.written
 
 
-def _seconds(time: float | datetime) -> float:
+def seconds(time: float | datetime) -> float:
+    """Return a time of a request in seconds since 1970."""
     return time.timestamp() if isinstance(time, datetime) else time

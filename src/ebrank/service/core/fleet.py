@@ -52,6 +52,7 @@ def rules(settings: Settings) -> dict[str, str]:
     given: dict[str, object] = {
         "ranking.policy": ranking.policy,
         "ranking.seed": ranking.seed,
+        "ranking.max_cost": ranking.max_cost,  # clicks on lists that are not noted would mislead
         "events.impressions": events.impressions,
         "events.behaviors": events.behaviors,
         "events.negative": events.negative,

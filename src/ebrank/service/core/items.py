@@ -186,6 +186,11 @@ class Items:
                         kept.add(at)
         return own, kept
 
+    def bare(self, names: Sequence[str]) -> list[api.ItemIn]:
+        """Return items that are known by their names alone; the first of all get a constant."""
+        features: list[float | None] = [] if self._catalog.schema.features else [1.0]
+        return [api.ItemIn(name, features or {}) for name in names]
+
     async def check_in_catalog(self, names: Sequence[str]) -> None:
         """Raise if names are neither candidates of a query nor in the catalog."""
         in_catalog = await self._catalog.read(names)

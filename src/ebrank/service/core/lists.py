@@ -94,9 +94,15 @@ def scored(
     """
     rows, prior, ranker = live.candidates, live.prior(model), model.ranker
     shifts = live.shifts(model, contexts) if contexts else None
+    earned = None
+    if model.item_variance:
+        speaker = model.speaker(live.state.query)
+        if speaker.item_variance:
+            earned = speaker.shared.earned(live, speaker, live.prior(speaker))
     if only is not None:
         places = np.searchsorted(rows, only)
         prior = prior.rows(places)
+        earned = None if earned is None else earned.rows(places)
         shifts = None if shifts is None else shifts[places]
         rows = only
     whole = len(rows) == len(live) and only is None  # the usual case: nothing is withdrawn
@@ -105,7 +111,7 @@ def scored(
     if model.noisy:
         drawn = keys.astype(np.uint64) if draws is None else draws.random_raw(len(rows)).reshape(-1)
     stats = live.stats(None if whole else rows)
-    ranking = ranker.ranked(prior, stats, keys, drawn, lists, shifts)
+    ranking = ranker.ranked(prior, stats, keys, drawn, lists, shifts, earned)
     details = ranking.candidates
     return ScoredCandidates(rows, ranking.order, best_first(details.relevance, keys), details)
 
@@ -188,7 +194,9 @@ _COLUMNS: Mapping[str, Callable[[Candidates, LiveQuery, Ints], Sequence[Any]]] =
     "exposure": lambda details, *_: details.sums.exposure.tolist(),
     "weighted_clicks": lambda details, *_: details.sums.weighted_clicks.tolist(),
     "relevance": lambda details, *_: details.relevance.tolist(),
-    "prior": lambda details, *_: details.prior_mean.tolist(),
+    "prior": lambda details, *_: (details.prior_mean - details.elsewhere).tolist(),
+    "elsewhere": lambda details, *_: details.elsewhere.tolist(),
+    "other_queries": lambda details, *_: details.earned.queries.tolist(),
     "alpha": lambda details, *_: details.prior_beta[0].tolist(),
     "beta": lambda details, *_: details.prior_beta[1].tolist(),
     "interval": lambda details, *_: [tuple(ends) for ends in _intervals(details).tolist()],
@@ -196,6 +204,8 @@ _COLUMNS: Mapping[str, Callable[[Candidates, LiveQuery, Ints], Sequence[Any]]] =
     "score": lambda details, *_: details.scores.tolist(),
 }
 """What is known about candidates, by its name in responses; computed if a response has it."""
+_IF_SHARED = ("elsewhere", "other_queries")
+"""What responses have only if queries share evidence."""
 
 
 def described(
@@ -209,6 +219,8 @@ def described(
     if not len(places):
         return []
     rows, details = candidates.rows[places], candidates.details.rows(places)
+    if details.earned is None:
+        columns |= dict.fromkeys(_IF_SHARED, [UNSET] * len(rows))
     values = [
         columns[name] if name in columns else _COLUMNS[name](details, live, rows)
         for name in kind.__struct_fields__

@@ -84,6 +84,7 @@ class LiveQuery:
         earned: how long after entering an item was first listed for its relevance rather than by
             exploration, in seconds; NaN if that has not been observed.
         explored_first: whether exploration showed it first.
+        changed: rows whose counts have changed since somebody emptied it; None if any may have.
     """
 
     state: QueryState
@@ -98,10 +99,11 @@ class LiveQuery:
     withdrawn: Bools
     earned: npt.NDArray[np.float32]
     explored_first: Bools
+    changed: set[int] | None = None
     _active: Bools | None = None
     _candidates: Ints | None = None
     _prior: ItemPrior | None = None
-    _prior_version: int = -1
+    _prior_of: tuple[int, str] = (-1, "")
     _shifts: dict[tuple[int, ...], Floats | None] = field(default_factory=dict)
     _rows: dict[str, int] | None = None
     _first_entered: float | None = None
@@ -191,6 +193,8 @@ class LiveQuery:
     def catch_up(self, version: int, news: News) -> None:
         """Take the steps of other servers, up to a version."""
         slots = 1 + max((slot for _, _, slot, _ in news.steps), default=0)
+        if self.changed is not None:
+            self.changed.update(place for place, *_ in news.steps)
         counts = widened(self.counts, slots).astype(COUNT)
         for place, outcome, slot, amount in news.steps:
             counts[place, outcome, slot] += amount
@@ -221,9 +225,9 @@ class LiveQuery:
 
     def prior(self, model: Model) -> ItemPrior:
         """Return the prior of the candidates, computed once per model and set of candidates."""
-        if self._prior is None or self._prior_version != model.version:
+        if self._prior is None or self._prior_of != (model.version, model.fit):
             self._prior = model.prior(self._features(model), self.keys)
-            self._prior_version = model.version
+            self._prior_of = model.version, model.fit
             self._shifts = {}
         return self._prior
 
@@ -240,6 +244,10 @@ class LiveQuery:
                 self._shifts.clear()
             self._shifts[contexts] = model.shifts(self._features(model), self.keys, contexts)
         return self._shifts[contexts]
+
+    def inputs(self, model: Model) -> Features:
+        """Return the features of the candidates as the model's learner gets them."""
+        return model.inputs(self._features(model), self.keys)
 
     def _features(self, model: Model) -> Features:
         """Return the features of the candidates, with missing values filled in."""
@@ -312,6 +320,7 @@ class LiveQuery:
     def reach(self, epoch: int) -> None:
         """Let counts fade up to an epoch."""
         if epoch > self.state.epoch:
+            self.changed = None
             keys = counting.keys_of(self.state.query, range(len(self)))
             counts = self.counts.astype(COUNT)
             self.counts = compact(forgotten(counts, keys, self.state.epoch, epoch))
@@ -323,6 +332,8 @@ class LiveQuery:
         steps = counting.steps(entry, rows)
         if not steps:
             return
+        if self.changed is not None:
+            self.changed.update(rows)
         counts = self.counts = widened(self.counts, 1 + steps[-1][2])
         largest = LARGEST_COUNTS[counts.itemsize]
         for row, outcome, slot, amount in steps:
@@ -371,6 +382,7 @@ class LiveQuery:
     def _changed(self) -> None:
         """Discard what was computed for another set of candidates."""
         self._active = self._candidates = self._prior = self._first_entered = None
+        self.changed = None
 
 
 def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint32]:

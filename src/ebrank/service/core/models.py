@@ -8,20 +8,27 @@ untrained until the next run.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
 
+from ebrank.errors import EBRankError
 from ebrank.evidence import Behaviors, BehaviorStats
 from ebrank.policy import model_file, policies
 from ebrank.policy.policies import Policy
 from ebrank.policy.ranker import EBRanker
 from ebrank.policy.scaling import Scaling
+from ebrank.policy.scoring import scores
 from ebrank.priors.base import ItemPrior, State
+from ebrank.priors.item_effects import messages, variance_of
 from ebrank.service.core.feature_schema import matched
+from ebrank.service.core.shared import SharedEvidence
+from ebrank.service.core.trials import EXPERIMENTS, OWN, Draw, Experiment, read, running
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store, StoreError, StoreView
 from ebrank.typing import Features, Floats
@@ -44,6 +51,12 @@ class Model:
         fill_by_mean: whether a missing feature becomes its query's mean rather than 0.
         features: keys of its features, in order.
         unused: why lists are made as before any training; empty if they are not.
+        shared: what queries say about the items of others; one for all versions.
+        fit: what the prior of an arm learned for itself; empty if it is that of all.
+        hears: whether it uses what queries say about the items of others.
+        arms: those of the running experiment; empty if one of them still has to learn its prior.
+        draw: says which arm a list belongs to; None without arms.
+        experiment: the one that ran when it was loaded.
     """
 
     version: int
@@ -51,6 +64,41 @@ class Model:
     fill_by_mean: bool
     features: tuple[str, ...] = ()
     unused: str = ""
+    shared: SharedEvidence = field(default_factory=SharedEvidence)
+    fit: str = ""
+    hears: bool = True
+    arms: Mapping[str, Model] = field(default_factory=dict)
+    draw: Draw | None = None
+    experiment: Experiment | None = None
+
+    @cached_property
+    def item_variance(self) -> float:
+        """How much items differ beyond their features; 0 if queries share no evidence."""
+        shares = self.hears and self.ranker.policy.shares
+        return variance_of(self.ranker.state_) if shares else 0.0
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """The arms whose queries hear only each other; "" stands for all other queries."""
+        return ["", *self.arms] if self._apart else [""]
+
+    @property
+    def _apart(self) -> Draw | None:
+        draw = self.draw
+        return None if draw is None or draw.experiment.evidence == "shared" else draw
+
+    def group_of(self, query: str) -> str:
+        """Return the group that a query hears and adds to."""
+        draw = self._apart
+        return "" if draw is None else draw.of_query(query)
+
+    def speaker(self, query: str) -> Model:
+        """Return the model whose evidence a query hears and adds to: its arm's, if kept apart."""
+        return self.arms.get(self.group_of(query), self)
+
+    def mean(self, prior: ItemPrior, behavior: BehaviorStats) -> Floats:
+        """Return the mean of the prior of each item."""
+        return scores(self.ranker.scores(behavior).prior, prior, behavior, self.ranker.curve)
 
     @cached_property
     def noisy(self) -> bool:
@@ -65,6 +113,15 @@ class Model:
     def prior(self, features: Features, keys: Sequence[str]) -> ItemPrior:
         """Return the prior of a query's candidates, given their features and whose they are."""
         return self.ranker.prior(matched(features, keys, self.features))
+
+    def inputs(self, features: Features, keys: Sequence[str]) -> Features:
+        """Return the features of a query's candidates as the learner gets them."""
+        own, scaling = matched(features, keys, self.features), self.ranker.scaling
+        return own if scaling is None else scaling(own)
+
+    def scores(self, inputs: Features) -> Floats:
+        """Return what the learner makes of its inputs; 0 for all before any training."""
+        return self.ranker.policy.prior_scores(self.ranker.state_, inputs, self.ranker.threads)
 
     def shifts(
         self, features: Features, keys: Sequence[str], contexts: Sequence[int]
@@ -81,11 +138,18 @@ class ActiveModel:
         stored: the version that the latest write found active: another server may have changed it.
         pinned: whether a person chose it over a newer one; then only a person replaces it.
         since: when it was taken into use.
+        shared: what queries say about the items of others.
+        experiments: all of the store, by name.
     """
 
     def __init__(
         self, store: Store, settings: Settings, clock: Callable[[], float], model: Model
     ) -> None:
+        self.shared = model.shared
+        self.experiments: Mapping[str, Experiment] = {}
+        self._experiments_text: str | None = None
+        self._following = asyncio.Lock()
+        self._apart: dict[str, SharedEvidence] = {}
         self._store = store
         self._settings = settings
         self._clock = clock
@@ -100,6 +164,7 @@ class ActiveModel:
             store, settings, clock, await load(store, await store.models.active(), settings)
         )
         await active.follow()
+        await active.follow_experiments()
         return active
 
     def use(self, model: Model, *, pinned: bool = False) -> None:
@@ -108,8 +173,74 @@ class ActiveModel:
         self.since = self._clock()
 
     async def load(self, version: int) -> Model:
-        """Return another version, to `use` it."""
-        return await load(self._store, version, self._settings)
+        """Return another version, to `use` it, with the arms of the running experiment."""
+        loaded = await load(self._store, version, self._settings)
+        experiment = running(self.experiments)
+        model = replace(loaded, shared=self.shared, experiment=experiment)
+        if experiment is None:
+            return model
+        arms, apart = dict[str, Model](), experiment.evidence == "apart"
+        documents = await self._store.models.arms(version) if version else {}
+        main = await self._store.models.document(version) if version else None
+        for name, policy in experiment.stretch.arms.items():
+            try:
+                arm = self._arm(model, policy, main, documents)
+            except EBRankError as problem:  # perhaps of a newer version: no reason not to start
+                log.error("arm %s of experiment %s: %s", name, experiment.name, problem)
+                arm = None
+            if arm is None:
+                return model
+            shared = self._apart.setdefault(name, SharedEvidence()) if apart else self.shared
+            arms[name] = replace(arm, shared=shared, hears=apart or not arm.fit)
+        return replace(model, arms=arms, draw=Draw(experiment))
+
+    def _arm(
+        self, model: Model, policy: str, main: bytes | None, documents: Mapping[str, str]
+    ) -> Model | None:
+        """Return an arm with its policy, None if its prior has not been learned yet."""
+        if policy == OWN:
+            return model
+        settings = self._settings
+        parts, ranker = fitted_parts(policy), untrained(settings, policy)
+        fit = "" if parts == fitted_parts(settings.ranking.policy) else parts
+        if fit and model.version:
+            if fit not in documents:
+                return None
+            main = documents[fit].encode()
+        if main is not None:
+            ranker, _ = _served(main, f"model {model.version} of the store", ranker, settings)
+        return replace(model, ranker=ranker, fit=fit)
+
+    @property
+    def waits(self) -> bool:
+        """Whether an experiment waits for a training run, since an arm has no prior yet."""
+        return self.model.draw is None and running(self.experiments) is not None
+
+    async def follow_experiments(self) -> bool:
+        """Take over the experiments of the store; return whether they have changed.
+
+        Lists are drawn from new arms once all that these need is compiled.
+        """
+        async with self._following:  # or an earlier change might be taken over last
+            text = await self._store.meta.get(EXPERIMENTS)
+            if text != self._experiments_text:
+                self.experiments = read(text)
+            elif self.model.experiment is running(self.experiments):
+                return False  # else a version that was loaded before a change came after it
+            model, behaviors = await self.load(self.model.version), self._settings.events.declared()
+            for arm in model.arms.values():
+                await asyncio.to_thread(warm_up, arm, behaviors, whole=False)
+            for shared in self.all_shared:  # others speak to other arms now
+                shared.clear()
+            if model.version == self.model.version:  # else another version came first
+                self.model = model
+            self._experiments_text = text
+        return True
+
+    @property
+    def all_shared(self) -> tuple[SharedEvidence, ...]:
+        """What queries say about the items of others, of all arms."""
+        return (self.shared, *self._apart.values())
 
     async def follow(self) -> Model:
         """Take over the version that is active in the store, and return it."""
@@ -121,10 +252,30 @@ class ActiveModel:
         return self.model
 
 
-def untrained(settings: Settings) -> EBRanker:
-    """Return the ranker before any training."""
-    policy, curve = policies.parse(settings.ranking.policy), settings.examination.examination()
-    return EBRanker(policy, examination=curve, threads=1)  # other cores have other requests
+def fitted_parts(policy: str) -> str:
+    """Return what of a policy is fitted: policies of the same can rank with the same prior.
+
+    >>> fitted_parts("ebrank:epsilon=5") == fitted_parts("ebrank:bonus=none")
+    True
+    """
+    return str(policies.parse(policy).with_parameters(bonus="none", part="both"))
+
+
+def own_fits(settings: Settings, experiments: Mapping[str, Experiment]) -> tuple[str, ...]:
+    """Return a policy for each prior that arms of the running experiment need for themselves."""
+    experiment = running(experiments)
+    arms, parts = [] if experiment is None else experiment.stretch.arms.values(), dict[str, str]()
+    for policy in arms:
+        with suppress(EBRankError):  # `own` has none, nor has what this version does not know
+            parts[fitted_parts(policy)] = policy
+    parts.pop(fitted_parts(settings.ranking.policy), None)
+    return tuple(parts.values())
+
+
+def untrained(settings: Settings, policy: str | None = None) -> EBRanker:
+    """Return the ranker before any training, of a policy other than that of the settings."""
+    chosen, curve = policy or settings.ranking.policy, settings.examination.examination()
+    return EBRanker(chosen, examination=curve, threads=1)  # other cores have other requests
 
 
 async def load(store: StoreView, version: int, settings: Settings) -> Model:
@@ -134,7 +285,9 @@ async def load(store: StoreView, version: int, settings: Settings) -> Model:
         document = await store.models.document(version)
         if document is None:
             raise StoreError(f"the store has no model {version}")
-        ranker, unused = _served(document, f"model {version} of the store", ranker)
+        ranker, unused = _served(document, f"model {version} of the store", ranker, settings)
+        if unused:
+            log.warning("%s", unused)
         features = await features_of(store, version)
     return Model(version, ranker, settings.features.fills_by_mean, features, unused)
 
@@ -147,24 +300,28 @@ async def features_of(store: StoreView, version: int) -> tuple[str, ...]:
     return ()
 
 
-def _served(document: bytes, name: str, untrained: EBRanker) -> tuple[EBRanker, str]:
-    """Return the ranker in a file, with the server's settings for lists.
+def _served(
+    document: bytes, name: str, untrained: EBRanker, settings: Settings
+) -> tuple[EBRanker, str]:
+    """Return the ranker in a file, with the server's settings for lists, or an arm's.
 
     If the settings do not allow it, return the untrained one and why.
     """
-    own = untrained.policy
-    learned = model_file.from_bytes(document, name, allow=own_parts(own))
+    own, allowed = untrained.policy, own_parts(policies.parse(settings.ranking.policy))
+    replaced = "its prior is not used, and the next training replaces it"
+    try:
+        learned = model_file.from_bytes(document, name, allow=allowed)
+    except model_file.ForeignPart:
+        return untrained, f"{name} has parts that ranking.policy does not name: {replaced}"
     theirs, ours = learned.policy.choices.family, own.choices.family
     if theirs != ours:
-        unused = (
-            f"{name} is of the family {theirs}, ranking.policy of the family {ours}: its prior is "
-            "not used, and the next training replaces it"
-        )
-        log.warning("%s", unused)
-        return untrained, unused
-    bonus = {field.name: getattr(own.bonus, field.name) for field in fields(own.bonus)}  # type: ignore[arg-type]
+        family = f"{name} is of the family {theirs}, ranking.policy of the family {ours}"
+        return untrained, f"{family}: {replaced}"
+    bonus = {each.name: getattr(own.bonus, each.name) for each in fields(own.bonus)}  # type: ignore[arg-type]
     ranker = EBRanker(
-        learned.policy.with_parameters(bonus=own.choices.bonus, part=own.choices.part, **bonus),
+        learned.policy.with_parameters(
+            bonus=own.choices.bonus, part=own.choices.part, shared=own.choices.shared, **bonus
+        ),
         examination=untrained.examination,
         scaling=learned.scaling,
         threads=untrained.threads,
@@ -191,6 +348,8 @@ def warm_up(model: Model, behaviors: Behaviors, *, whole: bool = True) -> None:
         ranking = ranker.rank(_FEATURES, nothing)
         if whole:
             _ = ranking.interval, ranking.candidates.prior_beta  # of explanations and reports
+    if whole and ranker.policy.shares:
+        messages(*np.full((3, 1), 0.5))
 
 
 _FEATURES = np.array([[0.0], [1.0]], np.float32)

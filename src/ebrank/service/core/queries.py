@@ -126,7 +126,7 @@ class Queries:
             self.lookups.memory += 1
             if live.catalog != catalog.version:
                 await self._share(live)
-                if self._live.get(query) is not live:  # it was packed or dropped meanwhile
+                if not self.holds(live):  # it was packed or dropped meanwhile
                     return await self._current(query, now)
             self._live.move_to_end(query)
             self.trim()
@@ -138,6 +138,27 @@ class Queries:
             loading = asyncio.create_task(self._load(query, now))
             self._loading[query] = loading
         return await asyncio.shield(loading)
+
+    async def look(self, query: str, now: float, version: int) -> LiveQuery | None:
+        """Return a query, at least of a version of which it is known, without keeping it in memory.
+
+        One in memory that is older is dropped.
+        """
+        live = self._live.get(query)
+        if live is None and (data := self._packed.pop(query)) is not None:
+            live = self._unpacked_of(query, data)
+            if live.state.version >= version:
+                self._packed.put(query, data)
+        if live is None or live.state.version < version:
+            stored = await self._read(query, now)
+            live = self._live.get(query)  # somebody may have asked for it meanwhile
+            if live is not None and (stored is None or live.state.version < stored.state.version):
+                self._forget(query)
+                live = None
+            live = live or stored
+        if live is not None and self.half_life is not None:
+            live.reach(self.half_life.epoch(now))
+        return live
 
     async def _load(self, query: str, now: float) -> LiveQuery | None:
         try:
@@ -204,12 +225,14 @@ class Queries:
         if live is None:
             data = self._packed.pop(query)
             if data is not None:
-                keys = self._schema.keys
-                live = LiveQuery.unpacked(
-                    query, data, seed=self._seed, behaviors=self._behaviors, keys=keys
-                )
+                live = self._unpacked_of(query, data)
                 self._keep(live)
         return live
+
+    def _unpacked_of(self, query: str, data: bytes) -> LiveQuery:
+        return LiveQuery.unpacked(
+            query, data, seed=self._seed, behaviors=self._behaviors, keys=self._schema.keys
+        )
 
     def version(self, query: str) -> int | None:
         """Return the version of a query that is in memory, None if it is not there."""
@@ -310,6 +333,10 @@ class Queries:
     def _forget(self, query: str) -> None:
         del self._live[query]
         self._unpacked -= self._sizes.pop(query)
+
+    def holds(self, live: LiveQuery) -> bool:
+        """Return whether this is the query in memory, unpacked: it may have been read again."""
+        return self._live.get(live.state.query) is live
 
     def recent(self, most: int) -> list[LiveQuery]:
         """Return the most recently used queries, the latest first."""

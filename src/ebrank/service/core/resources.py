@@ -11,6 +11,7 @@ from ebrank.service.core import fixed_settings
 from ebrank.service.core.background import LogClock
 from ebrank.service.core.bots import Bots
 from ebrank.service.core.catalog import Catalog
+from ebrank.service.core.contract import Contract
 from ebrank.service.core.fleet import check_rules
 from ebrank.service.core.lists import Listing
 from ebrank.service.core.live import LiveQuery
@@ -58,6 +59,7 @@ class Resources:
         meta: the store's settings when it was opened.
         recent: packed lists that feedback may cite, by their ids.
         windows: what users have seen recently.
+        contract: which lists may explore.
     """
 
     store: Store
@@ -73,6 +75,7 @@ class Resources:
     bots: Bots
     recent: PackedCache[str]
     windows: Windows
+    contract: Contract
 
     @classmethod
     async def open(
@@ -110,4 +113,5 @@ class Resources:
             Bots(settings.bots),
             PackedCache(),
             Windows(settings.ranking.window),
+            Contract(settings.ranking.max_cost, meta, behaviors.weights),
         )

@@ -10,16 +10,27 @@ import numpy as np
 import xxhash
 from msgspec import UNSET, structs
 
+from ebrank.evaluation.interleaving import Draft, team_draft
+from ebrank.evaluation.off_policy import draw_swap, rank_propensity
 from ebrank.policy.contexts import numbers
 from ebrank.service import api
+from ebrank.service.core.contract import new_token
 from ebrank.service.core.feedback import RankingIds, RecentLists, Served
 from ebrank.service.core.items import Items, reject_withdrawn
-from ebrank.service.core.lists import Listing, first_places, listing, ranked_items, scored
+from ebrank.service.core.lists import (
+    Listing,
+    ScoredCandidates,
+    first_places,
+    listing,
+    ranked_items,
+    scored,
+)
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Model
 from ebrank.service.core.problems import Problem, not_candidates, unknown_query
 from ebrank.service.core.resources import Resources, Watcher
-from ebrank.service.core.windows import ListKey, hashed
+from ebrank.service.core.trials import INTERLEAVED, OWN, Assignment
+from ebrank.service.core.windows import NOT_DRAFTED, KeptOrder, ListKey, hashed
 from ebrank.service.store.base import SALT, UnknownQuery
 from ebrank.service.store.records import RankingEntry
 from ebrank.typing import Ints
@@ -37,9 +48,13 @@ class Choice:
         contexts: numbers of the contexts it was made for.
         would: in shadow mode, the list EBRank would have served.
         page: whose list it is, if its order must be kept.
+        arm: of the running experiment.
+        draft: all ranks down to its last, if two arms are interleaved.
+        propensities: of each item at its rank, if orders are randomized.
         continues: the user's first list within the window.
         seen: for each item the rank at which its impression already counts, 0 if here; empty if
             all count here.
+        token: the random digits of its id, if they were drawn already.
     """
 
     served: Listing
@@ -49,8 +64,12 @@ class Choice:
     contexts: tuple[int, ...] = ()
     would: Listing | None = None
     page: ListKey | None = None
+    arm: Assignment | None = None
+    draft: Draft = NOT_DRAFTED
+    propensities: tuple[float, ...] = ()
     continues: str | None = None
     seen: tuple[int, ...] = ()
+    token: str | None = None
 
     @property
     def first_of(self) -> ListKey | None:
@@ -83,18 +102,25 @@ class Serving:
         self._recent = recent
         self._watcher = watcher
         self._bots = resources.bots
+        self._contract = resources.contract
         self._ids = RankingIds(after=resources.clock.last)
         self._clock = resources.clock
         self._timer = resources.timer
         self._making: dict[ListKey, asyncio.Future[None]] = {}  # lists on their way to the log
 
     async def logged_list(
-        self, name: str, request: api.RankRequest, now: float, basis: int, admit: Callable[[], None]
+        self,
+        name: str,
+        request: api.RankRequest,
+        now: float,
+        basis: int,
+        admit: Callable[[], None],
+        caller: str | None = None,
     ) -> api.RankResponse:
         """Return a list of the query with this name; it is on disk after the next flush.
 
         `basis` is the incarnation of the store that the queries in memory were read in. `admit` is
-        called before a query is created.
+        called before a query is created; `caller` is the name of the token of the request.
         """
         while True:
             model = self._active.model
@@ -108,14 +134,14 @@ class Serving:
             choice = self._choose(request, live, model, now)
             page = choice.first_of
             if page is None:
-                return await self._served(live, model, choice, request, basis)
+                return await self._served(live, model, choice, request, basis, caller)
             making = self._making.get(page)
             if making is None:
                 break
             await asyncio.wait([making])  # then this one is a refresh, or the next page
         self._making[page] = asyncio.get_running_loop().create_future()
         try:
-            return await self._served(live, model, choice, request, basis)
+            return await self._served(live, model, choice, request, basis, caller)
         finally:
             self._making.pop(page).set_result(None)
 
@@ -132,8 +158,9 @@ class Serving:
         pairs = zip(named, rows, strict=True)
         unknown = [item for item, row in pairs if row is None and item not in given]
         if unknown:
-            await self._items.check_in_catalog(unknown)
-            new += map(api.ItemIn, unknown)
+            if self._settings.unknown == "reject":
+                await self._items.check_in_catalog(unknown)
+            new += self._items.bare(unknown)
         await self._items.put(name, new, now, skip_known=True, admit=admit)
 
     def _choose(
@@ -151,16 +178,35 @@ class Serving:
         contexts: tuple[int, ...] = ()
         if request.context and self._in_contexts:
             contexts = numbers(request.context)
-        expected = self._pace.planned(live, model, now)
-        candidates = scored(live, model, only, draws=self._draws, lists=expected, contexts=contexts)
-        user = page = kept = would = None
+        user = page = kept = would = arm = None
         if request.user is not None:
             user = hashed(request.user, self._salt)
-            if settings.window:
-                among = None if only is None else _hash(only)
-                page = ListKey(live.state.query, user, among, request.explore, live.life)
-                kept = self._windows.get(page, self._timer())
-        if shadow:
+        if model.draw is not None:
+            arm = model.draw.assigned(request, live.state.query, user)
+            if arm is not None:
+                shadow = model.draw.experiment.stretch.arms.get(arm.arm) == OWN
+        if user is not None and settings.window:
+            among, label = None if only is None else _hash(only), "" if arm is None else arm.label
+            page = ListKey(live.state.query, user, among, request.explore, live.life, label)
+            kept = self._windows.get(page, self._timer())
+        ranks_by = [model] if arm is None else _rankers(model, arm)
+        candidates, *others = (
+            scored(
+                live,
+                each,
+                only,
+                draws=self._draws,
+                lists=self._pace.planned(live, each, now),
+                contexts=contexts,
+            )
+            for each in ranks_by
+        )
+        draft, propensities = NOT_DRAFTED, tuple[float, ...]()
+        if others:
+            orders = (candidates, others[0])
+            draft = self._drafted(orders, arm, user, offset + k, request.explore, kept)
+            order = np.array(draft.items, np.int64)
+        elif shadow:
             by_score = first_places(candidates, offset, k, settings)
             would = listing(candidates, by_score, self.examination, offset)
             order = np.arange(len(candidates.rows))[: offset + k]
@@ -169,16 +215,75 @@ class Serving:
                 candidates, offset, k, settings, explore=request.explore, kept=kept
             )
         served = listing(candidates, order, self.examination, offset)
+        token, explores = None, request.explore and not shadow and not others
+        if self._contract.on and not shadow and not others:
+            token = new_token()
+            drawn = token if kept is None or kept.view is None else kept.view
+            if explores and not self._contract.allows(drawn, served, self.examination, now):
+                explores = False
+                order = first_places(candidates, offset, k, settings, explore=False, kept=kept)
+                served = listing(candidates, order, self.examination, offset)
+        fresh = kept is None or kept.depth <= offset
+        # After all that decides: no list may be more likely to have a propensity for its swap.
+        if settings.random_slice and explores and fresh:
+            order, propensities = self._randomized(order, offset, settings.random_slice)
+            served = listing(candidates, order, self.examination, offset)
         if shadow:  # the caller's order is not our exploration, whatever it costs
             served.explored, served.cost = np.zeros(len(served.places), np.bool_), 0.0
-        choice = Choice(served, order, k, user, contexts, would, page)
+        choice = Choice(
+            served, order, k, user, contexts, would, page, arm, draft, propensities, token=token
+        )
         if kept is not None and kept.view is not None:
             seen = kept.ranks_of(served.rows)
             choice.continues, choice.seen = kept.view, seen if any(seen) else ()
         return choice
 
+    def _drafted(
+        self,
+        orders: tuple[ScoredCandidates, ScoredCandidates],
+        arm: Assignment | None,
+        user: str | None,
+        depth: int,
+        explore: bool,
+        kept: KeptOrder | None,
+    ) -> Draft:
+        """Return two orders interleaved, after those that the user has seen."""
+        above = NOT_DRAFTED
+        if kept is not None:
+            rows = {row: place for place, row in enumerate(orders[0].rows.tolist())}
+            seen = [
+                (rows[row], team, pair)
+                for row, team, pair in zip(kept.rows, kept.teams, kept.pairs, strict=False)
+                if row in rows
+            ]
+            above = Draft(*zip(*seen, strict=True)) if seen else above
+        first, second = (
+            first_places(each, 0, depth, self._settings, explore=explore).tolist()
+            for each in orders
+        )
+        key = int(self._draws.random_raw())  # the window keeps the list for its user
+        return team_draft(first, second, key, depth, above=above)
+
+    def _randomized(self, order: Ints, offset: int, share: float) -> tuple[Ints, tuple[float, ...]]:
+        """Return an order, of which some have two neighbors swapped, and how likely each rank was.
+
+        Only ranks below the offset change.
+        """
+        below, length = order[offset:].tolist(), len(order) - offset
+        swap = draw_swap(int(self._draws.random_raw()), length, share)
+        intended = swap.applied(range(1, length + 1))
+        shown = np.arange(1, length + 1)
+        chances = rank_propensity(intended, shown, ranks=length, share=share)
+        return np.array([*order[:offset], *swap.applied(below)], np.int64), tuple(chances.tolist())
+
     async def _served(
-        self, live: LiveQuery, model: Model, choice: Choice, request: api.RankRequest, basis: int
+        self,
+        live: LiveQuery,
+        model: Model,
+        choice: Choice,
+        request: api.RankRequest,
+        basis: int,
+        caller: str | None,
     ) -> api.RankResponse:
         """Log a list, add it to the counters, and return it as in the response."""
         served, would = choice.served, choice.would
@@ -188,7 +293,7 @@ class Serving:
         bot = visitor is not None and self._bots.suspects(visitor, self._timer(), lists=1)
         now = self._clock()  # after all that may take time: the log's times never go back
         entry = RankingEntry(
-            id=self._ids.new(now),
+            id=self._ids.new(now, choice.token),
             query=live.state.query,
             time=now,
             model=model.version,
@@ -205,8 +310,13 @@ class Serving:
             bot=bot,
             epoch=self._queries.epoch(now),
             contexts=choice.contexts,
+            propensities=choice.propensities,
+            token=caller,
             hint=live.hint(rows + others),
         )
+        if choice.arm is not None:
+            entry.arm, entry.cell = choice.arm.label, choice.arm.cell
+            entry.teams = choice.draft.teams[served.offset :]
         # As it was when the list was made, not as this list changes it.
         items = ranked_items(live, names, served, explain=request.explain)
         try:
@@ -217,17 +327,25 @@ class Serving:
             raise
         self._active.stored = commit.model
         self._watcher.ranking(live, served, would, entry)
+        if choice.token is not None:
+            self._contract.ranking(served, entry, self.examination)
         current = changed[entry.query]
         if current is not None:
             current.add(entry, rows)
         if choice.page is not None:
             kept, view = served.candidates.rows[choice.order], None if bot else entry.id
-            self._windows.keep(choice.page, kept, served.offset, choice.k, view, self._timer())
+            self._windows.keep(
+                choice.page, kept, served.offset, choice.k, view, self._timer(), choice.draft
+            )
         self._recent.add(entry.id, Served.of(entry, rows, live.life, visitor))
         if bot:
             self._bots.on_bot("list")
         return api.RankResponse(
-            entry.id, entry.model, items, UNSET if would is None else would_rank
+            entry.id,
+            entry.model,
+            items,
+            UNSET if would is None else would_rank,
+            arm=UNSET if choice.arm is None else f"{choice.arm.experiment}:{choice.arm.arm}",
         )
 
     def list_from_memory(self, name: str, request: api.RankRequest) -> api.RankResponse | None:
@@ -246,6 +364,8 @@ class Serving:
             if not listed or (partial and self._settings.mode == "shadow"):
                 return None
             request = structs.replace(request, items=listed)
+        if self._contract.on:  # its cost would count nowhere
+            request = structs.replace(request, explore=False)
         model = self._active.model
         choice = self._choose(request, live, model, self._clock())
         names = live.ids.at(choice.served.rows.tolist())
@@ -253,6 +373,11 @@ class Serving:
         would = choice.would
         shadow = UNSET if would is None else live.ids.at(would.rows.tolist())
         return api.RankResponse(api.UNCOUNTED, model.version, items, shadow, degraded=True)
+
+
+def _rankers(model: Model, arm: Assignment) -> list[Model]:
+    """Return the models that make a list of an arm, two if it is interleaved."""
+    return list(model.arms.values()) if arm.arm == INTERLEAVED else [model.arms[arm.arm]]
 
 
 def ids_of(items: Sequence[str | api.ItemIn]) -> list[str]:

@@ -8,10 +8,12 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from ebrank.evaluation.interleaving import Draft
 from ebrank.service.core.memory import ROOM, PackedCache, encode
 from ebrank.typing import Ints
 
 NOTHING: Ints = np.zeros(0, np.int64)
+NOT_DRAFTED = Draft()
 
 
 def hashed(user: str, salt: str) -> str:
@@ -22,7 +24,7 @@ def hashed(user: str, salt: str) -> str:
 class ListKey(NamedTuple):
     """Whose list it is: a user's of a query, among all candidates (None) or some (their hash).
 
-    In another life of the query, rows have other items.
+    In another life of the query, rows have other items; in another arm, the order is another one.
     """
 
     query: str
@@ -30,10 +32,11 @@ class ListKey(NamedTuple):
     among: int | None = None
     explore: bool = True
     life: int = 0
+    arm: str = ""
 
     def packed(self) -> bytes:
         """Return its key in memory, which begins with the user's hash."""
-        text = f"{self.life}:{self.among}:{self.explore}:{self.query}"
+        text = f"{self.life}:{self.among}:{self.explore}:{self.arm}:{self.query}"
         return encode(self.user) + hashlib.blake2b(encode(text), digest_size=16).digest()
 
 
@@ -47,6 +50,8 @@ class KeptOrder(msgspec.Struct, array_like=True, frozen=True):
         k: the length of a list when it was made.
         view: the first list that was served from it; None before there is one that counts.
         until: when the window ends.
+        teams: of an interleaved order: which arm chose each item.
+        pairs: of an interleaved order: the number of each one's competitive pair.
     """
 
     rows: list[int]
@@ -55,6 +60,8 @@ class KeptOrder(msgspec.Struct, array_like=True, frozen=True):
     k: int
     view: str | None
     until: float
+    teams: list[int] = []
+    pairs: list[int] = []
 
     def ranks_of(self, rows: Ints) -> tuple[int, ...]:
         """Return the ranks at which impressions of these items already count, 0 for others."""
@@ -85,7 +92,14 @@ class Windows:
         await self.cache.drop(lambda key: key.startswith(begins))
 
     def keep(
-        self, page: ListKey, order: Ints, offset: int, k: int, ranking_id: str | None, now: float
+        self,
+        page: ListKey,
+        order: Ints,
+        offset: int,
+        k: int,
+        ranking_id: str | None,
+        now: float,
+        draft: Draft = NOT_DRAFTED,
     ) -> None:
         """Remember an order of which the ranks from `offset` on were served as a list.
 
@@ -99,5 +113,17 @@ class Windows:
             counts_here = ranking_id is not None and rank > offset
             ranks[row] = ranks.get(row) or (rank if counts_here else 0)
         depth, view = max(kept.depth, len(listed)), kept.view or ranking_id
-        updated = KeptOrder([*ranks], [*ranks.values()], depth, kept.k, view, kept.until)
+        chosen = dict(zip(kept.rows, zip(kept.teams, kept.pairs, strict=True), strict=False))
+        chosen |= dict(zip(listed, zip(draft.teams, draft.pairs, strict=True), strict=False))
+        by = [chosen[row] for row in ranks if row in chosen]
+        updated = KeptOrder(
+            [*ranks],
+            [*ranks.values()],
+            depth,
+            kept.k,
+            view,
+            kept.until,
+            [team for team, _ in by],
+            [pair for _, pair in by],
+        )
         self.cache.put(page.packed(), _packed(updated))

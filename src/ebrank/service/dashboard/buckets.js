@@ -44,13 +44,6 @@ export function telling(width) {
   return Math.max(10, width / 6);
 }
 
-/** Return the last buckets, as many as make up some seconds. */
-export function latest(buckets, seconds) {
-  let first = buckets.length - 1;
-  while (first > 0 && sum(buckets.slice(first), "seconds") < seconds) first -= 1;
-  return buckets.slice(first);
-}
-
 /**
  * Return the buckets in which new items can be told from old ones: those that began when there had
  * been items for `new_seconds`. Before, all of them are new.

@@ -1,5 +1,5 @@
 /**
- * Small charts as SVG elements: `line`, `scatter`, `density` and `spark`.
+ * Small charts as SVG elements: `line`, `scatter`, `density`, `spark` and `bar`.
  *
  * Each returns one element, drawn again whenever data or width change.
  * Colors and strokes come from the style sheet by class: a series has a `tone` ("ink", "accent",
@@ -7,7 +7,6 @@
  * the place of the legend, by CSS alone.
  */
 
-import { density as betaDensity } from "./beta.js";
 import { s } from "./dom.js";
 import { highest, linear, path, roundUp } from "./scale.js";
 
@@ -44,8 +43,8 @@ export function line(width, chart) {
     axisY(width, [0, end / 2, end], toY, formatY),
     axisX(width, height, ticksX, toX, formatX),
     marked(marks, toX, width, height),
-    references.map((one) => reference(one, width, toY, formatY)),
     drawn,
+    references.map((one) => reference(one, width, toY, formatY)),
     legend("legend", width, series, formatY, null),
     x.map((value, i) => slot(i, x, toX, width, height, series, formatY, formatX(value))),
   ]);
@@ -74,7 +73,7 @@ function reference({ name, value }, width, toY, format) {
   const y = toY(value);
   return s("g", { class: "reference" }, [
     s("line", { x1: LEFT, x2: width - RIGHT, y1: y, y2: y }),
-    s("text", { x: width - RIGHT, y: y - 4, "text-anchor": "end" }, `${name} ${format(value)}`),
+    s("text", { x: width - RIGHT, y: y < TOP + 14 ? y + 12 : y - 4, "text-anchor": "end" }, `${name} ${format(value)}`),
   ]);
 }
 
@@ -110,7 +109,7 @@ export function scatter(width, { points, format, nameX, nameY, label, height = 2
 }
 
 /**
- * What is believed of one item: the prior's Beta density as a ghost, the posterior's in front, its
+ * What is believed of one item: the prior's density as a ghost, the posterior's in front, its
  * 90 % interval as a bar below, and last its score: relevance with the bonus stacked on it. All items
  * of a query share the x axis [0, end]. Heights are relative: the area says nothing that the width
  * does not. A score beyond the axis is an arrow at its end.
@@ -118,36 +117,36 @@ export function scatter(width, { points, format, nameX, nameY, label, height = 2
 export function density({ prior, posterior, interval, relevance, bonus, end, label }) {
   const [width, height, base] = [400, 46, 30]; // stretched by the style sheet to the cell's width
   const toX = linear([0, end], [1, width - 1]);
-  const curve = ([a, b]) => places(a, b, end).map((v) => [v, betaDensity(v, a, b)]);
   const hill = (points) => {
-    // A density that is infinite at 0 must not flatten the rest: the peak is that of what is drawn.
-    const toY = linear([0, highest(points.map(([, y]) => y))], [base, 2]);
-    const top = points.map(([v, y]) => [toX(v), toY(y)]);
+    // A density that is infinite at 0 must not flatten the rest: near 0 it is cut off.
+    const peak = highest(points.filter(([v]) => v >= end / 100 && v <= end).map(([, y]) => y));
+    const toY = linear([0, peak || 1], [base, 2]);
+    const top = within(points, end).map(([v, y]) => [toX(v), toY(Math.min(y, peak))]);
     return `${path(top)}L${top[top.length - 1][0].toFixed(1)} ${base}L${top[0][0].toFixed(1)} ${base}Z`;
   };
-  const within = (v) => toX(Math.min(Math.max(v, 0), end));
-  const [low, high] = interval.map(within);
+  const place = (v) => toX(Math.min(Math.max(v, 0), end));
+  const [low, high] = interval.map(place);
   const stretched = { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none" };
   return s("svg", { class: "chart density", ...stretched, role: "img", "aria-label": label }, [
-    s("path", { class: "hill prior", d: hill(curve(prior)) }),
-    s("path", { class: "hill posterior", d: hill(curve(posterior)) }),
+    s("path", { class: "hill prior", d: hill(prior) }),
+    s("path", { class: "hill posterior", d: hill(posterior) }),
     s("line", { class: "baseline", x1: 0, x2: width, y1: base, y2: base }),
     s("line", { class: "interval", x1: low, x2: Math.max(high, low + 2), y1: base + 4, y2: base + 4 }),
-    s("rect", { class: "relevance", x: 1, y: base + 8, width: within(relevance) - 1, height: 6 }),
-    s("rect", { class: "bonus", x: within(relevance), y: base + 8, width: within(relevance + bonus) - within(relevance), height: 6 }),
+    s("rect", { class: "relevance", x: 1, y: base + 8, width: place(relevance) - 1, height: 6 }),
+    s("rect", { class: "bonus", x: place(relevance), y: base + 8, width: place(relevance + bonus) - place(relevance), height: 6 }),
     relevance + bonus > end
       ? s("path", { class: "beyond", d: `M${width - 8} ${base + 6}L${width} ${base + 11}L${width - 8} ${base + 16}Z` })
       : null,
   ]);
 }
 
-/** Where to compute the density of Beta(a, b): evenly, and closer together around its mean. */
-function places(a, b, end) {
-  const mean = a / (a + b);
-  const reach = 4 * Math.sqrt((mean * (1 - mean)) / (a + b + 1));
-  const even = (from, to) => Array.from({ length: 60 }, (_, i) => from + ((to - from) * (i + 0.5)) / 60);
-  const all = [...even(0, end), ...even(mean - reach, mean + reach)];
-  return all.filter((v) => v > 0 && v < Math.min(1, end)).sort((one, other) => one - other);
+/** The points of a curve up to the end of its axis, and the one where it crosses it. */
+function within(points, end) {
+  const beyond = points.findIndex(([v]) => v > end);
+  if (beyond < 0) return points;
+  if (beyond === 0) return [[end, 0]];
+  const [[from, low], [to, high]] = points.slice(beyond - 1);
+  return [...points.slice(0, beyond), [end, linear([from, to], [low, high])(end)]];
 }
 
 /** A line without axes, to stand beside a number. */
@@ -157,6 +156,14 @@ export function spark(values, { tone = "ink", width = 96, height = 28 } = {}) {
   const points = values.map((value, i) => [toX(i), value === null ? null : toY(value)]);
   return s("svg", { class: "chart spark", width, height, "aria-hidden": "true" }, [
     s("path", { class: `line ${tone}`, d: path(points) }),
+  ]);
+}
+
+/** A share from 0 to 1 as a bar for a cell of a table, which says the number in words beside it. */
+export function bar(share, { width = 200, height = 12 } = {}) {
+  return s("svg", { class: "chart share", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" }, [
+    s("rect", { class: "track", width, height }),
+    s("rect", { class: "part", width: width * share, height }),
   ]);
 }
 

@@ -1,7 +1,7 @@
 /** The servers that share a store, as each said of itself a few seconds ago. */
 
 import { h } from "./dom.js";
-import { count, counted, duration, milliseconds, percent, ratio } from "./format.js";
+import { between, count, counted, duration, milliseconds, percent, ratio } from "./format.js";
 import { note } from "./over_time.js";
 import { table } from "./tables.js";
 
@@ -21,7 +21,7 @@ export function fleet({ insights }) {
   );
   const columns = [
     ["Server", "name", (one) => [h("span", { title: one.name }, one.name), one.answers ? h("span", { class: "tag quiet" }, "answers") : null]],
-    ["Up for", "number", (one) => duration(Math.max(0, now - one.started))],
+    ["Up for", "number", (one) => between(one.started, now)],
     ["Version", "number wide-only", (one) => one.version],
     ["Model", "number", (one) => count(one.model)],
     ["Does for all", "wide-only", (one) => one.jobs.join(", ")],

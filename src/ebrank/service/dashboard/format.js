@@ -47,8 +47,8 @@ export function rate(value) {
 /** 0.123 as 12 %; small shares keep a digit or two. */
 export function percent(value) {
   if (!known(value)) return ABSENT;
-  if (value > 0 && value < 0.00005) return `<${GAP}0.01${GAP}%`;
-  return `${plain(100 * value, value < 0.00095 ? 2 : value < 0.0995 ? 1 : 0)}${GAP}%`;
+  if (value > 0 && value < 0.00095) return `${plain(Number((100 * value).toPrecision(1)), 6)}${GAP}%`;
+  return `${plain(100 * value, value < 0.0995 ? 1 : 0)}${GAP}%`;
 }
 
 /** By how much a value differs from an earlier one, as −0.07 %. */
@@ -72,6 +72,11 @@ export function duration(seconds) {
   if (seconds < 6000) return `${(seconds / 60).toFixed(0)}${GAP}min`;
   if (seconds < 172_800) return `${(seconds / 3600).toFixed(0)}${GAP}h`;
   return `${(seconds / 86_400).toFixed(0)}${GAP}d`;
+}
+
+/** How long it is from one moment to another, in the future or just now too. */
+export function between(then, now) {
+  return duration(Math.max(0, now - then));
 }
 
 /** A wait, which the server tells in whole seconds. */

@@ -3,16 +3,16 @@
 import { sum } from "./buckets.js";
 import { h } from "./dom.js";
 import { nothing } from "./empty.js";
-import { bytes, count, counted, dayAndTime, duration, milliseconds, percent, rate, ratio } from "./format.js";
+import { between, bytes, count, counted, dayAndTime, milliseconds, percent, rate, ratio } from "./format.js";
 import { note, overTime, quiet, silence } from "./over_time.js";
-import { table } from "./tables.js";
+import { facts, table } from "./tables.js";
 
 export function traffic(data, width) {
   const { insights, buckets, words } = data;
   const { totals, bots } = insights;
   const about = note(
-    `${count(totals.rankings)} rankings and ${counted(totals.clicks, "click")} so far, over `,
-    `${counted(totals.items, "item")} of ${counted(totals.queries, "query", "queries")}. `,
+    `${counted(totals.rankings, "ranking")} and ${counted(totals.clicks, "click")} since the store was made, over `,
+    `${counted(totals.items, "item")} that ever entered ${counted(totals.queries, "query", "queries")} by the API. `,
     bots.lists + bots.events === 0 ? "" : `Bots: ${counted(bots.lists, "list")} and ${counted(bots.events, "event")} in ${words}, not counted.`,
   );
   if (quiet(buckets)) return [about, nothing(silence(words))];
@@ -52,7 +52,7 @@ export function errors(data, width) {
     ["4xx", "number", (one) => errorShare(one.refused, one.answers)],
   ];
   const flows = [
-    { name: "5xx", tone: "accent", of: (b) => b.failed / b.seconds },
+    { name: "5xx", tone: "danger", of: (b) => b.failed / b.seconds },
     { name: "4xx", tone: "quiet", dashed: true, of: (b) => b.refused / b.seconds },
   ];
   return [
@@ -73,15 +73,15 @@ export function feedback(data, width) {
     .sort(([, a], [, b]) => b - a)
     .map(([code, events]) => `${count(events)} ${code.replaceAll("_", " ")}${code === "expired" ? " (too late)" : ""}`);
   const about = note(
-    last === null ? "No event was accepted yet. " : `The last event came ${duration(Math.max(0, insights.now - last))} ago. `,
-    `Per second below; in ${words} ${count(accepted)} accepted, ${counted(duplicate, "duplicate")}, `,
-    reasons.length === 0 ? "none rejected." : `rejected ${reasons.join(", ")}.`,
+    last === null ? "No event was accepted yet. " : `The last event came ${between(last, insights.now)} ago. `,
+    `Per second below; in ${words} ${counted(accepted, "event")} accepted, ${counted(duplicate, "duplicate")}, `,
+    reasons.length === 0 ? "0 rejected." : `rejected ${reasons.join(", ")}.`,
   );
   if (accepted + duplicate + reasons.length === 0) return [about, nothing("POST /v1/feedback reports what users did.")];
   const flows = [
     { name: "accepted", tone: "ink", of: (b) => b.events / b.seconds },
     { name: "duplicate", tone: "quiet", dashed: true, of: (b) => b.duplicate / b.seconds },
-    { name: "rejected", tone: "accent", of: (b) => b.rejected / b.seconds },
+    { name: "rejected", tone: "danger", of: (b) => b.rejected / b.seconds },
   ];
   return [about, overTime(width, data, buckets, flows, rate, "Events accepted, duplicate and rejected per second")];
 }
@@ -89,13 +89,12 @@ export function feedback(data, width) {
 export function server({ insights }) {
   const { system, mode, now, totals } = insights;
   const stored = system.store_bytes === null ? "in memory" : bytes(system.store_bytes);
-  const facts = [
+  const about = [
     ["Version", system.version],
     ["Mode", mode],
-    ["Started", `${dayAndTime(system.started)}, ${duration(Math.max(0, now - system.started))} ago`],
+    ["Started", `${dayAndTime(system.started)}, ${between(system.started, now)} ago`],
     ["Store", system.free_bytes === null ? stored : `${stored}; ${bytes(system.free_bytes)} free`],
     ["Log", system.log_entries === null ? counted(totals.rankings + totals.events, "entry", "entries") : counted(system.log_entries, "entry", "entries")],
   ];
-  const pairs = facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
-  return [h("dl", { class: "facts" }, pairs), h("p", { class: "note" }, ["Policy: ", h("code", {}, system.policy)])];
+  return [facts(about), h("p", { class: "note" }, ["Policy: ", h("code", {}, system.policy)])];
 }

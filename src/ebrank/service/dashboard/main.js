@@ -22,11 +22,13 @@ import { searchBox } from "./search.js";
 const main = document.querySelector("main");
 const status = document.querySelector(".status");
 const ribbon = document.querySelector(".ribbon");
+const mode = document.querySelector(".mode");
 const tokenButton = document.querySelector("[data-action=token]"); // for servers that ask for one
 
 let view = null;
 let seen = null; // the latest answer, to draw it again when the window changes its width
 let asking = false;
+let about = null; // what the server says of itself: the same in all views
 
 const refresh = poll(update, () => tell("paused", "paused"));
 
@@ -81,13 +83,19 @@ async function update() {
   if (problem !== undefined) return failed(problem);
   seen = answer;
   draw();
-  tell("live", "live");
+  tell("connected", "connected");
+  if (about === null) introduce(answer.insights ?? (await get("v1/insights").catch(() => null)));
 }
 
 function draw() {
   if (seen === null || view === null) return;
   view.render(seen);
-  ribbon.hidden = !(seen.insights?.demo ?? !ribbon.hidden); // other views do not say
+}
+
+function introduce(insights) {
+  about = insights;
+  ribbon.hidden = !insights?.demo;
+  mode.hidden = insights?.mode !== "shadow";
 }
 
 // --- what can go wrong -------------------------------------------------------------------------

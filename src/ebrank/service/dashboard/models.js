@@ -1,7 +1,8 @@
 /** The panel of models: what was trained, what is active, and the way back. */
 
 import { h } from "./dom.js";
-import { change, count, dayAndTime, decimal, duration, sentence } from "./format.js";
+import { between, change, count, dayAndTime, decimal, sentence } from "./format.js";
+import { table } from "./tables.js";
 
 export function modelsPanel({ insights }) {
   const { models, training, model: active, now } = insights;
@@ -12,10 +13,7 @@ export function modelsPanel({ insights }) {
       h("p", { class: "small soft" }, trainingState(training, now)),
       trainButton(training),
     ]),
-    h("table", {}, [
-      h("thead", {}, h("tr", {}, HEAD.map(heading))),
-      h("tbody", {}, newest.slice(0, 10).map(row)),
-    ]),
+    table(COLUMNS, newest.slice(0, 10)),
     newest.length > 10 ? h("p", { class: "small soft more" }, `${newest.length - 10} older versions: GET /v1/models`) : null,
   ];
 }
@@ -30,22 +28,18 @@ const NOTICES = {
 export function priorNotice({ prior, now }) {
   const what = NOTICES[prior.state];
   if (what === undefined) return null;
-  const since = prior.since === null ? "" : ` since ${dayAndTime(prior.since)}, ${duration(Math.max(0, now - prior.since))} ago`;
+  const since = prior.since === null ? "" : ` since ${dayAndTime(prior.since)}, ${between(prior.since, now)} ago`;
   return h("p", { class: "small notice", id: "prior" }, `${what}${since}. ${sentence(comparison(prior.reason))}`);
 }
 
-const HEAD = [
-  ["Model", ""],
-  ["Made", ""],
-  ["Items", "number wide-only"],
-  ["Change of loss", "number"],
-  ["", "wide-only", "What was found"],
-  ["", "number", "Use"],
+const COLUMNS = [
+  ["Model", "", ({ version }) => String(version)],
+  ["Made", "", ({ version, created }) => (version === 0 ? "before any training" : dayAndTime(created))],
+  ["Items", "number wide-only", ({ rows }) => count(rows)],
+  ["Change of loss", "number", lossChange],
+  ["", "wide-only", ({ reason }) => h("span", { class: "soft small", title: reason }, comparison(reason)), "What was found"],
+  ["", "number", (model) => (model.active ? h("span", { class: "tag" }, "active") : activate(model)), "Use"],
 ];
-
-function heading([name, kind, label]) {
-  return h("th", { scope: "col", class: kind, "aria-label": label }, name);
-}
 
 function trainButton({ running }) {
   const words = running ? "Training …" : "Train now";
@@ -55,18 +49,6 @@ function trainButton({ running }) {
 
 function untrained(active) {
   return { version: 0, created: null, rows: null, validation_loss: null, activated: true, active: active === 0, reason: "" };
-}
-
-function row(model) {
-  const cells = [
-    String(model.version),
-    model.version === 0 ? "before any training" : dayAndTime(model.created),
-    count(model.rows),
-    lossChange(model),
-    h("span", { class: "soft small", title: model.reason }, comparison(model.reason)),
-    model.active ? h("span", { class: "tag" }, "active") : activate(model),
-  ];
-  return h("tr", {}, cells.map((cell, i) => h("td", { class: HEAD[i][1] }, cell)));
 }
 
 /** Losses of different runs are of different items: only the change on the same ones says something. */
@@ -86,12 +68,11 @@ function activate({ version }) {
 }
 
 function trainingState({ running, started, finished, outcome, next_events: events, next_time: time }, now) {
-  const ago = (then) => `${duration(Math.max(0, now - then))} ago`;
-  if (running) return `Training since ${duration(Math.max(0, now - started))}.`;
-  const last = finished === null ? "No training run yet." : `Last run ${ago(finished)}. ${sentence(comparison(outcome))}`;
+  if (running) return `Training for ${between(started, now)}.`;
+  const last = finished === null ? "No training run yet." : `Last run ${between(finished, now)} ago. ${sentence(comparison(outcome))}`;
   const next = [
     events === null ? null : `after ${count(events)} more events`,
-    time === null ? null : `in ${duration(Math.max(0, time - now))}`,
+    time === null ? null : `in ${between(now, time)}`,
   ].filter((part) => part !== null);
   return next.length ? `${last} Next ${next.join(" or ")}.` : last;
 }

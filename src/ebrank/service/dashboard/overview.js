@@ -1,15 +1,17 @@
 /** The first view: are new items found, what does it cost, and is the service well? */
 
 import { arrivalCounts, newest } from "./arrivals.js";
-import { filled, latest, lostShare, newShare, settled, sum } from "./buckets.js";
+import { filled, lostShare, newShare, settled, sum } from "./buckets.js";
 import { spark } from "./charts.js";
 import { h, patch } from "./dom.js";
 import { firstSteps } from "./empty.js";
+import { experiment } from "./experiment.js";
 import { fleet } from "./fleet.js";
-import { counted, duration, milliseconds, percent, rate, wait } from "./format.js";
+import { count, counted, duration, milliseconds, percent, rate, wait } from "./format.js";
 import * as health from "./health.js";
 import { modelsPanel, priorNotice } from "./models.js";
 import * as panels from "./panels.js";
+import { queryLink, table } from "./tables.js";
 import * as users from "./users.js";
 
 /** Each panel: its id, its title, what draws it; `wide`; `csv`, its rows; `still` while pointed at; `when` it is there. */
@@ -19,10 +21,12 @@ const GROUPS = [
     title: "Is it worth it?",
     panels: [
       { id: "shadow", title: "Shadow mode", draw: panels.shadow, wide: true, when: ({ shadow }) => shadow !== null },
+      { id: "experiment", title: "Experiment", draw: experiment, wide: true, still: true, when: ({ experiment }) => experiment !== null },
       { id: "new", title: "New against old", draw: panels.newAgainstOld, csv: "buckets" },
       { id: "waiting", title: "How long new items wait", draw: panels.waiting },
       { id: "cost", title: "What exploration costs", draw: panels.cost, csv: "buckets" },
       { id: "calibration", title: "Does the prior keep its promises?", draw: panels.calibration, csv: "calibration" },
+      { id: "features", title: "What each feature is trusted with", draw: panels.features, wide: true, still: true, csv: "features" },
     ],
   },
   {
@@ -49,6 +53,8 @@ const GROUPS = [
   },
 ];
 
+const MOST_STORED = 20; // queries of an imported store
+
 const RANGES = [
   { hours: 1, name: "1 h", words: "the last hour", address: "#/" },
   { hours: 24, name: "24 h", words: "the last 24 hours", address: "#/24h" },
@@ -68,7 +74,8 @@ export function overview(root, hours) {
     head: () => head(hours),
     async load(get) {
       const insights = await get(`v1/insights?hours=${hours}`);
-      return { insights, buckets: filled(insights), words };
+      const stored = unused(insights) ? (await get(`v1/queries?limit=${MOST_STORED}`)).queries : [];
+      return { insights, buckets: filled(insights), words, stored };
     },
     render: (data) => render(root, data, held),
     rows: ({ insights }, name) => insights[name],
@@ -89,10 +96,10 @@ function head(hours) {
 
 function render(root, data, held) {
   const { insights } = data;
-  if (insights.totals.items === 0) {
+  if (unused(insights)) {
     const some = GROUPS.at(-1).panels.filter(({ id }) => id === "server" || id === "models");
     const below = h("div", { class: "panels" }, panelsOf(some, data, root, held, "h2"));
-    return patch(root, head(insights.hours), nothingYet(insights), below);
+    return patch(root, head(insights.hours), nothingYet({ ...insights, stored: data.stored }), below);
   }
   const shown = ({ when = () => true }) => when(insights);
   patch(
@@ -109,9 +116,22 @@ function render(root, data, held) {
   );
 }
 
-function nothingYet({ demo }) {
+/** Whether nothing came by the API yet; an import does not count there. */
+const unused = ({ totals }) => totals.items === 0 && totals.rankings === 0;
+
+function nothingYet({ demo, stored }) {
   if (demo) return h("p", { class: "lead" }, "The simulated users are on their way. The first items are here in a few seconds.");
-  return [h("p", { class: "lead" }, "Nothing is known yet."), firstSteps()];
+  if (stored.length === 0) return [h("p", { class: "lead" }, "Nothing is known yet."), firstSteps()];
+  const all = stored.length < MOST_STORED;
+  const whole = `${counted(stored.length, "query", "queries")} with ${counted(sum(stored, "items"), "item")}. `;
+  return [
+    h("p", { class: "lead" }, "This store was filled from elsewhere, with the history of its items; no list was served yet."),
+    h("section", { class: "panel start" }, [
+      h("header", {}, h("h2", {}, "What came in")),
+      h("p", { class: "note" }, [all ? whole : `The first ${MOST_STORED} queries by name. `, h("a", { href: "#/queries" }, "All queries")]),
+      table([["Query", "name", ({ query }) => queryLink(query)], ["Items", "number", ({ items }) => count(items)]], stored),
+    ]),
+  ];
 }
 
 /** Panels with their charts, as wide as they will be. */
@@ -146,11 +166,11 @@ function answer({ insights, buckets, words }) {
   if (sum(buckets, "rankings") === 0) {
     return `${counted(insights.totals.items, "item")} wait for users: no list was served in ${words}.`;
   }
-  const { found } = insights.totals;
+  const { found } = insights.exploration;
   return [
     arrived(insights),
     price(lostShare(buckets), words),
-    " Exploration has found ",
+    ` In ${words}, exploration found `,
     strong(counted(found, "item")),
     ": tried at first, listed for their relevance since.",
   ];
@@ -159,41 +179,45 @@ function answer({ insights, buckets, words }) {
 const strong = (text) => h("strong", {}, text);
 
 function arrived(insights) {
-  const { all, listed, byClicks } = arrivalCounts(insights);
+  const { all, listed, holds, byFeatures, byClicks } = arrivalCounts(insights);
   if (all === 0) return "No item has arrived lately. ";
   return [
     "Of the last ",
     strong(counted(all, "item")),
     " that arrived, ",
     strong(listed),
-    ` made the top ${insights.k}; by clicks alone, `,
+    ` made the top ${insights.k} and `,
+    strong(holds),
+    holds === 1 ? " holds its place; " : " hold their place; ",
+    byFeatures === null ? null : ["by features alone ", strong(byFeatures), " would, "],
+    "by clicks alone ",
     strong(byClicks),
-    " would have. ",
+    byFeatures === null ? " would. " : ". ",
   ];
 }
 
 function price(lost, words) {
   if (lost === null) return `No click was reported in ${words}, so what exploration costs is not known.`;
-  return ["Trying what is promising cost ", strong(percent(lost)), " of the clicks one could expect."];
+  return ["Trying what is promising cost ", strong(percent(lost)), ` of the clicks one could expect in ${words}.`];
 }
 
-function tiles({ insights, buckets }) {
-  const now = latest(buckets, 20);
-  const { latency_p50_ms: p50, latency_p99_ms: p99 } = now.at(-1);
+function tiles({ insights, buckets, words }) {
+  const now = buckets.at(-1); // what the legends of charts tell, too
+  const { latency_p50_ms: p50, latency_p99_ms: p99 } = now;
   const { first_shown: first, top_k: top } = insights.waiting;
   const { found, explored } = insights.exploration;
   return [
     shareTile(insights, settled(insights, buckets)),
     tile("Wait for the first impression", wait(first.median), waits(first, top)),
     tile(
-      "Clicks given up to explore",
+      `Clicks given up to explore, ${words}`,
       percent(lostShare(buckets)),
       `${counted(found, "item")} found in ${counted(explored, "slot")}`,
       spark(buckets.map((bucket) => lostShare([bucket]))),
     ),
     tile(
-      "Rankings per second, now",
-      rate(sum(now, "rankings") / sum(now, "seconds")),
+      `Rankings per second, last ${duration(now.seconds)}`,
+      rate(now.rankings / now.seconds),
       p50 === null ? "no list just now" : `p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}`,
       spark(buckets.map((bucket) => bucket.rankings / bucket.seconds)),
     ),
@@ -206,7 +230,7 @@ function waits(first, top) {
 }
 
 function shareTile({ new_seconds: seconds }, buckets) {
-  const name = "New items' share of exposure, now";
+  const name = "New items' share of exposure, latest";
   const share = buckets.map((bucket) => newShare([bucket], "exposure"));
   const last = share.findLastIndex((value) => value !== null);
   if (last < 0) return tile(name, percent(null), `known when the first are ${duration(seconds)} old`);

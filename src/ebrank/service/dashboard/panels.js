@@ -1,11 +1,12 @@
 /** What exploration is worth: each panel takes the data and a width in pixels, and returns elements. */
 
-import { lostShare, settled, telling } from "./buckets.js";
-import { line, scatter } from "./charts.js";
+import { lostShare, newShare, settled, telling } from "./buckets.js";
+import { bar, line, scatter } from "./charts.js";
 import { h } from "./dom.js";
 import { nothing } from "./empty.js";
 import { ages, count, counted, decimal, duration, half, percent, rate, ratio } from "./format.js";
 import { note, overTime, quiet, silence } from "./over_time.js";
+import { facts, table } from "./tables.js";
 
 export function newAgainstOld(data, width) {
   const { insights, buckets, words } = data;
@@ -20,8 +21,8 @@ export function newAgainstOld(data, width) {
   const telling = settled(insights, buckets);
   if (telling.length === 0) return [about, nothing(allNew(insights))];
   const shares = [
-    { name: "exposure", tone: "accent", of: (b) => ratio(b.exposure_new, b.exposure_new + b.exposure_old) },
-    { name: "clicks", tone: "ink", dashed: true, of: (b) => ratio(b.clicks_new, b.clicks_new + b.clicks_old) },
+    { name: "exposure", tone: "accent", of: (b) => newShare([b], "exposure") },
+    { name: "clicks", tone: "ink", dashed: true, of: (b) => newShare([b], "clicks") },
   ];
   const fair = ratio(coverage.new, coverage.candidates);
   const references = fair === null ? [] : [{ name: "fair share now", value: fair }];
@@ -101,19 +102,58 @@ export function calibration({ insights }, width) {
   return [about, scatter(width, { points, format: decimal, nameX: "promised", nameY: "found", label, height: 180 })];
 }
 
+const MOST_FEATURES = 12;
+
+export function features({ insights }) {
+  const all = insights.features;
+  const about = note(
+    "Each feature’s share in what sets items apart before anybody has clicked them: how far scores move with it. ",
+    "The prior learned it from clicks.",
+  );
+  if (all.length === 0) return [about, nothing("Nothing is trusted before the first training.")];
+  const columns = [
+    ["Feature", "name", (feature) => h("span", { title: feature.name }, named(feature))],
+    ["Trust", "bars", ({ share }) => bar(share)],
+    ["Share", "number", ({ share }) => percent(share)],
+    ["In a word", "", ({ share }) => h("span", { class: trusted(share, all) ? "tag" : "tag quiet" }, verdict(share, all))],
+  ];
+  const rest = all.slice(MOST_FEATURES);
+  const others = rest.reduce((sum, { share }) => sum + share, 0);
+  const more = `${counted(rest.length, "other feature")}: ${percent(others)} in all. GET /v1/insights has them.`;
+  return [about, table(columns, all.slice(0, MOST_FEATURES)), rest.length ? h("p", { class: "small soft more" }, more) : null];
+}
+
+function named({ name, columns }) {
+  if (columns > 1) return `${name}, ${counted(columns, "column")}`;
+  return /^\d+$/.test(name) ? `feature ${name}` : name;
+}
+
+/** Trusted: at least the share that each would have if all were trusted alike; ignored: a tenth of it or less. */
+const trusted = (share, all) => share * all.length >= 1;
+
+export function verdict(share, all) {
+  if (trusted(share, all)) return "trusted";
+  return share * all.length <= 0.1 ? "ignored" : "a little";
+}
+
 // --- shadow mode -------------------------------------------------------------------------------
+
+/** A forecast with its interval; after few lists, none. */
+function gained({ gain, gain_error: error }) {
+  if (error === null) return "too early";
+  return `${gain >= 0 ? "+" : "−"}${decimal(Math.abs(gain), 3)} ± ${decimal(1.96 * error, 3)}`;
+}
 
 export function shadow({ insights }) {
   const { shadow: seen, k } = insights;
-  const about = note("Your own order is served. This is what EBRank would have done instead.");
+  const about = note("Your own order is served. This is what EBRank would have done instead, by the relevances estimated so far.");
   if (seen.rankings === 0) return [about, nothing("No list was compared yet. Send your order as items of POST /v1/rank.")];
-  const facts = [
+  const forecast = [
     ["Lists compared", count(seen.rankings)],
     ["In another order", percent(seen.different)],
     [`Same items in the top ${k}`, percent(seen.overlap)],
-    ["Expected clicks gained per list", `${seen.gain >= 0 ? "+" : "−"}${decimal(Math.abs(seen.gain), 3)}`],
+    ["Expected clicks gained per list, 95 %", gained(seen)],
     ["Slots of new items", `${percent(seen.new_items)} against ${percent(seen.served_new_items)}`],
   ];
-  const pairs = facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
-  return [about, h("dl", { class: "facts" }, pairs)];
+  return [about, facts(forecast)];
 }

@@ -46,7 +46,8 @@ function content({ queries, next }, find, after) {
 function listed(queries) {
   const columns = [
     ["Query", "name", ({ query }) => queryLink(query)],
-    ["Items", "number", ({ items }) => count(items)],
+    ["Items, with withdrawn ones", "number", ({ items }) => count(items)],
   ];
-  return table(columns, queries);
+  const { compare } = new Intl.Collator("en", { numeric: true }); // 2 before 10
+  return table(columns, queries.toSorted((a, b) => compare(a.query, b.query)));
 }

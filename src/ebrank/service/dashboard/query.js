@@ -1,11 +1,10 @@
 /** The view of one query: what is believed of each of its items, and why. */
 
 import { Refused } from "./api.js";
-import { posterior } from "./beta.js";
 import { density } from "./charts.js";
 import { h, patch } from "./dom.js";
 import { nothing, putLine } from "./empty.js";
-import { count, counted, decimal, duration } from "./format.js";
+import { between, count, counted, decimal } from "./format.js";
 import { highest } from "./scale.js";
 
 const MOST = 100; // rows that are drawn
@@ -16,7 +15,7 @@ export function queryView(root, name) {
     head: () => head(name),
     async load(get) {
       try {
-        return { state: await whole(get, `v1/queries/${encodeURIComponent(name)}`), now: Date.now() / 1000 };
+        return { state: await whole(get, `v1/queries/${encodeURIComponent(name)}?density=true`), now: Date.now() / 1000 };
       } catch (problem) {
         if (problem instanceof Refused && problem.status === 404) return { state: null };
         throw problem;
@@ -30,7 +29,7 @@ export function queryView(root, name) {
 async function whole(get, path) {
   const state = await get(path);
   for (let cursor = state.next_cursor; cursor !== null; ) {
-    const part = await get(`${path}?cursor=${cursor}`);
+    const part = await get(`${path}&cursor=${cursor}`);
     state.items.push(...part.items);
     state.withdrawn.push(...part.withdrawn);
     cursor = part.next_cursor;
@@ -54,7 +53,7 @@ function content(name, state, now) {
   return [
     h("p", { class: "lead" }, summary(state, now)),
     h("div", { class: "panels" }, h("section", { class: "panel wide" }, [
-      key(shown.some(({ relevance }) => relevance > 1)),
+      key(shown.some(({ relevance }) => relevance > 1), shown.some(shares)),
       table(shown, state.k, now),
       left > 0 ? h("p", { class: "small soft more" }, `${counted(left, "item")} further down are left out.`) : null,
     ])),
@@ -65,7 +64,7 @@ function summary({ items, withdrawn, model, most_buried: buried }, now) {
   const unseen = items.filter((item) => item.shown === 0).length;
   const newest = Math.max(...items.map((item) => item.entered));
   return [
-    `${counted(items.length, "candidate")}, the newest entered ${duration(Math.max(0, now - newest))} ago; `,
+    `${counted(items.length, "candidate")}, the newest entered ${between(newest, now)} ago; `,
     unseen === 0 ? "all have been shown. " : `${count(unseen)} nobody has seen. `,
     withdrawn.length ? `${count(withdrawn.length)} withdrawn. ` : "",
     `Prior: model ${model}. `,
@@ -73,10 +72,15 @@ function summary({ items, withdrawn, model, most_buried: buried }, now) {
   ];
 }
 
-function key(above) {
+/** Whether what an item earned in other queries moves its prior. */
+function shares({ other_queries: queries }) {
+  return queries !== undefined;
+}
+
+function key(above, shared) {
   return h("p", { class: "note" }, [
     h("span", { class: "swatch prior", "aria-hidden": "true" }),
-    "what its features promise; ",
+    shared ? "what its features and other queries promise; " : "what its features promise; ",
     h("span", { class: "swatch posterior", "aria-hidden": "true" }),
     "what is believed after its clicks, with the 90 % interval below; then the score: ",
     h("span", { class: "swatch relevance", "aria-hidden": "true" }),
@@ -98,18 +102,20 @@ const HEAD = [
   ["Bonus", "number wide-only"],
   ["Here for", "number wide-only"],
 ];
+const ELSEWHERE = ["By other queries", "number wide-only"];
 
 function table(items, k, now) {
   const end = Math.min(1, 1.05 * highest(items.flatMap((item) => [item.interval[1], Math.min(1, item.score)])));
+  const head = items.some(shares) ? [...HEAD, ELSEWHERE] : HEAD;
   return h("table", { class: "items" }, [
-    h("thead", {}, h("tr", {}, HEAD.map((column, i) => heading(column, i === 2 ? axis(end) : column[0])))),
-    h("tbody", {}, items.flatMap((item, i) => [i === k ? cutoff(k) : null, row(item, end, now)])),
+    h("thead", {}, h("tr", {}, head.map((column, i) => heading(column, i === 2 ? axis(end) : column[0])))),
+    h("tbody", {}, items.flatMap((item, i) => [i === k ? cutoff(k, head) : null, row(item, end, now, head)])),
   ]);
 }
 
 /** The line below the last item of a list. */
-function cutoff(k) {
-  return h("tr", { class: "cut" }, h("td", { colspan: HEAD.length }, `A list of ${count(k)} ends here`));
+function cutoff(k, head) {
+  return h("tr", { class: "cut" }, h("td", { colspan: head.length }, `A list of ${count(k)} ends here`));
 }
 
 function heading([, kind, label], content) {
@@ -120,15 +126,21 @@ function axis(end) {
   return ["Relevance ", h("span", { class: "soft" }, `0 to ${decimal(end)}`)];
 }
 
-function spoken({ relevance, interval: [low, high], prior, bonus }) {
-  const interval = `90 % interval ${decimal(low)} to ${decimal(high)}`;
-  return `relevance ${decimal(relevance)}, ${interval}, prior ${decimal(prior)}, bonus ${decimal(bonus, 3)}`;
+/** How far other queries move an item's prior, and how many they are; nothing if there is none. */
+function moved({ elsewhere, other_queries: queries }) {
+  return queries ? `${elsewhere < 0 ? "−" : "+"}${decimal(Math.abs(elsewhere))} from ${count(queries)}` : "";
 }
 
-function row(item, end, now) {
+function spoken(item) {
+  const { relevance, interval: [low, high], prior, bonus } = item;
+  const interval = `90 % interval ${decimal(low)} to ${decimal(high)}`;
+  const others = moved(item) && `, ${moved(item)} other ${item.other_queries === 1 ? "query" : "queries"}`;
+  return `relevance ${decimal(relevance)}, ${interval}, prior ${decimal(prior)}${others}, bonus ${decimal(bonus, 3)}`;
+}
+
+function row(item, end, now, head) {
   const picture = density({
-    prior: [item.alpha, item.beta],
-    posterior: posterior(item),
+    ...item.density,
     interval: item.interval,
     relevance: item.relevance,
     bonus: item.bonus,
@@ -144,7 +156,8 @@ function row(item, end, now) {
     count(item.clicks),
     decimal(item.exposure, 1),
     decimal(item.bonus, 3),
-    duration(Math.max(0, now - item.entered)),
+    between(item.entered, now),
+    moved(item),
   ];
-  return h("tr", {}, cells.map((cell, i) => h("td", { class: HEAD[i][1] }, cell)));
+  return h("tr", {}, head.map(([, kind], i) => h("td", { class: kind }, cells[i])));
 }

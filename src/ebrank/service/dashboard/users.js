@@ -3,7 +3,7 @@
 import { line } from "./charts.js";
 import { h } from "./dom.js";
 import { nothing } from "./empty.js";
-import { count, counted, decimal, duration, percent, ratio } from "./format.js";
+import { between, count, counted, decimal, percent, ratio } from "./format.js";
 import { note, overTime, quiet, silence } from "./over_time.js";
 import { queryLink, table } from "./tables.js";
 
@@ -44,13 +44,16 @@ export function examination({ insights }, width) {
 
 export function found({ insights }) {
   const { k, now } = insights;
-  const about = note(`Items that exploration showed first and that stand in the top ${k} for their relevance now, the newest first.`);
+  const about = note(
+    `Of the ${counted(insights.totals.found, "item")} found since the store was made, those that stand in the top ${k} for their relevance now, `,
+    "in the queries used last; the newest first.",
+  );
   if (insights.found.length === 0) return [about, nothing("None yet in the queries used last.")];
   const columns = [
     ["Query", "name", (item) => queryLink(item.query)],
     ["Item", "name", (item) => h("span", { title: item.item }, item.item)],
     ["Clicks", "number", (item) => count(item.clicks)],
-    ["Here for", "number", (item) => duration(Math.max(0, now - item.entered))],
+    ["Here for", "number", (item) => between(item.entered, now)],
     ["Rank", "number", (item) => count(item.rank_by_relevance)],
   ];
   return [about, table(columns, insights.found.slice(0, 8))];

@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
@@ -54,32 +54,19 @@ _ENCODER = msgspec.json.Encoder()
 class Seen:
     """What is known about a request so far."""
 
-    status = 0
     route = ""
     caller = ""
     held = 0  # bytes of its body
 
 
-Traced: TypeAlias = Callable[[Scope, Seen], AbstractContextManager[None]]
-"""A context around each request, which can see what is known about it at the end."""
-
-
 class App:
     """An ASGI application; serves health and pages only until `readiness.started` is true."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        settings: Settings,
-        *,
-        log: AccessLog | None = None,
-        traced: Traced | None = None,
-    ) -> None:
+    def __init__(self, engine: Engine, settings: Settings, *, log: AccessLog | None = None) -> None:
         self.readiness = Readiness(engine)
         self.metrics = Metrics(log, engine)
         self.metrics.store_failing = lambda: self.readiness.troubled
         self._engine = engine
-        self._traced = traced or (lambda scope, seen: nullcontext())
         self.admission = Admission(settings)
         self._bodies = Bodies(settings.limits)
         self.router = Router(all_routes(self.readiness, self.metrics))
@@ -91,8 +78,7 @@ class App:
         self.metrics.in_flight += 1
         seen = Seen()
         try:
-            with self._traced(scope, seen):
-                await self._serve(scope, receive, send, seen)
+            await self._serve(scope, receive, send, seen)
         except Gone:
             return
         finally:
@@ -102,7 +88,6 @@ class App:
     async def _serve(self, scope: Scope, receive: Receive, send: Send, seen: Seen) -> None:
         began = time.perf_counter()
         answer = await self._answer(scope, receive, seen)
-        seen.status = answer.status
         await send_page(send, answer, with_body=scope["method"] != "HEAD")
         seconds = time.perf_counter() - began
         self.metrics.answered(scope["method"], seen.route, answer.status, seconds, seen.caller)
@@ -139,7 +124,8 @@ class App:
             host = header(scope, b"host") or ""
             data = self._bodies.pieces(receive) if route.streams else route.data(body)
             admit_query = partial(self.admission.admit_query, caller)
-            request = Request(self._engine, names, data, admit_query, host, options)
+            token = None if caller.token is None else caller.token.name
+            request = Request(self._engine, names, data, admit_query, host, options, token)
             answer = await route.handle(request)
         except Problem as problem:
             return _error(problem)

@@ -133,6 +133,14 @@ class Metrics(Collector):
                 "Writes to queries that another server had changed in the meantime.",
                 lookups.stale,
             ),
+            "exploration_stopped": (
+                "1 after exploration has stopped by itself, because it cost too much.",
+                engine.resources.contract.stopped,
+            ),
+            "exploration_refused_total": (
+                "Lists that had to do without exploration to stay within `ranking.max_cost`.",
+                engine.resources.contract.refused,
+            ),
             "shadow_different_total": (
                 "Lists that EBRank would have ordered differently, without bots and refreshes.",
                 engine.shadow_different,
@@ -171,11 +179,13 @@ class Metrics(Collector):
 
     def served(self, answer: object) -> None:
         """Count the content of a response."""
-        if isinstance(answer, api.RankResponse) and answer.degraded:
-            self._degraded.inc()
-        elif isinstance(answer, api.RankResponse):
+        if isinstance(answer, api.RankResponse | api.RerankResponse):
+            if answer.degraded:
+                self._degraded.inc()
+                return
             self._rankings.inc()
-            self._slots.inc(len(answer.items))
+            listed = answer.items if isinstance(answer, api.RankResponse) else answer.results
+            self._slots.inc(len(listed))
         elif isinstance(answer, api.FeedbackResponse):
             for status in ("accepted", "duplicate", "rejected"):
                 self._events.labels(status).inc(getattr(answer, status))

@@ -25,6 +25,8 @@ from ebrank.service.http.routes import PARTS, Route
 STYLE = (resources.files("ebrank.service.http") / "docs.css").read_bytes()
 _REF = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"{(\w+)}")
+_NAMES = {"query": "tea", "item": "sencha", "version": "1", "name": "prices"}
+"""What stands in examples for the variable parts of URLs."""
 
 
 def document(routes: Iterable[Route]) -> dict[str, Any]:
@@ -144,12 +146,21 @@ def page(document: Mapping[str, Any], host: str) -> str:
             "<p>JSON over HTTP. For programs:  ",
             '<a href="/openapi.json">openapi.json</a>. Live view:  ',
             '<a href="/">dashboard</a>.</p>',
+            f"<nav><ul>{''.join(_contents(document))}</ul></nav>",
             *_operations(document, host),
-            "<h1>Types</h1>",
+            '<h1 id="types">Types</h1>',
             *_types(document["components"]["schemas"]),
             "</body></html>",
         )
     )
+
+
+def _contents(document: Mapping[str, Any]) -> Iterator[str]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            link = f'<a href="#{escape(operation["operationId"])}">{escape(path)}</a>'
+            yield f'<li><code><span class="method">{method.upper()}</span>{link}</code></li>'
+    yield '<li><a href="#types">Types</a></li>'
 
 
 def _operations(document: Mapping[str, Any], host: str) -> Iterator[str]:
@@ -173,8 +184,7 @@ def _prose(text: str) -> str:
 
 
 def _curl(host: str, method: str, path: str, operation: Mapping[str, Any]) -> str:
-    address = path.replace("{query}", "tea").replace("{item}", "sencha").replace("{version}", "1")
-    line = f"curl -X {method} http://{host}{address}"
+    line = f"curl -X {method} http://{host}{path.format(**_NAMES)}"
     body = operation.get("requestBody")
     if body is None:
         return line

@@ -33,6 +33,7 @@ PARTS: Mapping[str, Any] = {
     "item": api.Name,
     "version": Annotated[int, msgspec.Meta(ge=0, le=2**31)],
     "file": api.Name,
+    "name": api.Label,
 }
 """Types of the variable parts of URLs, by name."""
 
@@ -48,6 +49,7 @@ class Request:
         options: what follows `?` in the URL, as the route declares it.
         host: the server's name in the request.
         admit_query: called before the request creates a query; raises if there were too many.
+        token: the name of the caller's token, None without.
     """
 
     engine: Engine
@@ -56,6 +58,7 @@ class Request:
     admit_query: Callable[[], None]
     host: str = ""
     options: Any = None
+    token: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +273,7 @@ _CATALOG = {
 }
 _CHANGE = {"add": [{"name": "age", "shared": True}], "dry_run": True}
 _LIST = {"query": "tea", "k": 10, "explain": True}
+_RERANK = {"query": "tea", "documents": ["assam", "sencha"], "model": "auto", "top_n": 2}
 _EVENT = {"event_id": "c1", "ranking_id": "as given by /v1/rank", "item": "sencha", "type": "click"}
 _LINES = "".join(f"{msgspec.json.encode(item).decode()}\n" for item in _CATALOG["items"])
 
@@ -379,7 +383,23 @@ async def rank(call: Request) -> api.RankResponse:
     that come with features, but does not bring back withdrawn ones; in shadow mode, it is your own
     order, which is served as it is.
     """
-    return await call.engine.rank(call.data, call.admit_query)
+    return await call.engine.rank(call.data, call.admit_query, call.token)
+
+
+@endpoint("POST", "/v2/rerank", "rank", reads=api.RerankRequest, errors=(404,), example=_RERANK)
+async def rerank(call: Request) -> api.RerankResponse:
+    """Rerank documents, in the shape of Cohere's API, for search engines and libraries that call
+    it. A document is the id of an item. The list is logged like any other, with all results as
+    shown; `id` is the `ranking_id` that feedback cites. `order: "input"` returns results in the
+    order of the documents. `ranking.unknown` says what happens to unknown ids.
+    """
+    return await call.engine.rerank(call.data, call.admit_query, call.token)
+
+
+@endpoint("POST", "/v1/rerank", "rank", reads=api.RerankRequest, errors=(404,), example=_RERANK)
+async def rerank_v1(call: Request) -> api.RerankResponse:
+    """Rerank documents like `/v2/rerank`, for clients of the protocol's first version."""
+    return await call.engine.rerank(call.data, call.admit_query, call.token)
 
 
 @endpoint(
@@ -430,6 +450,18 @@ async def delete(call: Request) -> api.DeletionOut:
     return await call.engine.delete(call.data)
 
 
+@endpoint(
+    "POST", "/v1/retractions", "admin", reads=api.RetractionRequest, example={"user": "robot"}
+)
+async def retract(call: Request) -> api.RetractionResponse:
+    """Take back what lists and their events added to the counters: of a time, a user, a query, or
+    one list. They stay in the log, but count no more than a bot's. Without `apply`, nothing
+    changes, and the response says what would. What was rolled up cannot be taken back. The proof is
+    listed with those of deletions.
+    """
+    return await call.engine.retract(call.data)
+
+
 @endpoint("GET", "/v1/deletions", "admin")
 async def list_deletions(call: Request) -> api.DeletionsResponse:
     """List the proofs of the latest deletions."""
@@ -456,10 +488,67 @@ async def activate_model(call: Request) -> api.ModelsResponse:
     return await call.engine.activate(call.names["version"])
 
 
+@endpoint(
+    "POST",
+    "/v1/experiments",
+    "admin",
+    reads=api.StartExperimentRequest,
+    example={"name": "prices", "arms": {"control": "own", "treatment": "auto"}},
+)
+async def start_experiment(call: Request) -> api.ExperimentOut:
+    """Start an experiment. Arms are policies, or `own`: the order in which a request names its
+    `items`. One runs at a time; other servers of the store follow within seconds.
+    """
+    return await call.engine.start_experiment(call.data)
+
+
+@endpoint(
+    "PATCH",
+    "/v1/experiments/{name}",
+    "admin",
+    reads=api.ChangeExperimentRequest,
+    errors=(404,),
+    example={"shares": {"control": 0.5, "treatment": 0.5}},
+)
+async def change_experiment(call: Request) -> api.ExperimentOut:
+    """Change shares or policies of a running experiment. Queries or users stay in their arms as far
+    as the shares allow.
+    """
+    return await call.engine.change_experiment(call.names["name"], call.data)
+
+
+@endpoint("POST", "/v1/experiments/{name}/stop", "admin", errors=(404,))
+async def stop_experiment(call: Request) -> api.ExperimentOut:
+    """Stop an experiment. Its readout stays; events that come later no longer count for it."""
+    return await call.engine.stop_experiment(call.names["name"])
+
+
+@endpoint("GET", "/v1/experiments/{name}", "rank", "admin", errors=(404,))
+async def show_experiment(call: Request) -> api.ExperimentOut:
+    """Return an experiment and its readout: clicks, weighted outcome and new items found per list,
+    of each arm and as differences from the first, with intervals that you may look at every day.
+    """
+    return await call.engine.experiment(call.names["name"])
+
+
+@endpoint("GET", "/v1/experiments", "rank", "admin")
+async def list_experiments(call: Request) -> api.ExperimentsResponse:
+    """List all experiments with their readouts."""
+    return await call.engine.experiments()
+
+
+@endpoint("POST", "/v1/exploration/resume", "admin", errors=(404,))
+async def resume_exploration(call: Request) -> api.ContractOut:
+    """Explore again after exploration has stopped by itself, because it cost more than
+    `ranking.max_cost`. Clicks are compared from now on.
+    """
+    return await call.engine.resume()
+
+
 @endpoint("GET", "/v1/insights", "rank", "admin", takes=api.InsightsRequest)
 async def insights(call: Request) -> api.Insights:
     """Return what the dashboard shows: how the newest items do, traffic, errors, new and old items,
-    waiting times, buried items, what exploration cost and found, calibration, models. Sums cover
-    the last `hours`.
+    waiting times, buried items, what exploration cost and found, calibration, how far features are
+    trusted, models. Sums cover the last `hours`.
     """
     return await call.engine.insights(call.options.hours)

@@ -26,6 +26,7 @@ from ebrank.service import api
 from ebrank.service.core.lists import Listing
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.resources import Resources
+from ebrank.service.core.trials import TrialSums
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import EventEntry, Minute, RankingEntry, Written
 from ebrank.typing import Bools, Floats, Ints
@@ -58,6 +59,9 @@ class Activity:
         curve = resources.settings.examination.examination()
         self._examination = curve(np.arange(1, api.MOST_RANKS + 1))
         self._new_seconds = resources.settings.insights.new_seconds
+        self._trials = TrialSums()
+        self._active = resources.active
+        self._worth = (0.0, *resources.behaviors.weights)
         self._book = MinuteBook(resources.settings.insights.bucket_seconds)
         self._totals: dict[str, int] = json.loads(resources.meta.get(TOTALS, "{}"))
         self._unsaved = Counter[str]()
@@ -99,6 +103,8 @@ class Activity:
             return
         self._unsaved["rankings"] += 1
         sums["rankings"] += 1.0
+        if entry.arm is not None:
+            self._trial(entry)
         rows, explored, cost = served.rows, served.explored, served.cost
         shown = len(rows)
         p = self._examination[entry.offset : entry.offset + shown]
@@ -120,6 +126,20 @@ class Activity:
             sums["shown"] += shown
             sums["exposure_new"] += float(p @ new)
             sums["exposure_old"] += float(p @ ~new)
+
+    def _trial(self, entry: RankingEntry) -> None:
+        """Count a list of an arm; of an interleaved one, the slots of each."""
+        draw = self._active.model.draw
+        if entry.arm is None or draw is None or not draw.runs(entry.arm):
+            return
+        if entry.teams:
+            fresh = zip(entry.teams, entry.seen or [0] * len(entry.teams), strict=True)
+            for team, slots in Counter(team for team, seen in fresh if not seen).items():
+                label = draw.chose(entry.arm, team)
+                if label is not None:
+                    self._trials.add(label, entry.cell, slots)
+        elif entry.continues is None:
+            self._trials.add(entry.arm, entry.cell, 1)
 
     def _earned(self, live: LiveQuery, served: Listing, time: float) -> None:
         """Note which items are listed for their relevance for the first time."""
@@ -146,6 +166,10 @@ class Activity:
         self._unsaved["events"] += 1
         sums["events"] += 1.0
         clicks = (written.outcome > 0) - (written.replaces > 0)
+        if entry.arm is not None and (clicks or written.outcome or written.replaces):
+            worth = self._worth[max(written.outcome, 0)] - self._worth[max(written.replaces, 0)]
+            first = new and clicks > 0 and not live.counts[row, 1:].any()
+            self._trials.add(entry.arm, entry.cell, 0, clicks, worth, int(first))
         if clicks:
             self._unsaved["clicks"] += clicks
             sums["clicks_new" if new else "clicks_old"] += clicks
@@ -182,6 +206,7 @@ class Activity:
         self, live: LiveQuery, served: Listing, would: Listing, entry: RankingEntry, p: Floats
     ) -> None:
         slots = len(served.places)
+        gain = float(p @ (would.relevance - served.relevance))
         different = not np.array_equal(served.places, would.places)
         self.different += different
         self._book.add(
@@ -189,7 +214,8 @@ class Activity:
             shadow_rankings=1,
             shadow_different=float(different),
             shadow_overlap=float(np.isin(served.places, would.places).sum()) / slots,
-            shadow_gain=float(p @ (would.relevance - served.relevance)),
+            shadow_gain=gain,
+            shadow_gain_squared=gain * gain,
             shadow_new=float(self._new(live, would.rows, entry.time).sum()) / slots,
             shadow_served_new=float(self._new(live, served.rows, entry.time).sum()) / slots,
         )
@@ -205,16 +231,17 @@ class Activity:
 
     async def save(self) -> None:
         """Save what the store does not have yet; keep what it does not accept."""
-        minutes, unsaved = self._book.taken(), self._unsaved
+        minutes, trials, unsaved = self._book.taken(), self._trials.taken(), self._unsaved
         if not (minutes or unsaved or self.shared):
             return
         self._unsaved = Counter()
         self._saving.update(unsaved)  # not `+=`, which forgets clicks that were taken back
         try:
-            self._totals = await self._store.meta.add(TOTALS, unsaved, minutes)
+            self._totals = await self._store.meta.add(TOTALS, unsaved, minutes, trials)
             self._saved.update(unsaved)
         except StoreError:
             self._book.put_back(minutes)
+            self._trials.put_back(trials)
             self._unsaved.update(unsaved)
             raise
         finally:

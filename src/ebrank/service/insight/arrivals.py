@@ -1,7 +1,8 @@
 """Watches the newest items rise: their ranks over time, and those they would have by clicks alone.
 
 An arrival is an item that enters a query which users have seen. Its rank is noted at ages that grow
-by an eighth, a few dozen times in all: by the order that is served, and by clicks alone. That order
+by an eighth, a few dozen times in all: by the order that is served, by relevance alone, by features
+alone, and by clicks alone. That order
 sorts by C/n, clicks weighted by rank per impression, equal ones in the order in which they came. An
 arrival learns there only from impressions that this order would have given it: until it stands in
 the top k by clicks alone, what users did with it does not count.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,11 +60,20 @@ class WatchedItem:
             self.learned = max(clicks_more, 0.0), max(shown_more, 0.0)
         self.counted = clicks, shown
 
-    def note(self, age: float, period: float, rank: int, by_clicks: int) -> None:
-        """Record its ranks at an age."""
-        self.seen.seconds.append(round(age, 1))
-        self.seen.ranks.append(rank)
-        self.seen.ranks_by_clicks.append(by_clicks)
+    def note(self, age: float, period: float, ranks: Sequence[int], k: int) -> None:
+        """Record its ranks at an age: as served, by clicks, by features, by relevance."""
+        seen = self.seen
+        orders = seen.ranks, seen.ranks_by_clicks, seen.ranks_by_features, seen.ranks_by_relevance
+        seen.seconds.append(round(age, 1))
+        for order, rank in zip(orders, ranks, strict=True):
+            order.append(rank)
+        by_clicks, by_features, by_relevance = (held(seen.seconds, o, k) for o in orders[1:])
+        self.seen = structs.replace(
+            seen,
+            holds=by_relevance,
+            holds_by_clicks=by_clicks,
+            holds_by_features=by_features,
+        )
         self.next_age = max(age + 0.9 * period, GROWTH * age)
 
 
@@ -136,7 +147,7 @@ class Arrivals:
                 del self._watched[0]
             self._admitted = now
             came = live.state.query, live.ids[row], float(entered[row])
-            self._watched.append(WatchedItem(api.Arrival(*came, [], [], [], False), row))
+            self._watched.append(WatchedItem(api.Arrival(*came, [], [], [], [], []), row))
 
     def _note(self, live: LiveQuery, arrivals: list[WatchedItem], now: float) -> None:
         """Record the ranks of a query's items that are due."""
@@ -146,13 +157,23 @@ class Arrivals:
         by_relevance = places_in(candidates.relevance_order)
         places = np.searchsorted(candidates.rows, [item.row for item in arrivals]).tolist()
         by_clicks = _ranks_by_clicks(candidates, arrivals, places)
+        features = candidates.details.prior_mean - candidates.details.elsewhere
+        by_features = places_in(np.argsort(-features, kind="stable"))
         for arrival, place in zip(arrivals, places, strict=True):
             arrival.listed_by_clicks = bool(by_clicks[place] <= k)
-            in_top_k = bool(by_relevance[place] <= k)
-            arrival.seen = structs.replace(arrival.seen, in_top_k=in_top_k)
             if self._is_due(arrival, now):
-                rank, other = int(ranks[place]), int(by_clicks[place])
-                arrival.note(now - arrival.seen.entered, self.period, rank, other)
+                orders = ranks, by_clicks, by_features, by_relevance
+                own = [int(order[place]) for order in orders]
+                arrival.note(now - arrival.seen.entered, self.period, own, k)
+
+
+def held(ages: Sequence[float], ranks: Sequence[int], k: int) -> bool:
+    """Return whether all ranks in the second half of an item's age are in the top k.
+
+    >>> held([1.0, 4.0, 8.0], [20, 3, 5], 10), held([1.0, 4.0, 8.0], [2, 12, 5], 10)
+    (True, False)
+    """
+    return all(rank <= k for age, rank in zip(ages, ranks, strict=True) if age >= ages[-1] / 2)
 
 
 def _present(live: LiveQuery, arrival: WatchedItem) -> bool:

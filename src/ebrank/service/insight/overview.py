@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec.structs import fields
 
 import ebrank
 from ebrank.service import api
@@ -27,16 +28,12 @@ HOUR = 3600.0
 WIDTHS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
 """Widths of a chart's bins, in seconds; the chart shows a hundred or two of them."""
 MOST_BUCKETS = 170
+FEWEST_LISTS = 100
+"""Lists from which on a mean over them has an error."""
 KEPT_SECONDS = 30.0
 """How long sums of more than an hour are cached."""
-COUNTS = (
-    *("rankings", "shown", "events", "duplicate", "rejected", "refused", "failed", "starts"),
-    *("found", "clicks_new", "clicks_old", "explored"),
-)
-SUMS = ("exposure_new", "exposure_old", "exploration_cost")
-"""Sums of a span that the dashboard shows as they are: whole numbers, and others."""
-SIZE_SECONDS = 10.0
-"""How long the size of the store is cached."""
+_SUMS = {each.name: each.type for each in fields(api.BucketOut) if each.type in (int, float)}
+"""Sums of a span that the dashboard shows as they are, with their types."""
 
 
 class Overview:
@@ -46,7 +43,7 @@ class Overview:
         self._resources = resources
         self._activity = activity
         self._arrivals = arrivals
-        self._system = System(resources)
+        self._started = resources.clock()
         self._sums = Timeline(resources.settings, activity, resources.timer)
         self._surveyor = Surveyor(resources)
 
@@ -57,8 +54,10 @@ class Overview:
         models: list[api.ModelOut],
         training: api.TrainingOut,
         prior: api.PriorOut,
+        experiment: api.ExperimentOut | None,
+        size: StoreSize | None,
     ) -> api.Insights:
-        """Return it, with sums of some hours, given the servers and what was learned."""
+        """Return it, with sums of some hours, given what the engine knows."""
         now, settings = self._resources.clock(), self._resources.settings
         model, k = self._resources.active.model, settings.ranking.k
         first = await self._resources.store.meta.get(FIRST_ITEM)
@@ -82,7 +81,14 @@ class Overview:
             buckets=[bucket_out(minute) for minute in without_debts(minutes)],
             feedback=feedback_out(minutes, finer, self._activity.last_event),
             routes=routes_out(minutes),
-            system=await self._system.out(model),
+            system=api.SystemOut(
+                version=ebrank.__version__,
+                policy=str(model.ranker.policy),
+                started=self._started,
+                store_bytes=size and size.used,
+                free_bytes=size and size.free,
+                log_entries=size and size.entries,
+            ),
             arrivals=self._arrivals.out(),
             waiting=api.WaitingTimes(waiting(survey.waits), waiting(survey.earned)),
             buried=survey.buried,
@@ -92,12 +98,15 @@ class Overview:
             examination=examination_out(model, k),
             exploration=exploration_out(minutes),
             calibration=calibration(survey),
+            features=survey.trusted,
             models=models,
             training=training,
             prior=prior,
-            bots=bots_out(minutes),
+            bots=api.BotsOut(int(_total(minutes, "bot_lists")), int(_total(minutes, "bot_events"))),
             servers=servers,
             shadow=shadow_out(minutes) if shadow else None,
+            experiment=experiment,
+            contract=self._resources.contract.out() if self._resources.contract.on else None,
         )
 
 
@@ -125,33 +134,9 @@ class Timeline:
 
     def _width(self, hours: int, age: float) -> float:
         span = min(max(age, 0.0), hours * HOUR) if hours == 1 else hours * HOUR
-        wide = [w for w in WIDTHS if w >= self._shortest and span <= w * MOST_BUCKETS]
-        return wide[0] if wide else WIDTHS[-1]
-
-
-class System:
-    """The state of the server, for the engineer on call; store figures are cached."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._store = resources.store
-        self._started = resources.clock()
-        self._timer = resources.timer
-        self._looked = -math.inf
-        self._size: StoreSize | None = None
-
-    async def out(self, model: Model) -> api.SystemOut:
-        """Return its version, policy, start time and free disk space."""
-        if self._timer() - self._looked > SIZE_SECONDS:
-            self._looked, self._size = self._timer(), await self._store.size()
-        size = self._size
-        return api.SystemOut(
-            version=ebrank.__version__,
-            policy=str(model.ranker.policy),
-            started=self._started,
-            store_bytes=None if size is None else size.used,
-            free_bytes=None if size is None else size.free,
-            log_entries=None if size is None else size.entries,
-        )
+        wide = next((w for w in WIDTHS if span <= w * MOST_BUCKETS), WIDTHS[-1])
+        # Whole spans of the store: with parts of them, a steady rate would zigzag.
+        return self._shortest * math.ceil(wide / self._shortest)
 
 
 def without_debts(minutes: Sequence[Minute]) -> list[Minute]:
@@ -175,19 +160,11 @@ def without_debts(minutes: Sequence[Minute]) -> list[Minute]:
 
 def bucket_out(minute: Minute) -> api.BucketOut:
     """Return the sums of a span as the dashboard reads them."""
-
-    def total(name: str) -> float:
-        return minute.values.get(name, 0.0)
-
-    sums: dict[str, Any] = {name: int(total(name)) for name in COUNTS}
-    sums |= {name: total(name) for name in SUMS}
-    return api.BucketOut(
-        start=minute.start,
-        clicks=int(total("clicks_new") + total("clicks_old")),
-        latency_p50_ms=quantile(minute.values, 0.5),
-        latency_p99_ms=quantile(minute.values, 0.99),
-        **sums,
-    )
+    values = minute.values
+    sums: dict[str, Any] = {name: kind(values.get(name, 0.0)) for name, kind in _SUMS.items()}
+    sums |= {"start": minute.start, "clicks": sums["clicks_new"] + sums["clicks_old"]}
+    sums |= {"latency_p50_ms": quantile(values, 0.5), "latency_p99_ms": quantile(values, 0.99)}
+    return api.BucketOut(**sums)
 
 
 def shadow_out(minutes: Sequence[Minute]) -> api.ShadowOut:
@@ -202,6 +179,7 @@ def shadow_out(minutes: Sequence[Minute]) -> api.ShadowOut:
         different=mean["different"],
         overlap=mean["overlap"],
         gain=mean["gain"],
+        gain_error=_error(minutes, "shadow_gain", count),
         new_items=mean["new"],
         served_new_items=mean["served_new"],
     )
@@ -266,9 +244,12 @@ def examination_out(model: Model, ranks: int) -> api.ExaminationOut:
     )
 
 
-def bots_out(minutes: Sequence[Minute]) -> api.BotsOut:
-    """Return what bots requested and did over these minutes."""
-    return api.BotsOut(int(_total(minutes, "bot_lists")), int(_total(minutes, "bot_events")))
+def _error(minutes: Sequence[Minute], name: str, count: float) -> float | None:
+    """Return the standard error of a mean over lists, None if they are too few to tell."""
+    if count < FEWEST_LISTS:
+        return None
+    mean, square = (_total(minutes, each) / count for each in (name, f"{name}_squared"))
+    return math.sqrt(max(square - mean * mean, 0.0) / count)
 
 
 def _total(minutes: Sequence[Minute], name: str) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ebrank.policy.posterior import posterior_densities, prior_densities
 from ebrank.policy.ranking import Candidates, Ranking
 from ebrank.service import api
 from ebrank.service.core.background import Turns
@@ -24,6 +25,8 @@ from ebrank.service.settings import RankingSettings
 from ebrank.typing import Floats, Ints
 
 MOST = 10
+MOST_DRAWN = 100
+"""The lowest rank of which a density is returned."""
 AT_ONCE = 50
 """Candidates looked at in one turn."""
 
@@ -43,8 +46,15 @@ async def query_view(
     items: list[api.ItemState] = []
     for places in _steps(begin, stop):
         rank, by_relevance = (order_ranks[places].tolist() for order_ranks in ranks)
+        density = _densities(candidates, places, ranks[0]) if wanted.density else None
         items += described(
-            api.ItemState, live, candidates, places, rank=rank, rank_by_relevance=by_relevance
+            api.ItemState,
+            live,
+            candidates,
+            places,
+            rank=rank,
+            rank_by_relevance=by_relevance,
+            density=density or [None] * len(rank),
         )
         await turns.next()
     outstanding: tuple[list[str], list[str]] = [], []
@@ -59,6 +69,17 @@ async def query_view(
         *outstanding,
         next_cursor=end if end < len(live) else None,
     )
+
+
+def _densities(
+    candidates: ScoredCandidates, places: Ints, ranks: Ints
+) -> list[api.ItemDensity | None]:
+    """Return what is believed of the relevance of those with the best ranks."""
+    drawn = ranks[places] <= MOST_DRAWN
+    details = candidates.details.rows(places[drawn])
+    curves = prior_densities(details).points(), posterior_densities(details).points()
+    densities = iter([api.ItemDensity(*both) for both in zip(*curves, strict=True)])
+    return [next(densities) if wanted else None for wanted in drawn.tolist()]
 
 
 def _steps(begin: int, end: int) -> Iterator[Ints]:

@@ -12,19 +12,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ebrank.evaluation.survival import kaplan_meier
+from ebrank.evaluation.trust import embedded, trust
 from ebrank.service import api
+from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.lists import described, examined_clicks, scored
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Model
 from ebrank.service.core.resources import Resources
 from ebrank.service.insight.query_report import buried, places_in
 from ebrank.service.settings import RankingSettings
-from ebrank.typing import Floats, Ints
+from ebrank.typing import Features, Floats, Ints
 
 MOST_QUERIES = 500
 MOST_LISTED = 20
 MOST_STEPS = 200
 BINS = 10
+MOST_NUMBERS = 200_000
+"""Trust is computed from this many numbers: 5,000 items with 40 features."""
 
 
 @dataclass
@@ -38,6 +42,8 @@ class Survey:
         earned: the same until the first place in a list that relevance alone gave it.
         found: items that exploration showed first and that stand in the top k by relevance.
         coverage: queries, candidates, those shown, those clicked, and those that are new.
+        inputs: features of some items, as the prior gets them.
+        trusted: how far the prior trusts them.
     """
 
     predicted: list[Floats] = field(default_factory=list)
@@ -49,6 +55,8 @@ class Survey:
     found: list[api.FoundItem] = field(default_factory=list)
     top_queries: list[api.TopQuery] = field(default_factory=list)
     coverage: Ints = field(default_factory=lambda: np.zeros(5, np.int64))
+    inputs: list[Features] = field(default_factory=list)
+    trusted: list[api.FeatureTrust] = field(default_factory=list)
 
     def look(
         self,
@@ -65,6 +73,8 @@ class Survey:
         sums, (alpha, beta) = candidates.details.sums, candidates.details.prior_beta
         seen = sums.exposure > 0
         self.predicted.append(candidates.details.prior_mean[seen])
+        if sum(part.size for part in self.inputs) < MOST_NUMBERS:
+            self.inputs.append(live.inputs(model))
         evidence = sums.exposure + alpha + beta
         self.clicks.append((sums.clicks / evidence)[seen])
         self.exposure.append((sums.exposure / evidence)[seen])
@@ -120,8 +130,30 @@ class Surveyor:
                 survey.look(live, model, settings.ranking, now, settings.insights.new_seconds)
                 await asyncio.sleep(0)
             survey.settle()
+            schema = self._resources.catalog.schema
+            survey.trusted = await asyncio.to_thread(trusted, model, schema, survey.inputs)
+            survey.inputs.clear()
             self._last = timer(), survey
         return self._last[1]
+
+
+def trusted(
+    model: Model, schema: FeatureSchema, inputs: Sequence[Features]
+) -> list[api.FeatureTrust]:
+    """Return how far a prior trusts its features, those it trusts most first."""
+    keys = model.features or schema.keys
+    inputs = [rows for rows in inputs if rows.shape[1] == len(keys)]
+    if model.ranker.state_ is None or not inputs:
+        return []
+    some = np.concatenate(inputs)[: max(1, MOST_NUMBERS // max(1, len(keys)))]
+    names = {column.key: column.name for column in (*schema.removed, *schema.features)}
+    groups = embedded([names.get(key) or str(place) for place, key in enumerate(keys, 1)])
+    shares = trust(model.scores, some, list(groups.values()))
+    out = [
+        api.FeatureTrust(name, len(columns), float(share))
+        for (name, columns), share in zip(groups.items(), shares, strict=True)
+    ]
+    return sorted(out, key=lambda feature: -feature.share)
 
 
 def waiting(pairs: Sequence[Floats]) -> api.WaitingCurve:

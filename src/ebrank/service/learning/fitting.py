@@ -41,13 +41,14 @@ from ebrank.evidence import BehaviorStats
 from ebrank.policy import model_file, policies
 from ebrank.policy.ranker import EBRanker
 from ebrank.policy.scaling import Scaling
+from ebrank.priors.item_effects import variance_of
 from ebrank.priors.rows import FEWEST_ROWS, surely_lower
 from ebrank.service.core.catalog import stored_schema
 from ebrank.service.core.deletions import STAND_IN
 from ebrank.service.core.feature_schema import filled, matched
 from ebrank.service.core.fixed_settings import BEHAVIORS, counted_behaviors, half_life
 from ebrank.service.core.live import stacked
-from ebrank.service.core.models import features_of, own_parts
+from ebrank.service.core.models import features_of, fitted_parts, own_parts
 from ebrank.service.learning.impressions import LoggedImpressions, read
 from ebrank.service.settings import EventsSettings, ExaminationSettings
 from ebrank.service.store import open
@@ -68,7 +69,7 @@ class TrainerError(EBRankError):
 
 
 class TrainingJob(msgspec.Struct, frozen=True):
-    """What to fit: see the settings of the same names."""
+    """What to fit: see the settings of the same names; and policies of arms with own priors."""
 
     active: int
     policy: str = "auto"
@@ -79,6 +80,7 @@ class TrainingJob(msgspec.Struct, frozen=True):
     min_rows: int = 20
     tolerance: float = 0.0
     contexts: int = 0
+    arms: tuple[str, ...] = ()
 
     def ranker(self, scaling: Scaling | None = None) -> EBRanker:
         """Return a ranker that has learned nothing yet."""
@@ -90,7 +92,8 @@ class TrainingJob(msgspec.Struct, frozen=True):
 class TrainingResult(msgspec.Struct, frozen=True):
     """The result: the model file, and the keys of its features.
 
-    `document` is None if there was too little to learn from, or nothing new.
+    `document` is None if there was too little to learn from, or nothing new. `arms` are files of
+    priors that arms of an experiment have for themselves, by what of their policies is fitted.
     """
 
     rows: int
@@ -101,6 +104,7 @@ class TrainingResult(msgspec.Struct, frozen=True):
     document: str | None = None
     features: tuple[str, ...] = ()
     digest: str = ""
+    arms: dict[str, str] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +114,8 @@ class TrainingTable:
     `active` marks candidates, `seen` items ever shown. A query without candidates counts with all
     of its items. `document` is the file of the version in use, None before any training, and
     `learned` the keys of its features. If contexts are learned, `impressions` holds single ones.
-    `learned_from` is the setting of the last run.
+    `learned_from` is the setting of the last run. `items` numbers the item of each row, if queries
+    share evidence.
     """
 
     keys: Sequence[str]
@@ -123,6 +128,12 @@ class TrainingTable:
     learned: tuple[str, ...] = ()
     impressions: LoggedImpressions | None = None
     learned_from: str = ""
+    items: Ints | None = None
+
+    @property
+    def seen_items(self) -> Ints | None:
+        """The item of each row that was ever shown."""
+        return None if self.items is None else self.items[self.seen]
 
     @property
     def queries(self) -> Ints:
@@ -176,11 +187,18 @@ def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
         return TrainingResult(rows, False, "nothing has changed since the last run")
     active = _active(table.document, job)
     ranker = _fitted(table, active, job)
-    beside = _with_contexts(ranker, active, table, job)
+    beside = "; queries share evidence about items" if variance_of(ranker.state_) else ""
+    beside += _with_contexts(ranker, active, table, job)
     judged = _judged(ranker, active, table, job)
     verdict = "is clearly worse than" if judged.worse else "is not clearly worse than"
     if rows < FEWEST_ROWS:
         beside = f"; but {rows} items are too few to judge it by{beside}"
+    arms = dict[str, str]()
+    for arm in job.arms:
+        try:
+            arms[fitted_parts(arm)] = _arm(table, arm, job)
+        except Exception as problem:  # an experiment must not keep the others from learning
+            beside += f"; the arm {arm} cannot be fitted ({problem})"
     return TrainingResult(
         rows=rows,
         better=not judged.worse,
@@ -190,7 +208,17 @@ def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
         features=tuple(table.keys),
         document=model_file.to_bytes(ranker).decode(),
         digest=digest,
+        arms=arms,
     )
+
+
+def _arm(table: TrainingTable, policy: str, job: TrainingJob) -> str:
+    """Return the file of the prior that an arm of an experiment has for itself."""
+    own = msgspec.structs.replace(job, policy=policy)
+    items = table.items if policies.parse(policy).shares else None
+    ranker = _fitted(replace(table, items=items), own.ranker(), own)
+    _with_contexts(ranker, own.ranker(), table, job)
+    return model_file.to_bytes(ranker).decode()
 
 
 async def gather(
@@ -232,7 +260,18 @@ async def gather(
         learned=await features_of(store, job.active) if job.active else (),
         impressions=impressions,
         learned_from=meta.get(LEARNED_FROM, ""),
+        items=_numbered(states) if _shares(job) else None,
     )
+
+
+def _shares(job: TrainingJob) -> bool:
+    return any(policies.parse(policy).shares for policy in (job.policy, *job.arms))
+
+
+def _numbered(states: Sequence[QueryState]) -> Ints:
+    """Return the items of all queries, numbered by their names."""
+    numbers = dict[str, int]()
+    return np.array([numbers.setdefault(item, len(numbers)) for s in states for item in s.ids])
 
 
 async def _joined(
@@ -270,7 +309,10 @@ def _active(document: bytes | None, job: TrainingJob) -> EBRanker:
     own = policies.parse(job.policy)
     if document is None:
         return job.ranker()
-    active = model_file.from_bytes(document, f"model {job.active}", allow=own_parts(own))
+    try:
+        active = model_file.from_bytes(document, f"model {job.active}", allow=own_parts(own))
+    except model_file.ForeignPart:  # the settings have changed
+        return job.ranker()
     theirs = active.policy.choices
     comparable = (theirs.family, theirs.estimator) == (own.choices.family, own.choices.estimator)
     return active if comparable else job.ranker()
@@ -285,7 +327,8 @@ def _fitted(table: TrainingTable, active: EBRanker, job: TrainingJob) -> EBRanke
     if same and table.learned == tuple(table.keys):
         ranker.state_ = active.state_
     part = table.part(scaling, table.seen)
-    return ranker.fit(*part, groups=table.queries[table.seen], warm_start=True)
+    groups = table.queries[table.seen]
+    return ranker.fit(*part, groups=groups, items=table.seen_items, warm_start=True)
 
 
 def _with_contexts(
@@ -321,11 +364,12 @@ def _judged(ranker: EBRanker, active: EBRanker, table: TrainingTable, job: Train
     """Compare a new version with the one in use."""
     part = table.part(ranker.scaling or Scaling(), table.seen)
     groups = table.queries[table.seen]
-    new = ranker.held_out_losses(*part, groups)
-    seen = ranker.losses(*part)
+    items = table.seen_items
+    new = ranker.held_out_losses(*part, groups, items)
+    seen = ranker.losses(*part, items)
     judged = EBRanker(active.policy, examination=job.examination.examination(), threads=1)
     judged.state_ = active.state_
-    old = judged.losses(*table.as_learned().part(active.scaling or Scaling(), table.seen))
+    old = judged.losses(*table.as_learned().part(active.scaling or Scaling(), table.seen), items)
     counted = ~np.isnan(new + old)
     new, seen, old = new[counted], seen[counted], old[counted]
     if active.state_ is not None:

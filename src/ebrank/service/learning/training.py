@@ -18,7 +18,7 @@ import msgspec
 
 from ebrank.errors import EBRankError
 from ebrank.service import api
-from ebrank.service.core.models import NO, PINNED, YES, Model
+from ebrank.service.core.models import NO, PINNED, YES, Model, own_fits
 from ebrank.service.core.problems import NotFound
 from ebrank.service.core.resources import Resources
 from ebrank.service.learning.fitting import (
@@ -35,6 +35,9 @@ from ebrank.service.store.records import ModelRecord
 REFUSED = "refused_since"
 """The setting of the store that says since when the newest version is off; empty if it is live."""
 
+RETRY_SECONDS = 60.0
+"""After a run that failed, one that a deletion asks for waits this long."""
+
 log = logging.getLogger("ebrank.service")
 
 Run = Callable[[TrainingJob], Awaitable[TrainingResult]]
@@ -42,8 +45,8 @@ Adopt = Callable[[TrainingResult, int], Awaitable[str]]
 """Takes the result of a run, and the version it was judged against."""
 
 
-def job(settings: Settings, active: int) -> TrainingJob:
-    """Return what the settings say to fit."""
+def job(settings: Settings, active: int, arms: tuple[str, ...] = ()) -> TrainingJob:
+    """Return what the settings say to fit, and for which arms."""
     return TrainingJob(
         active=active,
         policy=settings.ranking.policy,
@@ -54,6 +57,7 @@ def job(settings: Settings, active: int) -> TrainingJob:
         min_rows=settings.training.min_rows,
         tolerance=settings.training.tolerance,
         contexts=settings.contexts.most,
+        arms=arms,
     )
 
 
@@ -64,6 +68,7 @@ class Training:
         failing_since: when the first of the latest failures was, None if the last run succeeded.
         ended: when the last run that "succeeded", or "failed", ended; a result that stays off is
             a success.
+        asked: whether a run should start as soon as none is under way.
         on_end: called with the seconds that each run took, and its outcome.
     """
 
@@ -76,7 +81,7 @@ class Training:
         The first scheduled run is one interval from now.
         """
         self._settings, self._clock = resources.settings, resources.clock
-        self._timer = resources.timer
+        self._timer, self._active = resources.timer, resources.active
         self._run = run
         self._adopt = adopt
         self._task: asyncio.Task[None] | None = None
@@ -88,6 +93,7 @@ class Training:
         self._outcome = ""
         self.failing_since: float | None = None
         self.ended: dict[str, float] = {}
+        self.asked = resources.active.waits
         self.on_end: Callable[[float, str], None] = lambda seconds, outcome: None
 
     @property
@@ -113,16 +119,21 @@ class Training:
         if self.running:
             return False
         self._events_before, self._last = self._count_events(), self._timer()
-        self._started, self._finished = self._clock(), None
-        self._task = asyncio.create_task(self._train(job(self._settings, active)))
+        self._started, self._finished, self.asked = self._clock(), None, False
+        arms = own_fits(self._settings, self._active.experiments)
+        self._task = asyncio.create_task(self._train(job(self._settings, active, arms)))
         return True
 
     def due(self) -> bool:
-        """Return whether it is time for a run; without new events it never is."""
+        """Return whether it is time for a run: if asked for, or with new events."""
         needed, every = self._events_needed, self._settings.training.every_seconds
         by_events = needed is not None and self._events >= needed
         by_time = every > 0 and self._events > 0 and self._waited() >= every
-        return not self.running and (by_events or by_time)
+        return not self.running and (self.asked or by_events or by_time)
+
+    def may_retry(self) -> bool:
+        """Return whether the last run did not just fail."""
+        return self.failing_since is None or self._waited() >= RETRY_SECONDS
 
     def out(self) -> api.TrainingOut:
         """Return the state of training."""
@@ -230,7 +241,7 @@ class ModelVersions:
         if version and await self._store.models.document(version) is None:
             raise NotFound(f"there is no model {version}", "version")
         model = await self._active.load(version)
-        pinned = version < await self._newest()
+        pinned = version < await self._store.models.newest()
         refused = await self._refused_since(self._now()) if pinned else ""
         meta = {PINNED: YES if pinned else NO, REFUSED: refused}
         await self._store.models.activate(version, meta=meta)
@@ -266,7 +277,7 @@ class ModelVersions:
         elif live and self._active.pinned:
             live = False
             reason += f"; but version {self._model.version} was made active by hand and is pinned"
-        version = 1 + await self._newest()
+        version = 1 + await self._store.models.newest()
         record = ModelRecord(
             version=version,
             created=self._now(),
@@ -278,7 +289,7 @@ class ModelVersions:
             features=fitted.features,
         )
         live = await self._store.models.add(
-            record, fitted.document.encode(), instead_of=against, unless={PINNED: YES}
+            record, fitted.document.encode(), fitted.arms, instead_of=against, unless={PINNED: YES}
         )
         refused = "" if live else await self._refused_since(record.created)
         judged = live or not fitted.better
@@ -301,6 +312,3 @@ class ModelVersions:
         forgotten = [version for version in old if version not in staying]
         if forgotten:
             await self._store.models.remove(forgotten)
-
-    async def _newest(self) -> int:
-        return max((record.version for record in await self._store.models.all()), default=0)

@@ -149,6 +149,7 @@ def _settings(values: Values, tokens: tuple[Token, ...]) -> Settings:
         "events.behaviors": settings.events.declared,
         "limits.memory": settings.limits.memory_bytes,
         "ranking.policy": lambda: policies.parse(settings.ranking.policy),
+        "ranking.unknown": settings.check_unknown,
     }
     for place, check in checks.items():
         try:

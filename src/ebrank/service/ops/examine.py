@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ebrank.errors import DataError
 from ebrank.evidence.slots import ranks_of
 from ebrank.evidence.valuation import UNIT
-from ebrank.logs import read_evidence
 from ebrank.policy import policies
 from ebrank.policy.ranker import EBRanker
 from ebrank.policy.scaling import Scaling
 from ebrank.service.learning.fitting import gather
 from ebrank.service.learning.training import job
-from ebrank.service.ops.transfer.evidence import fill
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import StoreView
-from ebrank.service.store.memory import MemoryStore
 
 
 @dataclass(frozen=True)
@@ -89,19 +86,3 @@ async def examined(store: StoreView, settings: Settings) -> ExaminedCurve:
 def _error(error: float) -> float | None:
     """Return a standard error, None if it is 1: nothing is known then."""
     return error if error < 1.0 else None
-
-
-async def examined_evidence(path: str, features: str | None, settings: Settings) -> ExaminedCurve:
-    """Return what a file of evidence reveals; without features, all items of a query are alike.
-
-    The behaviors are those that were counted.
-    """
-    evidence = read_evidence(path, features=features, missing="drop")
-    if evidence.features is None:
-        constant = np.ones((len(evidence), 1), np.float32)
-        evidence = replace(evidence, features=constant, feature_names=("constant",))
-    store, behaviors = MemoryStore(), evidence.stats.behaviors
-    await fill(store, evidence, now=0.0)
-    declared = tuple(f"{each.name}={each.weight!r}" for each in behaviors.all)
-    events = replace(settings.events, behaviors=declared, negative=behaviors.negative)
-    return await examined(store, replace(settings, events=events))

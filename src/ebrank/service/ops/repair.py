@@ -12,9 +12,8 @@ The new store is built beside the old one and replaces it in one step; the old o
 from __future__ import annotations
 
 import time as clock
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
 
 import numpy as np
 
@@ -25,8 +24,12 @@ from ebrank.service.ops.clock import day
 from ebrank.service.ops.replay import replay
 from ebrank.service.ops.transfer.importing import fill
 from ebrank.service.store import open
-from ebrank.service.store.base import Progress, Store, StoreError, StoreView
+from ebrank.service.store.base import Progress, Store, StoreError
 from ebrank.service.store.counting import items_of, time_of
+from ebrank.service.store.driver import StoreGroup
+from ebrank.service.store.items import StoredCatalog, StoredItems
+from ebrank.service.store.log import StoredLog
+from ebrank.service.store.meta import StoredMeta, StoredModels
 from ebrank.service.store.records import (
     Minute,
     ModelRecord,
@@ -134,7 +137,7 @@ async def repair(path: str, progress: Progress | None = None) -> Repair:
             report = await view.survey(None)
             if report.needed:
                 async with open(place.url, "new") as new:
-                    await fill(new, cast(StoreView, view), progress)
+                    await fill(new, view, progress)
                     proof = await replay(new)
                     if not proof.equal:
                         raise StoreError(f"{path}: cannot be repaired ({proof}). Restore a backup.")
@@ -143,7 +146,7 @@ async def repair(path: str, progress: Progress | None = None) -> Repair:
     return report
 
 
-class Mended:
+class Mended(Store):
     """A corrected view of a faulty store.
 
     Attributes:
@@ -151,17 +154,17 @@ class Mended:
     """
 
     def __init__(self, store: Store, now: float) -> None:
+        super().__init__(store.driver)
         self.report = Repair(now)
         self._store = store
         self._now = now
         self._ids: dict[str, frozenset[str]] = {}
         self.epoch = 0
-        self.items = MendedItems(store.items, self)
-        self.catalog = MendedCatalog(store.catalog, self)
-        self.log = MendedLog(store.log, self)
-        self.models = MendedModels(store.models, self)
-        self.meta = MendedMeta(store.meta, self)
-        self.deletions = store.deletions
+        self.items = MendedItems(self)
+        self.catalog = MendedCatalog(self)
+        self.log: MendedLog = MendedLog(self)
+        self.models = MendedModels(self)
+        self.meta = MendedMeta(self)
 
     def time(self, time: float) -> float:
         """Return a time that is not after now."""
@@ -224,29 +227,26 @@ class Mended:
             report.wrong_counters = (await replay(self._store)).different
 
 
-class _MendedPart:
-    """A group of a store's methods; a subclass overrides some, the others are passed on."""
+class _MendedPart(StoreGroup):
+    """A group of a store's methods, some of which a subclass overrides."""
 
-    def __init__(self, inner: Any, mended: Mended) -> None:  # noqa: ANN401 (a part of a store)
-        self._inner = inner
+    def __init__(self, mended: Mended) -> None:
+        super().__init__(mended.driver)
         self._mended = mended
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (as the store's)
-        return getattr(self._inner, name)
 
-
-class MendedItems(_MendedPart):
+class MendedItems(_MendedPart, StoredItems):
     """Queries that can be read."""
 
     async def queries(self) -> list[str]:
         """Return the names of queries that can be read."""
         lost = set(self._mended.report.lost_queries)
-        return [query for query in await self._inner.queries() if query not in lost]
+        return [query for query in await super().queries() if query not in lost]
 
     async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state by what was rolled up: by all, if the log cannot be read."""
-        read = self._inner.load if self._mended.report.unread else self._inner.snapshot
-        state: QueryState | None = await read(query)
+        read = super().load if self._mended.report.unread else super().snapshot
+        state = await read(query)
         if state is not None:
             state.entered = np.minimum(state.entered, self._mended.report.now)
             state.first_shown = np.minimum(state.first_shown, self._mended.report.now)
@@ -254,25 +254,25 @@ class MendedItems(_MendedPart):
         return state
 
 
-class MendedCatalog(_MendedPart):
+class MendedCatalog(_MendedPart, StoredCatalog):
     """The readable part of the catalog."""
 
     async def entries(self) -> AsyncIterator[tuple[str, Features]]:
         """Yield items with their rows, up to the first that cannot be read."""
         try:
-            async for entry in self._inner.entries():
+            async for entry in super().entries():
                 yield entry
         except StoreError as problem:
             self._mended.report.lost_catalog = str(problem)
 
 
-class MendedLog(_MendedPart):
+class MendedLog(_MendedPart, StoredLog):
     """Entries of such queries, none in the future."""
 
     async def all(self) -> AsyncIterator[Operation]:
         """Yield the log up to the first entry that cannot be read."""
         try:
-            async for entry in self._inner.entries():
+            async for entry in super().entries():
                 yield entry
         except StoreError as problem:
             self._mended.report.unread = str(problem)
@@ -299,10 +299,10 @@ class MendedLog(_MendedPart):
 
     async def last_time(self) -> float:
         """Return the time of the latest write."""
-        return self._mended.time(await self._inner.last_time())
+        return self._mended.time(await super().last_time())
 
 
-class MendedModels(_MendedPart):
+class MendedModels(_MendedPart, StoredModels):
     """The versions of the prior that can be read."""
 
     async def all(self) -> list[ModelRecord]:
@@ -310,27 +310,27 @@ class MendedModels(_MendedPart):
         lost = self._mended.report.lost_models
         return [
             replace(record, created=self._mended.time(record.created))
-            for record in await self._inner.all()
+            for record in await super().all()
             if record.version not in lost
         ]
 
     async def active(self) -> int:
         """Return the active version, 0 if it cannot be read."""
-        active, readable = await self._inner.active(), await self.all()
+        active, readable = await super().active(), await self.all()
         return active if any(record.version == active for record in readable) else 0
 
 
-class MendedMeta(_MendedPart):
+class MendedMeta(_MendedPart, StoredMeta):
     """Settings, and minutes up to now."""
 
     async def all(self) -> dict[str, str]:
         """Return all settings, in the order of their names."""
-        settings: dict[str, str] = await self._inner.all()
+        settings = await super().all()
         for name in settings.keys() & DATES:
             settings[name] = repr(self._mended.time(float(settings[name])))
         return settings
 
     async def minutes(self, since: float) -> list[Minute]:
         """Return the sums of the minutes since a time, in order."""
-        minutes: Sequence[Minute] = await self._inner.minutes(since)
+        minutes = await super().minutes(since)
         return [minute for minute in minutes if not self._mended.late(minute.start)]

@@ -29,7 +29,7 @@ from ebrank.service.http.app import App
 from ebrank.service.http.connections import BACKLOG, OpenConnections
 from ebrank.service.http.metrics import AccessLog
 from ebrank.service.http.readiness import Readiness
-from ebrank.service.ops import clock, tracing
+from ebrank.service.ops import clock
 from ebrank.service.ops.reloading import Reloading
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
@@ -60,7 +60,8 @@ def check(settings: Settings) -> None:
         raise ServerError(
             f"server.host {settings.server.host} can be reached from elsewhere and there are no "
             "tokens. Make some with `ebrank serve --new-token NAME --scopes rank,feedback` for "
-            "programs that serve lists and `--scopes admin` for items, training and the dashboard, "
+            "programs that serve lists and read the dashboard, and `--scopes admin` for items and "
+            "training, "
             "or listen on 127.0.0.1"
         )
 
@@ -115,14 +116,13 @@ def run(
         reloading: takes over changes of the tokens.
     """
     check(settings)
-    spans = tracing.exporting() if settings.server.traces else None
 
     def ready(address: str) -> None:
         _settle()
         announce(address)
 
     async def served(opened: socket.socket) -> None:
-        await serve(settings, opened, _signals(reloading), ready, companion, reloading, spans)
+        await serve(settings, opened, _signals(reloading), ready, companion, reloading)
 
     with (
         logs.written(settings.server.log),
@@ -130,8 +130,6 @@ def run(
         _no_collections(),
     ):
         asyncio.run(served(opened))
-    if spans is not None:
-        spans.close()
 
 
 async def serve(
@@ -141,17 +139,14 @@ async def serve(
     announce: Callable[[str], None],
     companion: Companion | None = None,
     reloading: Reloading | None = None,
-    spans: tracing.Spans | None = None,
 ) -> None:
     """Serve on a listening socket until an event is set."""
     async with open(settings.store.url) as store:
         last, most_idle = await store.log.last_time(), settings.store.max_idle_seconds
         clock.check(time.time(), last, store.touched, most_idle)
-        engine = await Engine.open(store if spans is None else spans.store(store), settings)
+        engine = await Engine.open(store, settings)
         requests = AccessLog() if settings.server.access_log else None
-        app = App(engine, settings, log=requests, traced=None if spans is None else spans.request)
-        if spans is not None:
-            engine.watch_training(spans.training)
+        app = App(engine, settings, log=requests)
         connections = OpenConnections(
             app, settings.limits, refusal=app.refusal, on_closed=app.metrics.closed
         )

@@ -33,7 +33,14 @@ from ebrank.evidence.slots import DEEPEST, SLOTS, slot_of
 from ebrank.evidence.stats import COUNT
 from ebrank.service.store.driver import StoreError, UnknownQuery
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
-from ebrank.service.store.tables import ADD_COUNTS, EVENTS, RANKINGS, SET_COUNTS, Row, StoreTable
+from ebrank.service.store.tables import (
+    ADD_COUNTS,
+    EVENTS,
+    RANKINGS,
+    SET_COUNTS,
+    Row,
+    StoreTable,
+)
 
 T = TypeVar("T")
 
@@ -416,97 +423,12 @@ def event_keys(entries: Iterable[Placed]) -> list[tuple[int, str, str, int]]:
     ]
 
 
-class Codec(NamedTuple):
-    """How entries of a kind become rows: some columns from places, the others as they are.
-
-    Attributes:
-        table: of the rows.
-        columns: those of a row, in its order.
-        plain: returns the values of the last columns.
-    """
-
-    table: StoreTable
-    columns: tuple[str, ...]
-    plain: Callable[[Any], tuple[Any, ...]]
-
-    @property
-    def selected(self) -> str:
-        """The columns, and the query's name, as SQL."""
-        names = ", ".join(f't."{name}"' for name in self.columns)
-        source = f"{self.table.name} AS t JOIN queries AS q ON number = t.query"
-        return f"SELECT {names}, q.name FROM {source}"
+def _doubles(numbers: Sequence[float]) -> bytes:
+    return struct.pack(f"<{len(numbers)}d", *numbers)
 
 
-def _codec(table: StoreTable, *special: str) -> Codec:
-    plain = tuple(column.name for column in table.columns if column.name not in special)
-    return Codec(table, special + plain, attrgetter(*plain))
-
-
-RANKING = _codec(
-    RANKINGS, "seq", "query", "items", "would_rank", "explored", "relevance", "seen", "contexts"
-)
-EVENT = _codec(EVENTS, "seq", "query", "place")
-
-
-def ranking_row(seq: int, query: int, places: Sequence[int], entry: RankingEntry) -> Row:
-    """Return the row of a list, given the places of its items, then of its shadow list."""
-    length = len(entry.items)
-    return (
-        seq,
-        query,
-        _text(places[:length]),
-        _text(places[length:]) if entry.would_rank else None,
-        bytes(entry.explored),
-        struct.pack(f"<{len(entry.relevance)}d", *entry.relevance),
-        _text(entry.seen) if entry.seen else None,
-        _text(entry.contexts) if entry.contexts else None,
-        *RANKING.plain(entry),
-    )
-
-
-def event_row(seq: int, query: int, places: Sequence[int], entry: EventEntry) -> Row:
-    """Return the row of an event."""
-    return (seq, query, places[0], *EVENT.plain(entry))
-
-
-def places_of(codec: Codec, row: Row) -> list[int]:
-    """Return the places of all items that a row names, in the order of `items_of`."""
-    return [row[2]] if codec is EVENT else [*listed(row[2]), *listed(row[3])]
-
-
-def entry_of(codec: Codec, row: Row, names: Mapping[int, str]) -> Operation:
-    """Return the entry of a row of `codec.selected`, given its items' names by their places.
-
-    Raises:
-        ValueError: if a value is of another type than its column, as SQLite allows.
-    """
-    for column, value in zip(codec.columns, row, strict=False):
-        kind, null = _TYPES[codec.table.name][column]
-        if not (isinstance(value, kind) or (null and value is None)):
-            raise ValueError("invalid log row")
-    if codec is EVENT:
-        values = dict(zip(EVENT.columns[3:], row[3:-1], strict=True))
-        values["shows"], values["bot"] = bool(values["shows"]), bool(values["bot"])
-        return EventEntry(query=row[-1], item=names[row[2]], **values)
-    _, _, items, would_rank, explored, relevance, seen, contexts, *plain, query = row
-    values = dict(zip(RANKING.columns[8:], plain, strict=True))
-    values["counted"], values["bot"] = bool(values["counted"]), bool(values["bot"])
-    return RankingEntry(
-        query=query,
-        items=tuple(names[place] for place in listed(items)),
-        would_rank=tuple(names[place] for place in listed(would_rank)),
-        explored=tuple(map(bool, explored)),
-        relevance=struct.unpack(f"<{len(relevance) // 8}d", relevance),
-        seen=tuple(listed(seen)),
-        contexts=tuple(listed(contexts)),
-        **values,
-    )
-
-
-_TYPES = {
-    table.name: {column.name: (column.kind.python, column.null) for column in table.columns}
-    for table in (RANKINGS, EVENTS)
-}
+def _undoubled(data: bytes | None) -> tuple[float, ...]:
+    return struct.unpack(f"<{len(data) // 8}d", data) if data else ()
 
 
 def _text(numbers: Iterable[int]) -> str:
@@ -518,13 +440,90 @@ def listed(numbers: str | None) -> Sequence[int]:
     return [] if numbers is None else json.loads(numbers)
 
 
+_Convert: TypeAlias = Callable[[Any], object]
+_WRITE: Mapping[str, _Convert] = {"doubles": _doubles, "bools": bytes, "ints": _text}
+_READ: Mapping[str, _Convert] = {
+    "doubles": _undoubled,
+    "bools": lambda data: tuple(map(bool, data)),
+    "ints": lambda text: tuple(listed(text)),
+    "bool": bool,
+}
+"""What turns a field of an entry into the value of a column, and back, by types of columns."""
+
+
+class Codec:
+    """How entries of a kind become rows, and back, as the kinds of its columns say.
+
+    Attributes:
+        table: of the rows.
+        columns: those of a row, in its order: `seq`, `query`, places, then fields of entries.
+        selected: the columns, and the query's name, as SQL.
+    """
+
+    def __init__(self, table: StoreTable, *places: str) -> None:
+        given = ("seq", "query", *places)
+        kinds = {column.name: column for column in table.columns}
+        self.table = table
+        self.columns = given + tuple(name for name in kinds if name not in given)
+        names = ", ".join(f't."{name}"' for name in self.columns)
+        source = f"{table.name} AS t JOIN queries AS q ON number = t.query"
+        self.selected = f"SELECT {names}, q.name FROM {source}"
+        self._kinds = [kinds[name] for name in self.columns]
+        self._given, self._fields = len(given), self.columns[len(given) :]
+        self._values = attrgetter(*self._fields)
+        own = [(at, each.kind.parquet, each) for at, each in enumerate(self._kinds[len(given) :])]
+        self._writes = [(at, _WRITE[kind], each.null) for at, kind, each in own if kind in _WRITE]
+        self._reads = [(at, _READ[kind]) for at, kind, _ in own if kind in _READ]
+
+    def row(self, seq: int, query: int, places: Sequence[object], entry: Operation) -> Row:
+        """Return the row of an entry, given its places as the columns have them."""
+        values = list(self._values(entry))
+        for at, write, null in self._writes:
+            values[at] = None if null and not values[at] else write(values[at])
+        return (seq, query, *places, *values)
+
+    def fields(self, row: Row) -> dict[str, Any]:
+        """Return the fields of the entry of a row of `selected`, besides query and items.
+
+        Raises:
+            ValueError: if a value is of another type than its column, as SQLite allows.
+        """
+        for column, value in zip(self._kinds, row, strict=False):
+            if not (isinstance(value, column.kind.python) or (column.null and value is None)):
+                raise ValueError("invalid log row")
+        values = list(row[self._given : -1])
+        for at, read in self._reads:
+            values[at] = read(values[at])
+        return dict(zip(self._fields, values, strict=True))
+
+
+RANKING, EVENT = Codec(RANKINGS, "items", "would_rank"), Codec(EVENTS, "place")
+
+
+def places_of(codec: Codec, row: Row) -> list[int]:
+    """Return the places of all items that a row names, in the order of `items_of`."""
+    return [row[2]] if codec is EVENT else [*listed(row[2]), *listed(row[3])]
+
+
+def entry_of(codec: Codec, row: Row, names: Mapping[int, str]) -> Operation:
+    """Return the entry of a row of `codec.selected`, given its items' names by their places."""
+    fields, query = codec.fields(row), row[-1]
+    if codec is EVENT:
+        return EventEntry(query=query, item=names[row[2]], **fields)
+    items, would_rank = (tuple(names[place] for place in listed(part)) for part in row[2:4])
+    return RankingEntry(query=query, items=items, would_rank=would_rank, **fields)
+
+
 def rows_of(entries: Sequence[Placed], begin: int) -> tuple[list[Row], list[Row]]:
     """Return the rows of rankings and of events, numbered in order from `begin`."""
     rankings: list[Row] = []
     events: list[Row] = []
     for seq, (query, places, entry) in enumerate(entries, begin):
         if isinstance(entry, EventEntry):
-            events.append(event_row(seq, query, places, entry))
+            events.append(EVENT.row(seq, query, places[:1], entry))
         else:
-            rankings.append(ranking_row(seq, query, places, entry))
+            length = len(entry.items)
+            would_rank = _text(places[length:]) if entry.would_rank else None
+            placed = _text(places[:length]), would_rank
+            rankings.append(RANKING.row(seq, query, placed, entry))
     return rankings, events

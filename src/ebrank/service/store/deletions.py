@@ -17,7 +17,8 @@ from typing import Literal
 from ebrank.service.store.driver import Connection, StoreGroup
 from ebrank.service.store.log import BEGINNING, SLACK_SECONDS
 from ebrank.service.store.meta import touch
-from ebrank.service.store.records import Deletion
+from ebrank.service.store.records import Deletion, Wanted
+from ebrank.service.store.retraction import Chosen, chosen, retracted
 from ebrank.service.store.tables import DELETIONS, UNFINISHED, Row
 
 PAUSE_SECONDS = 0.005
@@ -46,6 +47,12 @@ class StoredDeletions(StoreGroup):
     async def all(self) -> list[Deletion]:
         """Return the proofs of all deletions, oldest first."""
         return [Deletion(*row) for row in await self._fetch_long(f"{_PROOFS} ORDER BY number")]
+
+    async def count(self) -> int:
+        """Return a number that grows with every item and query deleted, and query expired."""
+        items = "SELECT count(*) FROM deletions WHERE kind = 'item'"
+        [(count,)] = await self._fetch(f"SELECT lives + ({items}) FROM state")
+        return int(count)
 
     async def query(self, query: str, digest: str, time: float) -> Deletion | None:
         """Delete a query: its items, counters and entries of the log; None if it is unknown."""
@@ -109,6 +116,33 @@ class StoredDeletions(StoreGroup):
             await touch(connection, time)
             proof = await _begun(connection, Deletion(time, "user", digest), user=user)
         return await self._finished(proof)
+
+    async def retractable(self, wanted: Wanted) -> Chosen:
+        """Return what a retraction would take back; nothing changes."""
+        return await chosen(self._driver, wanted)
+
+    async def retract(
+        self, wanted: Wanted, digest: str, time: float
+    ) -> tuple[Deletion | None, list[str]]:
+        """Take back what lists and their events added to counters; None if there is nothing.
+
+        They stay in the log, but count no more than a bot's. Also return the queries that changed.
+        A few queries at a time change in one transaction, with the proof; if it is interrupted,
+        what was done is consistent, and the same call again does the rest, with a proof of its own.
+        """
+        proof, names = None, list[str]()
+        while rest := (await chosen(self._driver, wanted)).queries:
+            if proof is None:
+                async with self._driver.chore() as connection:
+                    await touch(connection, time)
+                    proof = await _noted(connection, Deletion(time, "retraction", digest))
+            async for changed in retracted(self._driver, wanted, rest, proof):
+                names += changed
+                await asyncio.sleep(PAUSE_SECONDS)
+        if proof is None:
+            return None, []
+        [row] = await self._fetch(f"{_PROOFS} WHERE number = ?1", proof)
+        return Deletion(*row), names
 
     async def restore(self, deletions: Sequence[Deletion]) -> None:
         """Add proofs from elsewhere."""

@@ -9,8 +9,15 @@ from typing import Any
 from ebrank.service.store import tables
 from ebrank.service.store.driver import CatalogChanged, Connection, StoreError, StoreGroup
 from ebrank.service.store.meta import set_meta, touch
-from ebrank.service.store.records import LIFE, CatalogCommit, NewItem, QueryRow, QueryState, Tally
-from ebrank.service.store.rows import count_rows, item_rows, snapshot_of, state_of, tallied
+from ebrank.service.store.records import (
+    LIFE,
+    CatalogCommit,
+    FeatureTally,
+    NewItem,
+    QueryRow,
+    QueryState,
+)
+from ebrank.service.store.rows import count_rows, item_rows, snapshot_of, state_of
 from ebrank.typing import Features
 
 PAGE = 1000
@@ -21,6 +28,9 @@ LAST = "\U0010ffff"
 """Follows every other character."""
 
 _ITEM = ("query", "place", "id", "entered", "active", "first_shown")
+_SNAPSHOT_OF = "INSERT INTO snapshot ({0}) SELECT {0} FROM evidence WHERE query = ?1".format(
+    ", ".join(tables.COUNTS)
+)
 _ADDED = "INSERT INTO queries (name, version, size, used) SELECT ?1, lives * ?2 + 1, 0, ?3"
 
 
@@ -31,6 +41,15 @@ class StoredItems(StoreGroup):
         """Return the names of all queries, in the order in which they were added."""
         rows = await self._fetch_long("SELECT name FROM queries ORDER BY number")
         return [name for (name,) in rows]
+
+    async def versions(self) -> AsyncIterator[tuple[str, int]]:
+        """Yield each query and its version, in the order in which they were added."""
+        sql = "SELECT number, name, version FROM queries WHERE number > ?1 ORDER BY number LIMIT ?2"
+        last = -1
+        while page := await self._fetch_long(sql, last, PAGE):
+            for _, name, version in page:
+                yield name, version
+            last = page[-1][0]
 
     async def find(
         self, prefix: str = "", contains: str = "", after: str | None = None, limit: int = 100
@@ -137,19 +156,19 @@ class StoredItems(StoreGroup):
                 counts += ((number, *row) for row in count_rows(state))
             await connection.insert(tables.ITEMS, _ITEM, items)
             await connection.insert(tables.FEATURES, ("query", "place", "numbers"), features)
-            for table in (tables.EVIDENCE, tables.SNAPSHOT):
-                await connection.insert(table, tables.COUNTS, counts)
+            await connection.insert(tables.EVIDENCE, tables.COUNTS, counts)
+            await connection.many(_SNAPSHOT_OF, [(number,) for number in numbers.values()])
 
-    async def tally(self) -> Tally:
+    async def tally(self) -> FeatureTally:
         """Return how many items all queries have, and how many have a number in each column."""
         sql = (
             "SELECT numbers, query, place FROM features WHERE (query, place) > (?1, ?2) "
             "ORDER BY query, place LIMIT ?3"
         )
-        total, last = Tally(0, []), (0, 0)
+        total, last = FeatureTally(), (0, 0)
         while True:
             page = await self._fetch_long(sql, *last, PAGE)
-            total = tallied(total, tables.features_of([blob for blob, *_ in page]))
+            total = total.plus(tables.features_of([blob for blob, *_ in page]))
             if len(page) < PAGE:
                 return total
             last = page[-1][1:]
@@ -312,11 +331,11 @@ class StoredCatalog(StoreGroup):
             await touch(connection, time)
             return CatalogCommit(version + 1, len(changed))
 
-    async def tally(self) -> Tally:
+    async def tally(self) -> FeatureTally:
         """Return how many items there are, and how many have a number in each column."""
-        total = Tally(0, [])
+        total = FeatureTally()
         async for page in self._pages():
-            total = tallied(total, tables.padded([row for _, row in page]))
+            total = total.plus(tables.padded([row for _, row in page]))
         return total
 
 

@@ -34,7 +34,7 @@ its times are out of order by as much as servers' clocks differ."""
 
 LAST_TIME = """SELECT CASE WHEN used > last_time THEN used ELSE last_time END
     FROM state, (SELECT coalesce(max(used), 0.0) AS used FROM queries) AS latest"""
-_END = """SELECT coalesce(max(seq), 0) FROM (
+END = """SELECT coalesce(max(seq), 0) FROM (
     SELECT max(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM events) AS ends"""
 _HEAD = """SELECT seq, query, time FROM (
     SELECT * FROM (SELECT seq, query, time FROM rankings WHERE seq > ?1
@@ -88,31 +88,36 @@ class StoredLog(StoreGroup):
         """Return a list that is still in the log."""
         async with self._driver.read() as connection:
             rows = await connection.fetch(f"{counting.RANKING.selected} WHERE id = ?1", ranking_id)
-            for _, (_, _, entry) in await _named(connection, {counting.RANKING: rows}):
+            for _, (_, _, entry) in await named(connection, {counting.RANKING: rows}):
                 assert isinstance(entry, RankingEntry)
                 return entry
         return None
 
     async def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in order, up to its current end."""
-        [(end,)] = await self._fetch(_END)
-        async for entry in self._between(-1, end):
+        async for _, (_, _, entry) in self.numbered():
             yield entry
+
+    async def numbered(self) -> AsyncIterator[tuple[int, counting.Placed]]:
+        """Yield the same with the numbers of entries in the log, and the places of their items."""
+        [(end,)] = await self._fetch(END)
+        async for numbered in self._between(-1, end):
+            yield numbered
 
     async def latest(self, lists: int) -> AsyncIterator[Operation]:
         """Yield the end of the log in order, starting this many lists back."""
         nth_last = "SELECT seq FROM rankings ORDER BY seq DESC LIMIT 1 OFFSET ?1"
-        [(end,)] = await self._fetch(_END)
+        [(end,)] = await self._fetch(END)
         first = await self._fetch(nth_last, lists - 1)
-        async for entry in self._between(first[0][0] - 1 if first else -1, end):
+        async for _, (_, _, entry) in self._between(first[0][0] - 1 if first else -1, end):
             yield entry
 
-    async def _between(self, after: int, end: int) -> AsyncIterator[Operation]:
+    async def _between(self, after: int, end: int) -> AsyncIterator[tuple[int, counting.Placed]]:
         """Yield the entries with numbers after one and up to another."""
         while after < end:
             page, after = await self._driver.read_long(partial(_page, after=after, end=end))
-            for entry in page:
-                yield entry
+            for numbered in page:
+                yield numbered
 
     async def length(self) -> int:
         """Return how many entries the log holds, or slightly more, for progress bars."""
@@ -139,7 +144,7 @@ class StoredLog(StoreGroup):
         events of rankings slightly younger than `before`, or one in flight may count twice.
         """
         total, portion, after, young = RolledUp(), FIRST_PORTION, -1, set[int]()
-        [(end,)] = await self._fetch(_END)
+        [(end,)] = await self._fetch(END)
         head = f"{_HEAD.format(limit='?2')} ORDER BY seq LIMIT ?2"
         while after < end:
             began = clock.perf_counter()
@@ -190,7 +195,9 @@ def next_portion(portion: int, took: float) -> int:
     return int(max(min(max(fitting, portion / 2), portion * 2, MOST_PORTION), 1))
 
 
-async def _page(connection: Connection, after: int, end: int) -> tuple[list[Operation], int]:
+async def _page(
+    connection: Connection, after: int, end: int
+) -> tuple[list[tuple[int, counting.Placed]], int]:
     """Return some entries after a number and up to another, in order, and the last number."""
     where = "WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3"
     parts = {
@@ -200,13 +207,16 @@ async def _page(connection: Connection, after: int, end: int) -> tuple[list[Oper
     # What follows a full page is not read yet: the other kind must not run ahead of it.
     last = min([end, *(part[-1][0] for part in parts.values() if len(part) == PAGE)])
     rows = {codec: [row for row in part if row[0] <= last] for codec, part in parts.items()}
-    return [entry for _, (_, _, entry) in await _named(connection, rows)], last
+    return await named(connection, rows), last
 
 
-async def _named(
+async def named(
     connection: Connection, parts: Mapping[counting.Codec, Sequence[Row]]
 ) -> list[tuple[int, counting.Placed]]:
-    """Return the entries of rows, by their numbers in the log, in order."""
+    """Return the entries of rows, by their numbers in the log, in order.
+
+    Entries of a query that has been deleted since its rows were read are left out.
+    """
     rows = [
         (codec, row, counting.places_of(codec, row))
         for codec, part in parts.items()
@@ -217,9 +227,13 @@ async def _named(
     columns = "t.query, t.place, t.id"
     for query, place, name in await connection.matching(ITEMS, columns, ["query", "place"], keys):
         names[query][place] = name
+    nameless = [(query,) for query, of_query in names.items() if not of_query]
+    there = await connection.matching(QUERIES, "t.number", ["number"], nameless)
+    gone = {query for (query,) in nameless} - {query for (query,) in there}
     entries = [
         (row[0], (row[1], places, counting.entry_of(codec, row, names[row[1]])))
         for codec, row, places in rows
+        if row[1] not in gone
     ]
     return sorted(entries, key=lambda numbered: numbered[0])
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ebrank.service.store.driver import Connection, StoreError, StoreGroup
-from ebrank.service.store.records import Minute, ModelRecord
-from ebrank.service.store.tables import META, MINUTES, MODELS
+from ebrank.service.store.records import Minute, ModelRecord, Trial
+from ebrank.service.store.tables import META, MINUTES, MODELS, TRIALS
 
 _SETTING = ("key", "value")
 _MODEL = tuple(column.name for column in MODELS.columns)
+_RECORD = _MODEL[: _MODEL.index("document")]
+_SUMS = Trial._fields[4:]
 
 
 class StoredMeta(StoreGroup):
@@ -26,29 +28,57 @@ class StoredMeta(StoreGroup):
         """Return all settings, in the order of their names."""
         return dict(await self._fetch("SELECT key, value FROM meta ORDER BY key"))
 
-    async def set(self, values: Mapping[str, str], minutes: Sequence[Minute] = ()) -> None:
-        """Keep settings, and add the sums of some minutes to those kept, in one transaction."""
+    async def set(
+        self,
+        values: Mapping[str, str],
+        minutes: Sequence[Minute] = (),
+        trials: Sequence[Trial] = (),
+    ) -> None:
+        """Keep settings, and add sums of minutes and trials to those kept, in one transaction."""
         async with self._driver.write() as connection:
             await _add_minutes(connection, minutes)
+            await _add_trials(connection, trials)
             await set_meta(connection, values)
 
     async def add(
-        self, key: str, numbers: Mapping[str, int], minutes: Sequence[Minute] = ()
+        self,
+        key: str,
+        numbers: Mapping[str, int],
+        minutes: Sequence[Minute] = (),
+        trials: Sequence[Trial] = (),
     ) -> dict[str, int]:
         """Add to the numbers that a setting holds, as JSON, and return the new ones.
 
-        The sums of some minutes are added to those kept, in the same transaction.
+        Sums of minutes and of trials are added to those kept, in the same transaction.
         """
         async with self._driver.write() as connection:
-            # Others that add to it wait here, even if there is nothing yet.
-            await connection.insert(META, _SETTING, [(key, "{}")], "(key) DO NOTHING")
-            sql = "UPDATE meta SET value = value WHERE key = ?1 RETURNING value"
-            [(held,)] = await connection.fetch(sql, key)
-            sums: dict[str, int] = json.loads(held)
+            sums: dict[str, int] = json.loads(await _held(connection, key))
             sums |= {name: sums.get(name, 0) + number for name, number in numbers.items()}
             await _add_minutes(connection, minutes)
+            await _add_trials(connection, trials)
             await set_meta(connection, {key: json.dumps(sums)})
         return sums
+
+    async def change(self, key: str, changed: Callable[[str], str]) -> str:
+        """Replace a setting, `{}` if there is none, by what a function makes of it; return that.
+
+        Others that change it wait. If the function raises, nothing changes.
+        """
+        async with self._driver.write() as connection:
+            value = changed(await _held(connection, key))
+            await set_meta(connection, {key: value})
+        return value
+
+    async def trials(self, experiment: str | None = None) -> list[Trial]:
+        """Return the sums of an experiment, or of all, in order."""
+        columns, keys = ", ".join(Trial._fields), ", ".join(Trial._fields[:4])
+        where, given = ("", ()) if experiment is None else ("WHERE experiment = ?1 ", (experiment,))
+        sql = f"SELECT {columns} FROM trials {where}ORDER BY {keys}"
+
+        async def read(connection: Connection) -> list[Trial]:  # of many cells
+            return [Trial._make(row) for row in await connection.fetch(sql, *given)]
+
+        return await self._driver.read_long(read)
 
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
         """Keep the settings that are not set yet; return the current value of each."""
@@ -83,6 +113,14 @@ class StoredMeta(StoreGroup):
         ]
 
 
+async def _held(connection: Connection, key: str) -> str:
+    """Return a setting, `{}` if there is none; others that want to change it wait."""
+    await connection.insert(META, _SETTING, [(key, "{}")], "(key) DO NOTHING")
+    sql = "UPDATE meta SET value = value WHERE key = ?1 RETURNING value"
+    [(held,)] = await connection.fetch(sql, key)
+    return str(held)
+
+
 async def set_meta(connection: Connection, values: Mapping[str, str]) -> None:
     """Keep settings, within a transaction."""
     conflict = "(key) DO UPDATE SET value = excluded.value"
@@ -104,12 +142,19 @@ async def _add_minutes(connection: Connection, minutes: Iterable[Minute]) -> Non
     await connection.insert(MINUTES, ("start", "name", "value"), rows, conflict)
 
 
+async def _add_trials(connection: Connection, trials: Iterable[Trial]) -> None:
+    """Add sums of trials, in order."""
+    added = ", ".join(f"{name} = trials.{name} + excluded.{name}" for name in _SUMS)
+    conflict = f"({', '.join(Trial._fields[:4])}) DO UPDATE SET {added}"
+    await connection.insert(TRIALS, Trial._fields, sorted(trials), conflict)
+
+
 class StoredModels(StoreGroup):
     """The versions of the prior."""
 
     async def all(self) -> list[ModelRecord]:
         """Return all versions, oldest first."""
-        columns = ", ".join(_MODEL[:-1])
+        columns = ", ".join(_RECORD)
         async with self._driver.read() as connection:
             rows = await connection.fetch(f"SELECT {columns} FROM models ORDER BY version")
             return [
@@ -122,6 +167,16 @@ class StoredModels(StoreGroup):
         async with self._driver.read() as connection:
             return await _document(connection, version)
 
+    async def arms(self, version: int) -> dict[str, str]:
+        """Return the files of priors of a version that arms have for themselves, by policy."""
+        rows = await self._fetch("SELECT arms FROM models WHERE version = ?1", version)
+        return json.loads(rows[0][0]) if rows and rows[0][0] else {}
+
+    async def newest(self) -> int:
+        """Return the newest version, active or not, 0 before any training."""
+        [(version,)] = await self._fetch("SELECT coalesce(max(version), 0) FROM models")
+        return int(version)
+
     async def active(self) -> int:
         """Return the active version, 0 before any training."""
         [(version,)] = await self._fetch("SELECT active_model FROM state")
@@ -131,11 +186,12 @@ class StoredModels(StoreGroup):
         self,
         record: ModelRecord,
         document: bytes,
+        arms: Mapping[str, str] | None = None,
         *,
         instead_of: int | None = None,
         unless: Mapping[str, str] | None = None,
     ) -> bool:
-        """Keep a version and its file; return whether it is now the active one.
+        """Keep a version, its file and those of `arms`; return whether it is now the active one.
 
         It is if it is `activated`, unless a version other than `instead_of` is active now, or one
         of the settings has a value in `unless`: then it is kept as not activated.
@@ -149,8 +205,9 @@ class StoredModels(StoreGroup):
                 settings = await connection.fetch("SELECT key, value FROM meta")
                 live = not (unless.items() & {(key, value) for key, value in settings})
             values = {"activated": live, "features": json.dumps(record.features)}
-            row = [values.get(name, getattr(record, name)) for name in _MODEL[:-1]]
-            await connection.insert(MODELS, _MODEL, [(*row, document)])
+            row = [values.get(name, getattr(record, name)) for name in _RECORD]
+            others = json.dumps(dict(arms)) if arms else None
+            await connection.insert(MODELS, _MODEL, [(*row, document, others)])
             if live:
                 await _activate(connection, record.version)
         return live

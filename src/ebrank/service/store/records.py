@@ -7,10 +7,14 @@ make, and there is one for each list and each event.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
 
 from ebrank.typing import Bools, Features, Floats, SmallInts
 
@@ -103,7 +107,14 @@ class RankingEntry:
         epoch: up to which counters fade before it is added; never less than that of the entry
             before, and 0 if nothing is forgotten. See `ebrank.evidence.forgetting`.
         contexts: numbers of the request's contexts, ascending; see `ebrank.policy.contexts`.
+        arm: of which experiment it is, as `experiment:arm`, with `:N` in the N-th stretch if that
+            is not the first; None outside of experiments.
+        teams: for each item which arm of an interleaved list chose it, counted from 0; -1 if both
+            would have. Empty if it is not interleaved.
+        propensities: for each item the probability of its rank, if the order was randomized.
+        token: the name of the token that asked for it; None if the server does not keep it.
         hint: what the caller knows about its items; not part of the log.
+        cell: of its unit in the experiment; not part of the log.
     """
 
     id: str
@@ -123,7 +134,12 @@ class RankingEntry:
     bot: bool = False
     epoch: int = 0
     contexts: tuple[int, ...] = ()
+    arm: str | None = None
+    teams: tuple[int, ...] = ()
+    propensities: tuple[float, ...] = ()
+    token: str | None = None
     hint: Hint | None = field(default=None, compare=False, repr=False)
+    cell: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -150,6 +166,8 @@ class EventEntry:
         value: as the client gave it, if it did.
         epoch: as for a ranking.
         hint: what the caller knows about its item; not part of the log.
+        arm: whose event it is in an experiment, as for a ranking; not part of the log.
+        cell: of its unit in the experiment; not part of the log.
     """
 
     event_id: str
@@ -167,6 +185,8 @@ class EventEntry:
     value: float | None = None
     epoch: int = 0
     hint: Hint | None = field(default=None, compare=False, repr=False)
+    arm: str | None = field(default=None, compare=False, repr=False)
+    cell: int = field(default=0, compare=False, repr=False)
 
 
 Operation: TypeAlias = RankingEntry | EventEntry
@@ -226,11 +246,17 @@ class CatalogCommit(NamedTuple):
     changed: int
 
 
-class Tally(NamedTuple):
+class FeatureTally(NamedTuple):
     """How many rows of features there are, and how many of them have a number in each column."""
 
-    rows: int
-    given: Sequence[int]
+    rows: int = 0
+    given: Sequence[int] = ()
+
+    def plus(self, features: Features) -> FeatureTally:
+        """Return it with more rows."""
+        counts = (~np.isnan(features)).sum(axis=0).tolist()
+        given = [sum(pair) for pair in zip_longest(self.given, counts, fillvalue=0)]
+        return FeatureTally(self.rows + len(features), given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,19 +298,40 @@ class Deletion:
 
     Attributes:
         time: when, in seconds since 1970.
-        kind: an item of all queries, a query, or a user's name.
+        kind: an item of all queries, a query, a user's name; or a retraction of what was counted.
         digest: of its name, salted by the store: anyone who knows the name can verify it.
         queries: how many queries changed.
-        rankings: lists that were removed with a query, or lost their user.
-        events: events that were removed with a query.
+        rankings: lists that were removed with a query, lost their user, or count no longer.
+        events: events that were removed with a query, or count no longer.
     """
 
     time: float
-    kind: Literal["item", "query", "user"]
+    kind: Literal["item", "query", "user", "retraction"]
     digest: str
     queries: int = 0
     rankings: int = 0
     events: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which lists to retract: those that fit all of these.
+
+    Attributes:
+        since: not before this time.
+        until: before this time.
+        user: a user's, as in the log.
+        query: of a query.
+        ranking: only this one.
+        token: those that a token asked for, by its name.
+    """
+
+    since: float | None = None
+    until: float = math.inf
+    user: str | None = None
+    query: str | None = None
+    ranking: str | None = None
+    token: str | None = None
 
 
 class QueryRow(NamedTuple):
@@ -334,6 +381,29 @@ class Minute:
 
     start: float
     values: dict[str, float] = field(default_factory=dict)
+
+
+class Trial(NamedTuple):
+    """Sums over the lists of a cell of units in an arm of an experiment; see `core.trials`.
+
+    Attributes:
+        stretch: from 1: each change of the arms or their shares begins another.
+        cell: of the units: a hash of a query's or a user's name.
+        lists: a list and the pages that continue it count once; in an interleaved experiment, the
+            arm's slots.
+        clicks: outcomes of impressions.
+        outcome: what these are worth.
+        found: new items that got their first click.
+    """
+
+    experiment: str
+    stretch: int
+    arm: str
+    cell: int
+    lists: int
+    clicks: int
+    outcome: float
+    found: int
 
 
 class Announced(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,7 +14,7 @@ from ebrank.evidence.forgetting import forgotten
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.stats import COUNT
 from ebrank.service.store.counting import keys_of
-from ebrank.service.store.records import QueryState, Tally
+from ebrank.service.store.records import QueryState
 from ebrank.typing import Features, SmallInts
 
 MOST_OUTCOMES, MOST = 1000, np.iinfo(COUNT).max + 1
@@ -137,15 +137,8 @@ def count_rows(state: QueryState) -> list[Count]:
     """
     counts, epoch = state.counts, state.epoch
     keys = np.nonzero(counts)
-    rows = zip(*(key.tolist() for key in keys), counts[keys].tolist(), strict=True)
+    columns = (*(key.tolist() for key in keys), counts[keys].tolist())
     shown = ~np.isnan(state.first_shown) & ~counts[:, SHOWN].any(axis=1)
     # Their rows keep the epoch of an item whose counts have all faded to 0.
     faded = ((place, SHOWN, 0, 0, epoch) for place in np.flatnonzero(shown).tolist())
-    return [*((*row, epoch) for row in rows), *faded]
-
-
-def tallied(tally: Tally, features: Features) -> Tally:
-    """Return a tally with more rows added to it."""
-    counts = (~np.isnan(features)).sum(axis=0).tolist()
-    given = [sum(pair) for pair in zip_longest(tally.given, counts, fillvalue=0)]
-    return Tally(tally.rows + len(features), given)
+    return [*zip(*columns, repeat(epoch), strict=False), *faded]

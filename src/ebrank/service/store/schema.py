@@ -2,6 +2,7 @@
 
 | version | in a folder | in PostgreSQL |
 |---|---|---|
+| with arms of experiments | 6 | 4 |
 | the same tables in both | 5 | 3 |
 | with the time of last use of each query | 5 | 2 |
 | before | 4 | 1 |
@@ -13,7 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ebrank.service.store.driver import StoreError
-from ebrank.service.store.tables import BEGIN, FEATURES, INDEXES, TABLES, UNFINISHED
+from ebrank.service.store.tables import (
+    BEGIN,
+    FEATURES,
+    INDEXES,
+    TABLES,
+    TRIALS,
+    UNFINISHED,
+)
 
 
 class Schema(NamedTuple):
@@ -57,17 +65,29 @@ class Schema(NamedTuple):
             yield self.done
 
 
+_NEW_COLUMNS = {"rankings": ("arm", "teams", "propensities", "token"), "models": ("arms",)}
+
+
+def _with_arms(dialect: str) -> Iterator[str]:
+    """Yield what adds the arms of experiments: the columns are those that `tables` declares."""
+    for table in TABLES:
+        for name in _NEW_COLUMNS.get(table.name, ()):
+            kind = next(getattr(c.kind, dialect) for c in table.columns if c.name == name)
+            yield f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}"
+    yield TRIALS.made(dialect)
+
+
 APPLICATION_ID = 0x45425231  # "EBR1"
 SQLITE = Schema(
     "folder",
-    5,
+    6,
     (
         *(table.made("sqlite") for table in TABLES),
         *INDEXES,
         BEGIN,
         f"PRAGMA application_id = {APPLICATION_ID}",
     ),
-    "PRAGMA user_version = 5",
+    "PRAGMA user_version = 6",
     {
         4: (
             # The first stores of this version lack it.
@@ -79,6 +99,7 @@ SQLITE = Schema(
                 coalesce((SELECT received FROM events ORDER BY seq DESC LIMIT 1), 0.0))
                 FROM state)""",
         ),
+        5: tuple(_with_arms("sqlite")),
     },
 )
 
@@ -116,7 +137,7 @@ def _as_texts() -> Iterator[str]:
 # local to a part.
 POSTGRESQL = Schema(
     "schema",
-    3,
+    4,
     (
         *(table.made("postgresql") for table in TABLES),
         *INDEXES,
@@ -126,9 +147,9 @@ POSTGRESQL = Schema(
         _CHANGES,
         _SERVERS,
         BEGIN,
-        "ALTER TABLE state ADD COLUMN schema_version integer NOT NULL DEFAULT 3",
+        "ALTER TABLE state ADD COLUMN schema_version integer NOT NULL DEFAULT 4",
     ),
-    "UPDATE state SET schema_version = 3",
+    "UPDATE state SET schema_version = 4",
     {
         1: (
             "ALTER TABLE queries ADD COLUMN used float8",
@@ -157,5 +178,6 @@ POSTGRESQL = Schema(
                 greatest(last_time, (SELECT max(last_time) FROM queries))""",
             "ALTER TABLE queries DROP COLUMN last_time",
         ),
+        3: tuple(_with_arms("postgresql")),
     },
 )

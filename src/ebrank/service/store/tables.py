@@ -188,7 +188,8 @@ RANKINGS = StoreTable(
     "rankings",
     "seq:number>position:int64 id:text query:number>query:string time:real model:int items:places "
     "counted:bool explored:bools relevance:reals cost:real user:text? would_rank:places? "
-    "offset:int continues:text? seen:numbers? bot:bool epoch:int contexts:numbers?",
+    "offset:int continues:text? seen:numbers? bot:bool epoch:int contexts:numbers? arm:text? "
+    "teams:numbers? propensities:reals? token:text?",
     sqlite=", PRIMARY KEY (seq), UNIQUE (id))",
     postgresql=", UNIQUE (id, query))",
     about="lists by rank, best first",
@@ -212,8 +213,17 @@ MINUTES = StoreTable(
 MODELS = StoreTable(
     "models",
     "version:int created:real rows:number validation_loss:real? previous_loss:real? "
-    "activated:bool reason:text features:texts document:bytes",
+    "activated:bool reason:text features:texts document:bytes arms:text?",
     "PRIMARY KEY (version)",
+)
+TRIALS = StoreTable(
+    "trials",
+    "experiment:text stretch:int arm:text cell:int lists:number clicks:number outcome:real "
+    "found:number",
+    "PRIMARY KEY (experiment, stretch, arm, cell)",
+    sqlite=_BY_PLACE,
+    postgresql=_ROOM.format(70),
+    about="sums of experiments",
 )
 DELETIONS = StoreTable(
     "deletions",
@@ -238,7 +248,7 @@ STATE = StoreTable(
 
 _LOG = (RANKINGS, EVENTS)
 _OF_QUERIES = (QUERIES, ITEMS, FEATURES, CATALOG, EVIDENCE, SNAPSHOT)
-TABLES = (*_OF_QUERIES, *_LOG, MINUTES, MODELS, DELETIONS, UNFINISHED, META, STATE)
+TABLES = (*_OF_QUERIES, *_LOG, MINUTES, MODELS, TRIALS, DELETIONS, UNFINISHED, META, STATE)
 INDEXES = ("CREATE INDEX catalog_versions ON catalog (version)",)
 BEGIN = "INSERT INTO state VALUES (1, 0, 0.0, 0, 0, 0)"
 EXPORTED: Mapping[str, tuple[str, ...]] = {

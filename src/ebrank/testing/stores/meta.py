@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from ebrank.service.store.base import CatalogChanged, Store
-from ebrank.service.store.records import Minute, ModelRecord, NewItem
+from ebrank.service.store.records import Minute, ModelRecord, NewItem, Trial
 from ebrank.testing.stores.checking import equal, refused
 
 
@@ -95,6 +95,19 @@ async def settings(store: Store) -> None:
         await refused(store, partial(call, 6.0, meta=second, based_on=0), CatalogChanged)
     await store.items.put("q", item, 7.0, meta=second, based_on=1)
     equal("the catalog", await store.catalog.put([], 8.0, meta=first, based_on=2), (3, 0))
+
+
+async def trials(store: Store) -> None:
+    """Sums of experiments add up; a setting is changed by what it was, or not at all."""
+    first, second = Trial("t", 1, "a", 7, 2, 1, 0.5, 0), Trial("t", 2, "b", 7, 1, 0, 0.0, 1)
+    await store.meta.set({}, trials=[first, second])
+    await store.meta.add("totals of trials", {"lists": 1}, trials=[first])
+    equal("sums", await store.meta.trials("t"), [Trial("t", 1, "a", 7, 4, 2, 1.0, 0), second])
+    equal("of another", await store.meta.trials("other"), [])
+    equal("from nothing", await store.meta.change("changing", lambda text: f"{text}!"), "{}!")
+    equal("changed", await store.meta.change("changing", lambda text: f"{text}!"), "{}!!")
+    await store.models.add(ModelRecord(7, 1.0, 1, None, None, False), b"main", {"auto": "own"})
+    equal("files of arms", await store.models.arms(7), {"auto": "own"})
 
 
 async def minutes(store: Store) -> None:

@@ -58,11 +58,13 @@ async def _parts(store: StoreView, counts: Counter[str]) -> AsyncIterator[tuple[
         yield "the items of the catalog are", (name, row.tobytes())
     yield "the items of the catalog are", None
     for record in await store.models.all():
-        yield "the models are", (record, await store.models.document(record.version))
+        files = await store.models.document(record.version), await store.models.arms(record.version)
+        yield "the models are", (record, files)
     yield "the models are", await store.models.active()
     yield "the settings are", await store.meta.all()
     minutes = await store.meta.minutes(0.0)
     yield "the sums of minutes are", [(minute.start, minute.values) for minute in minutes]
+    yield "the sums of experiments are", await store.meta.trials()
     yield "the proofs of deletions are", await store.deletions.all()
     for query in queries:
         state = await store.items.load(query)

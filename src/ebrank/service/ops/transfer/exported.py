@@ -17,6 +17,12 @@ import numpy as np
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
 from ebrank.service.ops.transfer import tables
+from ebrank.service.store.base import Store
+from ebrank.service.store.deletions import StoredDeletions
+from ebrank.service.store.driver import StoreGroup
+from ebrank.service.store.items import StoredCatalog, StoredItems
+from ebrank.service.store.log import StoredLog
+from ebrank.service.store.meta import StoredMeta, StoredModels
 from ebrank.service.store.records import (
     Deletion,
     EventEntry,
@@ -25,13 +31,14 @@ from ebrank.service.store.records import (
     Operation,
     QueryState,
     RankingEntry,
+    Trial,
 )
 from ebrank.service.store.rows import Count, ItemRow, counts_of, snapshot_of, state_of
 from ebrank.service.store.tables import padded
 from ebrank.typing import Features
 
 
-class Exported:
+class Exported(Store):
     """A folder that `export` wrote: a store that is only read.
 
     Raises:
@@ -41,7 +48,8 @@ class Exported:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = expanded(folder)
         self.manifest = _manifest(self.folder)
-        self.files = {name: self._open(name) for name in tables.TABLES}
+        lacks = tables.ADDED.get(self.manifest["version"], ())
+        self.files = {name: self._open(name) for name in tables.TABLES if name not in lacks}
         self.items = ExportedItems(self)
         self.catalog = ExportedCatalog(self)
         self.log = ExportedLog(self)
@@ -56,7 +64,7 @@ class Exported:
             file = arrow.parquet.ParquetFile(path)
         except (OSError, arrow.ArrowInvalid) as problem:
             raise _damaged(path, str(problem)) from problem
-        if not file.schema_arrow.equals(tables.schema(name)):
+        if not file.schema_arrow.equals(tables.schema(name, self.manifest["version"])):
             raise _damaged(path, "its columns are not those of an export")
         if file.metadata.num_rows != self.manifest["rows"].get(name):
             raise _damaged(path, f"{file.metadata.num_rows} rows, {tables.MANIFEST} says otherwise")
@@ -64,17 +72,20 @@ class Exported:
 
     def rows(self, table: str) -> Iterator[tables.Row]:
         """Yield the rows of a table."""
-        for batch in self.files[table].iter_batches(batch_size=tables.ROWS_AT_ONCE):
+        file = self.files.get(table)
+        for batch in [] if file is None else file.iter_batches(batch_size=tables.ROWS_AT_ONCE):
             yield from batch.to_pylist()
 
 
-class _ExportedPart:
+class _ExportedPart(StoreGroup):
+    """A group of a store's methods, of which those that read have a file instead of a database."""
+
     def __init__(self, export: Exported) -> None:
         self._export = export
         self._manifest = export.manifest
 
 
-class ExportedItems(_ExportedPart):
+class ExportedItems(_ExportedPart, StoredItems):
     """Queries and their items."""
 
     def __init__(self, export: Exported) -> None:
@@ -123,7 +134,7 @@ class ExportedItems(_ExportedPart):
         return counts
 
 
-class ExportedCatalog(_ExportedPart):
+class ExportedCatalog(_ExportedPart, StoredCatalog):
     """Features that queries share."""
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
@@ -137,19 +148,12 @@ class ExportedCatalog(_ExportedPart):
             yield row["item"], np.array(row["features"], np.float32)
 
 
-class ExportedLog(_ExportedPart):
+class ExportedLog(_ExportedPart, StoredLog):
     """Rankings and events."""
 
     def _entries(self, table: str, kind: type[Operation]) -> Iterator[tuple[int, Operation]]:
         for row in self._export.rows(table):
             yield row["position"], tables.record_of(kind, row)
-
-    async def ranking(self, ranking_id: str) -> RankingEntry | None:
-        """Return a list, by a scan of all of them."""
-        for _, entry in self._entries("rankings", RankingEntry):
-            if isinstance(entry, RankingEntry) and entry.id == ranking_id:
-                return entry
-        return None
 
     async def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in order."""
@@ -170,7 +174,7 @@ class ExportedLog(_ExportedPart):
         return float(self._manifest["last_time"])
 
 
-class ExportedModels(_ExportedPart):
+class ExportedModels(_ExportedPart, StoredModels):
     """The versions of the prior."""
 
     async def all(self) -> list[ModelRecord]:
@@ -182,12 +186,18 @@ class ExportedModels(_ExportedPart):
         rows = self._export.rows("models")
         return next((row["document"] for row in rows if row["version"] == version), None)
 
+    async def arms(self, version: int) -> dict[str, str]:
+        """Return the files of priors that arms have for themselves, by policy."""
+        rows = (row for row in self._export.rows("models") if row["version"] == version)
+        found = next((row.get("arms") for row in rows), None)
+        return json.loads(found) if found else {}
+
     async def active(self) -> int:
         """Return the active version."""
         return int(self._manifest["active_model"])
 
 
-class ExportedDeletions(_ExportedPart):
+class ExportedDeletions(_ExportedPart, StoredDeletions):
     """What was deleted."""
 
     async def all(self) -> list[Deletion]:
@@ -195,7 +205,7 @@ class ExportedDeletions(_ExportedPart):
         return [tables.record_of(Deletion, row) for row in self._export.rows("deletions")]
 
 
-class ExportedMeta(_ExportedPart):
+class ExportedMeta(_ExportedPart, StoredMeta):
     """Settings that belong to the data, and sums of minutes."""
 
     async def get(self, key: str) -> str | None:
@@ -214,6 +224,11 @@ class ExportedMeta(_ExportedPart):
             for start, rows in by_start
             if start >= since
         ]
+
+    async def trials(self, experiment: str | None = None) -> list[Trial]:
+        """Return the sums of an experiment, or of all, in order."""
+        trials = [Trial(**row) for row in self._export.rows("trials")]
+        return [trial for trial in trials if experiment in (None, trial.experiment)]
 
 
 class _Groups:
@@ -271,7 +286,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
         raise _damaged(path, str(problem)) from problem
     if not isinstance(document, dict) or document.get("format") != tables.FORMAT:
         raise _damaged(path, "not the manifest of an export")
-    if document.get("version") != tables.VERSION:
+    if document.get("version") not in (tables.VERSION, *tables.ADDED):
         raise DataError(
             f"an export of version {document.get('version')}, this ebrank knows {tables.VERSION}",
             path=path,

@@ -63,7 +63,7 @@ async def export(
         StoreError: if the folder exists and is not empty.
     """
     path = Path(folder)
-    _make(path)
+    make_folder(path)
     with ExitStack() as stack:
         out = {name: _ParquetFile(path, name) for name in tables.TABLES}
         for table in out.values():
@@ -88,7 +88,10 @@ async def export(
                 out["minutes"].add({"start": minute.start, "name": name, "value": value})
         for record in await store.models.all():
             document = await store.models.document(record.version)
-            out["models"].add(tables.row_of(record) | {"document": document})
+            arms = await store.models.arms(record.version)
+            files = {"document": document, "arms": json.dumps(arms) if arms else None}
+            out["models"].add(tables.row_of(record) | files)
+        out["trials"].add(*(trial._asdict() for trial in await store.meta.trials()))
         for deletion in await store.deletions.all():
             out["deletions"].add(tables.row_of(deletion))
     counts = {name: table.count for name, table in out.items()}
@@ -105,7 +108,8 @@ async def export(
     return counts
 
 
-def _make(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make a new folder for an export; raise if there is something in it."""
     try:
         make_private_folder(folder)
         occupied = any(folder.iterdir())

@@ -42,10 +42,11 @@ async def fill(store: Store, exported: StoreView, progress: Progress | None = No
         document = await exported.models.document(record.version)
         assert document is not None, "it is listed"
         if record.version not in kept:
-            await store.models.add(record, document)
+            await store.models.add(record, document, await exported.models.arms(record.version))
     await store.models.activate(await exported.models.active())
     minutes = [] if await store.meta.minutes(0.0) else await exported.meta.minutes(0.0)
-    await store.meta.set(await exported.meta.all(), minutes)
+    trials = [] if await store.meta.trials() else await exported.meta.trials()
+    await store.meta.set(await exported.meta.all(), minutes, trials)
     await store.flush()
 
 

@@ -31,7 +31,9 @@ Row: TypeAlias = dict[str, Any]
 Record = TypeVar("Record")
 
 MANIFEST = "export.json"
-FORMAT, VERSION = "ebrank export", 3
+FORMAT, VERSION = "ebrank export", 4
+ADDED = {3: ("trials", "arm", "teams", "propensities", "token", "arms")}
+"""Tables and columns that exports of an earlier version lack."""
 ROWS_AT_ONCE = 1000  # read together
 
 TABLES = tuple(EXPORTED)
@@ -54,16 +56,17 @@ def arrow() -> Any:  # noqa: ANN401 (pyarrow has no types)
     return import_extra("pyarrow", extra="service", purpose="to read and write exports")
 
 
-def schema(table: str) -> pa.Schema:
+def schema(table: str, version: int = VERSION) -> pa.Schema:
     """Return the columns of a table; only those marked with `?` may be null."""
-    pa = arrow()
+    pa, lacks = arrow(), ADDED.get(version, ())
 
     def column(text: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
         name, kind = text.rstrip("?").replace(":ints", ":int64s").split(":")
         cell = pa.type_for_alias(kind.rstrip("s"))
         return pa.field(name, pa.list_(cell) if kind.endswith("s") else cell, text.endswith("?"))
 
-    return pa.schema([column(text) for text in EXPORTED[table]])
+    columns = (text for text in EXPORTED[table] if text.partition(":")[0] not in lacks)
+    return pa.schema([column(text) for text in columns])
 
 
 def rows_of_items(state: QueryState) -> list[Row]:
@@ -89,5 +92,5 @@ def row_of(record: object) -> Row:
 
 def record_of(kind: type[Record], row: Row) -> Record:
     """Return the record of a row; the inverse of `row_of`."""
-    values = ((name, row[name]) for name in _FIELDS[kind])
+    values = ((name, row[name]) for name in _FIELDS[kind] if name in row)
     return kind(**{name: tuple(cell) if isinstance(cell, list) else cell for name, cell in values})

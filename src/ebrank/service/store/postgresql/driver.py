@@ -309,12 +309,13 @@ def _writing(
     server writes to a query meanwhile. It returns the queries with these events.
     """
     # A row for which it had to wait is checked again, unlike everything that is only read.
-    same = "q.version = g.version" if looks else "coalesce(q.version = g.expected, true)"
+    same = f"coalesce(q.version / {LIFE} = g.life, true)"
+    same += " AND q.version = g.version" if looks else " AND coalesce(q.version = g.expected, true)"
     whole = "AND (SELECT count(*) FROM locked) = cardinality($1)" if several else ""
     new = "AND NOT EXISTS (SELECT FROM earlier)" if looks else ""
     parts = [
-        f"""named AS MATERIALIZED (SELECT g.at, g.used, g.news, g.version AS expected, q.number,
-            q.version FROM {_GIVEN} JOIN queries AS q USING (name)
+        f"""named AS MATERIALIZED (SELECT g.at, g.used, g.news, g.life, g.version AS expected,
+            q.number, q.version FROM {_GIVEN} JOIN queries AS q USING (name)
             WHERE coalesce(q.version = g.version, true)
             AND coalesce(q.version / {LIFE} = g.life, true))""",
         # In one order: two transactions never wait for each other.

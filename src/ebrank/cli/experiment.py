@@ -1,0 +1,272 @@
+"""`ebrank experiment`: start, ramp, stop and read experiments, in a store or through its server."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ebrank.cli import console
+from ebrank.cli.contents import answer, checked, store_argument
+from ebrank.cli.options import json_option, option, token_option
+from ebrank.cli.verbs import verb, verbs
+from ebrank.environment.files import write_whole
+from ebrank.errors import ParameterError
+
+if TYPE_CHECKING:
+    from ebrank.client import Client
+    from ebrank.service import api
+
+name_argument = click.argument("name")
+
+
+def pairs(given: tuple[str, ...], what: str) -> dict[str, str]:
+    """Return arms and what is said about them, written as `ARM=VALUE`."""
+    found = [text.partition("=") for text in given]
+    bad = next(
+        (text for text, (arm, _, value) in zip(given, found, strict=True) if not value), None
+    )
+    if bad is not None:
+        raise ParameterError(f"{bad!r}: write {what}")
+    return {arm: value for arm, _, value in found}
+
+
+def shares_of(given: tuple[str, ...]) -> dict[str, float] | None:
+    """Return the shares of arms, None if there are none."""
+    try:
+        shares = {arm: float(share) for arm, share in pairs(given, "ARM=SHARE").items()}
+    except ValueError as problem:
+        raise ParameterError(f"{problem}: write a share as 0.5") from None
+    return shares or None
+
+
+def report(
+    store: str,
+    token: str | None,
+    name: str,
+    over_http: Callable[[Client], api.ExperimentOut],
+    change: Callable[[str, float], str] | None,
+    as_json: bool,
+) -> None:
+    """Change an experiment if asked to, and print its readout."""
+    from ebrank.service.core import trials
+    from ebrank.service.insight.readout import lines, readout
+    from ebrank.service.store import open
+
+    async def in_store(url: str) -> api.ExperimentOut:
+        async with open(url, "read" if change is None else "serve") as opened:
+            if change is not None:
+                now = max(time.time(), await opened.log.last_time())
+                edit = change
+                await opened.meta.change(trials.EXPERIMENTS, lambda text: edit(text, now))
+                await opened.flush()
+            experiments = trials.read(await opened.meta.get(trials.EXPERIMENTS))
+            found = trials.found(experiments, name)
+            return readout(found, await opened.meta.trials(name), waits=False)
+
+    shown = answer(store, token, over_http, in_store)
+    if as_json:
+        console.print_json(shown)
+        return
+    since = time.strftime("%Y-%m-%d %H:%M", time.localtime(shown.since))
+    by = "by the caller" if shown.unit == "caller" else f"per {shown.unit}"
+    kind = "two policies in each list" if shown.interleaved else f"arms {by}"
+    click.echo(f"{shown.name}: {shown.state}, {kind}, compared since {since}")
+    click.echo("; ".join(f"{arm.name} is {arm.policy}" for arm in shown.arms))
+    console.print_table(*lines(shown))
+    per = "slot" if shown.interleaved else "list"
+    click.echo(f"Figures are per {per}, with 95 % intervals that you may look at every day.")
+    for note in shown.notes:
+        console.note(note)
+
+
+@verb()
+@store_argument
+@name_argument
+@option(
+    "--arm ARM=POLICY",
+    "A policy, or own: the caller's own order; the first is the control.",
+    multiple=True,
+)
+@option(
+    "--share ARM=SHARE",
+    "Share of the traffic; by default, all of it in equal parts.",
+    multiple=True,
+)
+@option(
+    "--unit",
+    "What is assigned to arms.",
+    type=click.Choice(["query", "user", "caller"]),
+    default="query",
+)
+@option(
+    "--evidence",
+    "Whether arms share what queries say about items of others.",
+    type=click.Choice(["apart", "shared"]),
+)
+@option("--interleaved", "Mix both arms in each list.")
+@token_option
+@json_option
+def start(
+    store: str,
+    name: str,
+    arm: tuple[str, ...],
+    share: tuple[str, ...],
+    unit: Any,  # noqa: ANN401 (a literal)
+    evidence: Any,  # noqa: ANN401 (a literal)
+    interleaved: bool,
+    token: str | None,
+    as_json: bool,
+) -> None:
+    """Start an experiment.
+
+    If a server is running, give its URL, or the URL of its database, instead of STORE. Servers
+    follow within seconds. docs/how-to/experiments.md says when to choose which unit.
+
+    Examples:
+        ebrank experiment start URL holdout --arm control=own --arm new=auto
+        ebrank experiment start STORE bonus --arm a=auto --arm b=auto:bonus=none
+        ebrank experiment start URL duel --arm a=auto --arm b=ebrank --interleaved
+    """
+    from ebrank.service import api
+    from ebrank.service.core import trials
+
+    request = checked(
+        api.StartExperimentRequest(
+            name, pairs(arm, "--arm ARM=POLICY"), shares_of(share), unit, evidence, interleaved
+        )
+    )
+    report(
+        store,
+        token,
+        name,
+        lambda client: client.start_experiment(request),
+        lambda text, now: trials.started(text, request, now),
+        as_json,
+    )
+
+
+@verb()
+@store_argument
+@name_argument
+@option("--share ARM=SHARE", "Share of the traffic.", multiple=True)
+@option("--arm ARM=POLICY", "Another policy of an arm: the readout begins anew.", multiple=True)
+@token_option
+@json_option
+def ramp(
+    store: str,
+    name: str,
+    share: tuple[str, ...],
+    arm: tuple[str, ...],
+    token: str | None,
+    as_json: bool,
+) -> None:
+    """Change the shares of a running experiment.
+
+    Queries or users stay in their arms as far as the shares allow. The readout continues if all
+    shares change in proportion, such as from 10 % each to 50 % each; otherwise it begins anew.
+
+    Examples:
+        ebrank experiment ramp URL bonus --share a=0.5 --share b=0.5
+        ebrank experiment ramp STORE bonus --arm a=auto --arm b=ebrank:epsilon=5
+    """
+    from ebrank.service import api
+    from ebrank.service.core import trials
+
+    arms = pairs(arm, "--arm ARM=POLICY") or None
+    request = checked(api.ChangeExperimentRequest(shares_of(share), arms))
+    report(
+        store,
+        token,
+        name,
+        lambda client: client.change_experiment(name, request),
+        lambda text, now: trials.changed(text, name, request, now),
+        as_json,
+    )
+
+
+@verb()
+@store_argument
+@name_argument
+@token_option
+@json_option
+def stop(store: str, name: str, token: str | None, as_json: bool) -> None:
+    """Stop an experiment.
+
+    Its readout stays. Events that arrive later no longer count for it.
+
+    Examples:
+        ebrank experiment stop http://127.0.0.1:8000 bonus
+        ebrank experiment stop ebrank-store bonus --json
+    """
+    from ebrank.service.core import trials
+
+    report(
+        store,
+        token,
+        name,
+        lambda client: client.stop_experiment(name),
+        lambda text, now: trials.stopped(text, name, now),
+        as_json,
+    )
+
+
+@verb()
+@store_argument
+@name_argument
+@token_option
+@json_option
+def show(store: str, name: str, token: str | None, as_json: bool) -> None:
+    """Show what an experiment has found so far.
+
+    You may look as often as you like, and stop when you are sure.
+
+    Examples:
+        ebrank experiment show http://127.0.0.1:8000 bonus
+        ebrank experiment show ebrank-store bonus --json
+    """
+    report(store, token, name, lambda client: client.experiment(name), None, as_json)
+
+
+@verb()
+@click.argument("store")
+@name_argument
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@json_option
+def rows(store: str, name: str, file: Path, as_json: bool) -> None:
+    """Write the lists of an experiment as CSV that GrowthBook can read.
+
+    One row per list that is still in the log and that the readout compares, with the names of
+    GrowthBook's exposures, its clicks, and the items of an interleaved list. STORE may be in use.
+
+    Examples:
+        ebrank experiment rows ebrank-store bonus exposures.csv
+        ebrank experiment rows ebrank-store bonus exposures.csv --json
+    """
+    from ebrank.cli.upkeep import looked_after
+    from ebrank.service.ops.transfer.exposures import Exposure, exposures
+
+    found = looked_after(store, "read", "reading", lambda opened, _: exposures(opened, name))
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(Exposure._fields)
+    writer.writerows(found)
+    write_whole(file, text.getvalue().encode(), private=True)
+    console.answer(
+        as_json, {"file": str(file), "rows": len(found)}, f"{file}: {len(found):,} lists"
+    )
+
+
+@verbs(start, ramp, stop, show, rows)
+def experiment() -> None:
+    """Compare policies on live traffic.
+
+    Examples:
+        ebrank experiment start URL bonus --arm a=auto --arm b=auto:bonus=none
+        ebrank experiment show http://127.0.0.1:8000 bonus
+    """

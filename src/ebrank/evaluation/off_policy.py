@@ -1,0 +1,191 @@
+"""What another order would have earned, and where users look, from lists with random swaps.
+
+A share of lists is drawn at random, in each of them a pair of neighbors, and a coin decides whether
+the two change places. That costs little, and buys two things no log of one fixed order can give:
+how likely each item was at its rank, so that clicks can be weighted into those of another order;
+and the same items at both ranks of a pair, so that the ratio of click rates is that of examination.
+
+>>> swap = draw_swap(key=4, ranks=5, share=0.5)
+>>> swap
+Swap(pair=2, swapped=True)
+>>> swap.applied([10, 20, 30, 40, 50])
+[10, 20, 40, 30, 50]
+>>> rank_propensity([1, 1, 2], [1, 2, 2], ranks=5, share=0.5)
+array([0.9375, 0.0625, 0.875 ])
+
+Estimators return a value for each list, whose mean is the estimate: `sequential.Moments` of them
+give its interval, by unit if values are summed by unit.
+
+References:
+    Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen (2018): Offline evaluation of ranking
+    policies with click models. KDD. arXiv 1804.10488 (item–position, and position-based).
+    Swaminathan and Joachims (2015): The self-normalized estimator for counterfactual learning.
+    NeurIPS.
+    Dudík, Langford and Li (2011): Doubly robust policy evaluation and learning. ICML. arXiv
+    1103.4601.
+    Joachims, Swaminathan and Schnabel (2017): Unbiased learning-to-rank with biased feedback. WSDM.
+    arXiv 1608.04468 (swaps for examination).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from ebrank.errors import ParameterError
+from ebrank.evaluation.sequential import Interval, Moments, Rule, interval
+from ebrank.typing import Floats
+
+T = TypeVar("T")
+NO_PAIR = -1
+
+
+class Swap(NamedTuple):
+    """What chance did to a list.
+
+    Attributes:
+        pair: the upper rank of the pair that was drawn, from 0; `NO_PAIR` outside of the slice.
+        swapped: whether the two changed places.
+    """
+
+    pair: int
+    swapped: bool
+
+    def applied(self, order: Sequence[T]) -> list[T]:
+        """Return an order after the swap; a pair beyond its end changes nothing."""
+        items, upper = list(order), self.pair
+        if self.swapped and upper + 1 < len(items):
+            items[upper], items[upper + 1] = items[upper + 1], items[upper]
+        return items
+
+
+def draw_swap(key: int, ranks: int, share: float) -> Swap:
+    """Return the swap of the list with this key: in a `share` of lists, a pair is drawn."""
+    if not 0.0 <= share <= 1.0:
+        raise ParameterError(f"share must be between 0 and 1, not {share}")
+    bits = xxhash.xxh3_64_intdigest(b"swap", key)
+    if ranks < 2 or (bits >> 11) * 2.0**-53 >= share:
+        return Swap(NO_PAIR, False)
+    bits = xxhash.xxh3_64_intdigest(b"pair", key)
+    return Swap((bits >> 1) % (ranks - 1), bool(bits & 1))
+
+
+def rank_propensity(
+    intended: npt.ArrayLike, ranks_shown: npt.ArrayLike, *, ranks: int, share: float
+) -> Floats:
+    """Return how likely items of some intended ranks were at the ranks shown, all from 1.
+
+    To a neighboring rank it is share/(2(ranks − 1)); the rest is for the rank itself.
+    """
+    base, at = np.broadcast_arrays(np.asarray(intended), np.asarray(ranks_shown))
+    move = share / (2.0 * max(ranks - 1, 1))
+    stay = 1.0 - move * ((base > 1).astype(np.float64) + (base < ranks))
+    return np.where(base == at, stay, np.where(np.abs(base - at) == 1, move, 0.0))
+
+
+def importance(target: npt.ArrayLike, logged: npt.ArrayLike) -> Floats:
+    """Return target over logged propensities, both of shape (lists, ranks).
+
+    For the item–position estimator, both are probabilities of the shown item at its rank. For the
+    position-based one they are expected examinations of the shown item under either policy, which
+    reaches orders farther away, if the curve is right.
+    """
+    wanted, given = np.asarray(target, np.float64), np.asarray(logged, np.float64)
+    if wanted.shape != given.shape or wanted.ndim != 2:
+        raise ParameterError("target and logged must be two tables of lists by ranks")
+    if not ((given > 0.0).all() and (given <= 1.0).all() and (wanted >= 0.0).all()):
+        raise ParameterError("logged propensities must be above 0 and at most 1: they were drawn")
+    return wanted / given
+
+
+def ips(clicks: npt.ArrayLike, weights: Floats) -> Floats:
+    """Return Σₖ wₖcₖ of each list: inverse propensity scores by item and rank (Li et al.)."""
+    return np.asarray((weights * _table(clicks, weights)).sum(axis=1))
+
+
+def self_normalized(clicks: npt.ArrayLike, weights: Floats) -> Floats:
+    """Return Σₖ (ĉₖ + wₖ(cₖ − ĉₖ)/w̄ₖ) of each list, where ĉₖ = Σwc/Σw at rank k.
+
+    The mean is Σₖ ĉₖ, self-normalized at each rank (Swaminathan and Joachims); the values are its
+    linearization, so that their variance is that of the delta method. Slightly biased, steadier.
+    """
+    clicked, size = _table(clicks, weights), weights.mean(axis=0)
+    size = np.where(size > 0.0, size, 1.0)  # a rank that the target never fills adds nothing
+    rates = (weights * clicked).mean(axis=0) / size
+    return np.asarray((rates + weights * (clicked - rates) / size).sum(axis=1))
+
+
+def doubly_robust(
+    clicks: npt.ArrayLike,
+    weights: Floats,
+    predicted: npt.ArrayLike,
+    predicted_target: npt.ArrayLike,
+) -> Floats:
+    """Return Σₖ (q^π_k + wₖ(cₖ − qₖ)) of each list (Dudík et al., by item and rank).
+
+    Args:
+        clicks: what users did, shape (lists, ranks).
+        weights: `importance` of what was shown.
+        predicted: q, the expected clicks of the shown items at their ranks by some model.
+        predicted_target: q^π, those of the target's list. With right propensities the model may be
+            wrong, and with a right model the propensities may.
+    """
+    shown, wanted = _table(predicted, weights), _table(predicted_target, weights)
+    return np.asarray((wanted + weights * (_table(clicks, weights) - shown)).sum(axis=1))
+
+
+def _table(values: npt.ArrayLike, like: Floats) -> Floats:
+    table = np.asarray(values, np.float64)
+    if table.shape != like.shape:
+        raise ParameterError(f"expected a table of lists by ranks, {like.shape}, not {table.shape}")
+    return table
+
+
+def neighbor_moments(propensities: npt.ArrayLike, clicks: npt.ArrayLike) -> list[Moments]:
+    """Return, for each pair of ranks, the sums whose mean is p of the lower over p of the upper.
+
+    Lists in which both items kept their ranks are weighted to be as many as those in which they
+    changed places. Then both were at either rank equally often, so clicks at rank k + 1 over clicks
+    at rank k are pₖ₊₁/pₖ, whatever the items are (Joachims et al.).
+
+    Args:
+        propensities: as a store logs them: how likely each item was at its rank, shape (lists,
+            ranks).
+        clicks: whether users clicked, of the same shape.
+    """
+    chances, clicked = np.asarray(propensities, np.float64), np.asarray(clicks, np.float64)
+    if clicked.ndim != 2 or clicked.shape != chances.shape or clicked.shape[1] < 2:
+        raise ParameterError("propensities and clicks must be two tables of lists by two ranks")
+    moved, last = chances < 0.5, clicked.shape[1] - 2
+    swap = np.where(moved.any(axis=1), chances.min(axis=1), 1.0 - chances[:, 0])
+    made = []
+    for upper in range(last + 1):
+        pair = slice(upper, upper + 2)
+        others = (upper > 0) + (upper < last)  # pairs that would move one of the two
+        kept = swap / (1.0 - (1 + others) * swap)  # relative to the lists that swap the pair
+        weights = np.where(moved[:, pair].all(axis=1), 1.0, kept * ~moved[:, pair].any(axis=1))
+        high, low = weights * clicked[:, pair].T
+        made.append(Moments.of(low, high))
+    return made
+
+
+def examination_curve(ratios: Sequence[Moments], **rule: Unpack[Rule]) -> list[Interval]:
+    """Return p of each rank relative to the first, with intervals, from ratios of neighbors.
+
+    pₖ/p₁ is the product of the ratios above; variances of their logarithms add up, since each pair
+    has lists of its own. `tuned_for` counts clicks at the upper ranks.
+    """
+    log_p, variance, clicks, curve = 0.0, 0.0, 0.0, [Interval(1.0, 1.0, 1.0)]
+    for ratio in ratios:
+        rate = ratio.mean
+        known = rate > 0.0
+        log_p += np.log(rate) if known else np.nan
+        variance += ratio.variance / rate**2 if known else np.inf
+        clicks += ratio.weight
+        logs = interval(log_p, variance, clicks, **rule)
+        curve.append(Interval(*(float(np.exp(end)) for end in logs)))
+    return curve

@@ -1,0 +1,205 @@
+"""The contract of exploration: over a day, it may cost at most a share of clicks.
+
+With `ranking.max_cost`, two layers hold it. The budget works list by list: one explores only if
+what it may cost, with all of today's, is within the share of the clicks that users have made today.
+To be safe against wrong beliefs about items that hardly anybody has seen, an item that exploration
+raises counts as worth nothing. The guard looks at clicks alone: some lists, drawn at random, do not
+explore, and if the others fall below (1 − max_cost) of their clicks per list, by an anytime-valid
+bound, exploration stops everywhere until an operator resumes it.
+
+A list's draw is part of its id, so that an event belongs to an arm on every server and after every
+restart, and nothing more is stored:
+
+>>> held_out("5c3f0a2b1d4e6-00ff00ff00ff00ff"), held_out("5c3f0a2b1d4e6-ff00ff00ff00ff00")
+(True, False)
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from cachetools import LRUCache
+
+from ebrank.evaluation.sequential import Moments, difference
+from ebrank.service import api
+from ebrank.service.core.lists import Listing
+from ebrank.service.logs import about
+from ebrank.service.store.base import Store, StoreError
+from ebrank.service.store.records import EventEntry, RankingEntry, Written
+from ebrank.typing import Floats
+
+CONTRACT = "exploration"
+"""The setting that holds the guard's sums: of lists, their clicks, and squares of these."""
+HELD_OUT = 0.05
+"""The share of lists that do not explore, for comparison."""
+ALPHA = 0.05
+"""How likely the guard is to stop exploration that keeps the contract, ever."""
+DEVIATIONS = 3.0
+"""By how many standard deviations the budget takes a displaced item to be underrated."""
+DAY = 86400.0
+RECENT = 100_000
+"""Lists whose clicks are remembered, since the square of their number is needed."""
+
+log = logging.getLogger("ebrank.service")
+
+
+def new_token() -> str:
+    """Return the random digits of a list's id."""
+    return os.urandom(8).hex()
+
+
+def held_out(ranking_id: str) -> bool:
+    """Return whether a list is one of those that do not explore, by the digits of its id."""
+    return int(ranking_id[-16:-8], 16) < HELD_OUT * 2**32
+
+
+class Contract:
+    """Decides which lists may explore; off without `ranking.max_cost`.
+
+    Attributes:
+        on: whether there is a limit.
+        refused: how many lists of this server had to do without exploration for lack of budget.
+    """
+
+    def __init__(
+        self, max_cost: float | None, meta: Mapping[str, str], weights: Sequence[float]
+    ) -> None:
+        """Take the limit, the store's settings, and what behaviors are worth."""
+        self.on = max_cost is not None
+        self.refused = 0
+        self._share = max_cost or 0.0
+        self._day = 0.0
+        self._cost = self._earned = 0.0
+        self._worth = (0.0, *weights)
+        self._stored = Counter[str](json.loads(meta.get(CONTRACT, "{}")))
+        self._unsaved = Counter[str]()
+        self._clicks: LRUCache[str, int] = LRUCache(RECENT)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the guard has stopped exploration."""
+        return self._stored["stopped"] > 0
+
+    def allows(self, ranking_id: str, served: Listing, p: Floats, now: float) -> bool:
+        """Return whether a list that explores may be served."""
+        if self.stopped or held_out(ranking_id):
+            return False
+        cost = cost_at_worst(served, p)
+        self._begin(now)
+        fits = self._cost + cost <= self._share * self._earned
+        self.refused += not fits and cost > 0.0
+        return fits
+
+    def ranking(self, served: Listing, entry: RankingEntry, p: Floats) -> None:
+        """Take note of a list that was logged."""
+        if entry.bot or (entry.seen and all(entry.seen)):
+            return
+        self._begin(entry.time)
+        self._cost += max(cost_at_worst(served, p), 0.0)
+        if entry.continues is None:
+            self._add(entry.id, lists=1)
+
+    def event(self, entry: EventEntry, written: Written, *, compared: bool) -> None:
+        """Take note of an event that was accepted; `compared` if its list was noted, too."""
+        if entry.bot:
+            return
+        self._begin(entry.received)
+        self._earned += self._worth[max(written.outcome, 0)] - self._worth[max(written.replaces, 0)]
+        change = (written.outcome > 0) - (written.replaces > 0)
+        if change and compared:
+            before = self._clicks.get(entry.ranking_id, 0)
+            self._clicks[entry.ranking_id] = before + change
+            squares = (before + change) ** 2 - before**2
+            self._add(entry.ranking_id, clicks=change, squares=squares)
+
+    def _add(self, ranking_id: str, **numbers: int) -> None:
+        arm = "held_out" if held_out(ranking_id) else "exploring"
+        self._unsaved.update({f"{arm} {name}": number for name, number in numbers.items()})
+
+    def _begin(self, now: float) -> None:
+        """Begin with nothing on a new day: what was not spent yesterday is gone.
+
+        Each of several servers keeps within the share of the clicks that it took, so all of them
+        together do; one that starts begins with nothing, too.
+        """
+        if now // DAY != self._day:
+            self._day, self._cost, self._earned = now // DAY, 0.0, 0.0
+
+    async def save(self, store: Store) -> None:
+        """Add to the sums of all servers, and stop exploration if they say so."""
+        if not self.on:
+            return
+        unsaved, self._unsaved = self._unsaved, Counter()
+        if unsaved:
+            try:
+                self._stored = Counter(await store.meta.add(CONTRACT, unsaved))
+            except StoreError:
+                self._unsaved.update(unsaved)
+                raise
+        else:
+            self._stored = Counter(json.loads(await store.meta.get(CONTRACT) or "{}"))
+        if not self.stopped and (self.out().high or 0.0) < 0.0:
+            self._stored = Counter(await store.meta.add(CONTRACT, {"stopped": 1}))
+            out = self.out()
+            log.error(
+                "exploration stopped: it costs more than %g %% of clicks (%.4f per list, %.4f "
+                "without); `POST /v1/exploration/resume` resumes it",
+                100.0 * self._share,
+                out.exploring,
+                out.held_out,
+                extra=about("exploration", stopped=True),
+            )
+
+    async def resume(self, store: Store) -> None:
+        """Explore again, and compare from now on."""
+        self._unsaved.clear()
+        self._stored.clear()
+        await store.meta.set({CONTRACT: "{}"})
+
+    def out(self) -> api.ContractOut:
+        """Return what the guard knows; `low` and `high` are of exploring − (1 − share) · others."""
+        exploring, others = (_moments(self._stored, arm) for arm in ("exploring", "held_out"))
+        gap = difference(exploring, others, factor=1.0 - self._share, alpha=ALPHA, sided=1)
+        return api.ContractOut(
+            max_cost=self._share,
+            stopped=self.stopped,
+            spent=self._cost / self._earned if self._earned > 0.0 else 0.0,
+            lists=int(exploring.weight),
+            held_out_lists=int(others.weight),
+            exploring=exploring.mean if exploring.weight else 0.0,
+            held_out=others.mean if others.weight else 0.0,
+            low=gap.low if math.isfinite(gap.low) else None,
+            high=gap.high if math.isfinite(gap.high) else None,
+        )
+
+
+def _moments(sums: Mapping[str, int], arm: str) -> Moments:
+    lists, clicks, squares = (
+        float(sums.get(f"{arm} {name}", 0)) for name in ("lists", "clicks", "squares")
+    )
+    return Moments(lists, lists, clicks, lists, squares, clicks)
+
+
+def cost_at_worst(served: Listing, p: Floats) -> float:
+    """Return what a list costs at worst, in expected clicks of the order by relevance alone.
+
+    At worst, an item that stands higher than by relevance is worth nothing, and the one it
+    displaces is worth more than believed, by some standard deviations: lists explore just where it
+    is underrated. Beliefs about new items do not matter then.
+    """
+    candidates, below = served.candidates, served.offset + len(served.places)
+    rank_of = np.empty(len(candidates.rows), np.int64)
+    rank_of[candidates.relevance_order] = np.arange(len(rank_of))
+    kept = rank_of[served.places] <= np.arange(served.offset, below)
+    if kept.all():
+        return 0.0
+    details, places = candidates.details, candidates.relevance_order[served.offset : below]
+    best = details.relevance[places]
+    best[~kept] += DEVIATIONS * details.by(details.formulas.spread, places[~kept])
+    return float(p[served.offset : below] @ (np.minimum(best, 1.0) - kept * served.relevance))

@@ -1,0 +1,69 @@
+"""Which part of the possible clicks lists got, where queries share the items of a catalog.
+
+The value of a list is the sum of relevance × examination, 1/log2(rank + 1), over its ranks: where
+users look that far, the clicks it may expect. What was possible is the value of the best list of
+the items that had arrived when it was served. A share is the sum of values over the sum of what was
+possible. `late` compares what items that arrived during the run add to both sums: a ranker that
+buries what is new has a small share there, one that favors it may exceed 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ebrank.sessions.world import World
+from ebrank.typing import Floats, Ints
+
+RARE, HEAD = 30, 150
+"""A rare query has fewer lists in the run, a head query more."""
+FIRST = 20
+"""How many lists of each query count as its first."""
+
+
+def shares(world: World, asked: Ints, ndcg: Floats) -> Floats:
+    """Return the shares of a finished run, in the order of `result.SHARES`; NaN for none possible.
+
+    `asked` is the query of each session, `ndcg` the NDCG of its list.
+    """
+    n_queries = len(world.entered)
+    values = ndcg * world.ideal[asked]
+    lists = np.bincount(asked, minlength=n_queries)
+    starts = np.append(0, np.cumsum(lists))
+    order = np.argsort(asked, kind="stable")  # sessions by query, each query's in order of time
+    possible, late_possible = _possible(world, order, starts)
+    place = np.empty(len(asked), np.int64)
+    place[order] = np.arange(len(asked)) - np.repeat(starts[:-1], lists)
+    among = (
+        np.ones(len(asked), np.bool_),
+        lists[asked] < RARE,
+        lists[asked] > HEAD,
+        place < FIRST,
+    )
+    got = [*(values[chosen].sum() for chosen in among), world.late_dcg.sum()]
+    best = [*(possible[chosen].sum() for chosen in among), late_possible.sum()]
+    return np.array([_over(own, whole) for own, whole in zip(got, best, strict=True)])
+
+
+def _over(value: float, possible: float) -> float:
+    return float(value / possible) if possible > 0.0 else float("nan")
+
+
+def _possible(world: World, order: Ints, starts: Ints) -> tuple[Floats, Floats]:
+    """Return the value of each session's best list, and what items that arrived add to it.
+
+    Sessions of query q are order[starts[q] : starts[q + 1]]. Its best list changes only when an
+    item arrives.
+    """
+    best, late = np.zeros(len(order)), np.zeros(len(order))
+    for q in range(len(world.entered)):
+        rows = slice(int(world.pointers[q]), int(world.pointers[q + 1]))
+        sessions = order[starts[q] : starts[q + 1]]
+        items, due = world.arrivals[rows], world.due[rows]
+        relevance, leaves = world.relevance[items], world.leaves[items]
+        there = np.searchsorted(due, sessions, side="right")
+        for n in np.unique(there).tolist():
+            chosen = np.lexsort((leaves[:n], -relevance[:n]))[: len(world.discounts)]
+            worth = relevance[chosen] * world.discounts[: len(chosen)]
+            own = sessions[there == n]
+            best[own], late[own] = worth.sum(), worth[due[chosen] >= 0].sum()
+    return best, late
