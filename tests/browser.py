@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from importlib.resources import files
 from tempfile import TemporaryDirectory
 
 from selenium.webdriver import Chrome, ChromeOptions
@@ -54,6 +54,25 @@ def console_errors(browser: Chrome) -> list[str]:
     return [e["message"] for e in browser.get_log("browser") if e["level"] == "SEVERE"]  # type: ignore[no-untyped-call]
 
 
-def screenshot(browser: Chrome, path: Path) -> None:
-    """Take a picture of the window."""
-    path.write_bytes(browser.get_screenshot_as_png())
+# --- for people who use pages otherwise than most ------------------------------------------------
+
+RUN = """
+const done = arguments[arguments.length - 1];
+const where = (rule) => rule.nodes.slice(0, 3).map((node) => node.html.slice(0, 120)).join(" ");
+axe.run(document, {resultTypes: ["violations"], ...arguments[0]}).then((found) => done(
+  found.violations.map((rule) => `${rule.id}: ${rule.help}; ${where(rule)}`)
+));
+"""
+
+
+COLORS = ("color-contrast", "link-in-text-block")
+"""The rules that look at colors: all that can change from light to dark."""
+
+
+def violations(browser: Chrome, rules: Sequence[str] = ()) -> list[str]:
+    """Return a line for each rule of axe-core that the page breaks; all rules by default."""
+    browser.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text())
+    browser.set_script_timeout(60)
+    options = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+    found: list[str] = browser.execute_async_script(RUN, options)
+    return found

@@ -119,6 +119,12 @@ def _real_data(*parts: str) -> Path:
 
 
 @pytest.fixture(scope="session")
+def ubi_folder() -> Path:
+    """A log of User Behavior Insights over ESCI's queries, and ESCI's judgments."""
+    return _real_data("UBI-ESCI")
+
+
+@pytest.fixture(scope="session")
 def mq2008_folder() -> Path:
     """Fold 1 of LETOR 4.0 MQ2008."""
     return _real_data("MQ2008", "Fold1")

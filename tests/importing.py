@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -23,6 +23,14 @@ class Folder:
             path = self.path / f"{name}.py"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
+        importlib.invalidate_caches()
+
+    def install(self, name: str, *rankers: str) -> None:
+        """Write what an installed package says of its rankers: `mine = my_rankers:Mine`."""
+        about = self.path / f"{name}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (about / "entry_points.txt").write_text("\n".join(("[ebrank.rankers]", *rankers)))
 
     def load(self, name: str) -> ModuleType:
         """Import a module as a new process would: with everything it imports from here."""
@@ -38,10 +46,8 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Folder]:
-    """A folder that can be imported from, for a while."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """A folder that can be imported from, for a while; `own_modules` forgets what was."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # its times are too coarse for edits
     monkeypatch.syspath_prepend(tmp_path)
-    folder = Folder(tmp_path)
-    yield folder
-    folder.forget()
+    return Folder(tmp_path)

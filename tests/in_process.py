@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import httpx
 
 from ebrank.service.engine import Engine
-from ebrank.service.http.app import App, Traced
+from ebrank.service.http.app import App
 from ebrank.service.http.metrics import AccessLog
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
@@ -63,7 +63,6 @@ def in_process(
     settings: Settings | None = None,
     store: Store | str | None = None,
     log: AccessLog | None = None,
-    traced: Traced | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Iterator[Local]:
     """Yield a client of a ready application; a store that is given by its URL is closed."""
@@ -73,7 +72,7 @@ def in_process(
             open(store) if isinstance(store, str) else nullcontext(store or MemoryStore())
         )
         engine = runner.run(Engine.open(runner.run(opened.__aenter__()), chosen, clock=clock))
-        app = App(engine, chosen, log=log, traced=traced)
+        app = App(engine, chosen, log=log)
         local = Local(app, runner)
         runner.run(engine.start())
         app.readiness.started = True

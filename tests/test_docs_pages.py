@@ -15,7 +15,6 @@ import ebrank
 from ebrank import Client
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.http.problems import CODES
-from ebrank.service.ops.transfer import tables
 from tests.shell import pasted, shell
 from tests.threaded import Threaded
 
@@ -47,7 +46,7 @@ def test_the_demo_prints_the_table_of_the_readme() -> None:
         check=True,
     )
     picture = (DOCS / "images" / "new-item.svg").read_text(encoding="utf-8")
-    for name in ("clicks alone", "EBRank", "auto"):
+    for name in ("clicks alone", "features only", "EBRank (paper)", "EBRank auto"):
         written, printed = (_percentages(name, text) for text in (README, done.stdout))
         assert len(written) == len(printed) == 5
         # processors may differ in the last digits of the embedded dataset
@@ -55,8 +54,31 @@ def test_the_demo_prints_the_table_of_the_readme() -> None:
         assert f">{name}  {written[-1]}%<" in picture
 
 
+@pytest.mark.parametrize("page", [README, (DOCS / "index.md").read_text(encoding="utf-8")])
+def test_the_picture_says_in_words_what_the_table_says(page: str) -> None:
+    [words] = re.findall(r"!\[(A good new item arrives[^\]]*)\]", page)
+    shares = {
+        who: _percentages(name, README)[-1]
+        for who, name in (
+            ("clicks alone", "clicks alone"),
+            ("features only", "features only"),
+            ("auto", "EBRank auto"),
+        )
+    }
+    said = dict(re.findall(r"(clicks alone|features only|auto)\b[^%]*?(\d+)%", words))
+    assert said
+    assert {who: shares[who] for who in said} == {who: int(share) for who, share in said.items()}
+
+
+def test_the_python_of_the_readme_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    [code] = [text for kind, text in BLOCK.findall(README) if kind == "python"]
+    exec(compile(code, "README.md", "exec"), {})
+    said = re.findall(r"^print\(.*\) +# (.*)$", code, re.MULTILINE)
+    assert capsys.readouterr().out.splitlines() == said
+
+
 def _percentages(name: str, text: str) -> list[int]:
-    line = next(line for line in text.splitlines() if re.match(rf"[|│] \**{name}", line))
+    line = next(line for line in text.splitlines() if re.match(rf"[|│] \**{re.escape(name)}", line))
     return [int(number) for number in re.findall(r"(\d+)%", line)]
 
 
@@ -130,11 +152,3 @@ def test_every_status_in_the_table_exists_and_the_other_way_round() -> None:
     listed = {(int(status), code) for status, row in table for code in re.findall("`(.*?)`", row)}
     exist = {*CODES.items(), *((kind.status, kind.code) for kind in (Problem, NotFound))}
     assert listed == exist - {(500, "internal")}
-
-
-@pytest.mark.parametrize("table", tables.TABLES)
-def test_the_page_of_the_store_lists_the_columns_of_exports(table: str) -> None:
-    row = re.search(rf"\| `{table}\.parquet` \| ([^:|]*)", STORE)
-    assert row is not None
-    listed = re.sub(r"\([^)]*\)", "", row.group(1)).replace(",", " ").split()
-    assert listed == [field.name + "?" * field.nullable for field in tables.schema(table)]

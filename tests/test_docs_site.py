@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +13,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from ebrank.cli import VERBS
 from ebrank.service.http.routes import API
-from tests.accessibility import violations
-from tests.browser import console_errors
+from tests.browser import console_errors, violations
 from tests.sharing import made_once
 
 PROJECT = Path(__file__).parents[1]
@@ -30,9 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build(folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
-        cwd=PROJECT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        [sys.executable, PROJECT / "tools" / "docs.py", folder],
         capture_output=True,
         text=True,
         check=False,
@@ -56,9 +52,48 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
             assert tag not in text, page
 
 
-def test_everybody_can_read_the_front_page(site: Path, browser: Chrome) -> None:
+@pytest.mark.parametrize("page", ["index.html", "results/index.html"])
+def test_everybody_can_read_it_by_day_and_night(site: Path, browser: Chrome, page: str) -> None:
+    try:
+        for scheme in ("light", "dark"):
+            at_night(browser, scheme)
+            browser.get((site / page).as_uri())
+            browser.execute_script("localStorage.clear()")  # the theme remembers its first choice
+            browser.refresh()
+            assert violations(browser) == []
+            figures = "[...document.querySelectorAll('article img')].filter((e) => e.offsetParent)"
+            shown = browser.execute_script(f"return {figures}.map((e) => e.src)")
+            assert shown
+            assert all(("-dark.svg" in source) == (scheme == "dark") for source in shown)
+    finally:
+        at_night(browser, "")
+
+
+def at_night(browser: Chrome, scheme: str) -> None:
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def test_the_results_are_in_the_menu(site: Path, browser: Chrome) -> None:
     browser.get((site / "index.html").as_uri())
-    assert violations(browser) == []
+    link = browser.find_element(By.CSS_SELECTOR, ".md-nav__link[href$='results/index.html']")
+    assert link.get_attribute("textContent").strip() == "What was found"  # type: ignore[union-attr]
+
+
+def test_nothing_is_copied_but_code(site: Path, browser: Chrome) -> None:
+    browser.get((site / "tutorials" / "first-ranker.html").as_uri())
+    copied = browser.execute_script(
+        "const code = document.querySelector('.highlight code');"
+        "code.setAttribute('data-md-copying', '');"  # as the button does
+        "return code.innerText"
+    )
+    assert copied.startswith("import numpy as np\nfrom ebrank import BehaviorStats, EBRanker\n")
+    assert ">>>" not in copied
+
+
+def test_pages_show_no_escapes(site: Path) -> None:
+    ledger = (site / "results" / "mq2007-like" / "LEDGER.html").read_text()
+    assert "adjusted p &lt; .0001" in ledger
 
 
 @pytest.mark.parametrize("page", ["index.html", "how-to/back-up.html"])
@@ -66,10 +101,15 @@ def test_search_works_from_the_disk(site: Path, browser: Chrome, page: str) -> N
     browser.get("about:blank")
     console_errors(browser)  # of pages before
     browser.get((site / page).as_uri())
-    browser.find_element(By.CSS_SELECTOR, "[data-md-component=search-query]").send_keys("cascade")
-    found = WebDriverWait(browser, 20).until(
-        lambda page: page.find_elements(By.CSS_SELECTOR, ".md-search-result__link")
+    browser.find_element(By.CSS_SELECTOR, ".md-search__button").click()
+    wait = WebDriverWait(browser, 20)
+    dialog = wait.until(lambda page: page.switch_to.active_element.shadow_root)
+    wait.until(
+        lambda _: "Loading" not in dialog.find_element(By.CSS_SELECTOR, "[role=status]").text
     )
+    dialog.find_element(By.CSS_SELECTOR, "input").send_keys("cascade")
+    wait.until(lambda _: "cascade" in dialog.find_element(By.CSS_SELECTOR, "ol").text.lower())
+    found = dialog.find_elements(By.CSS_SELECTOR, "ol a")
     addresses = [link.get_attribute("href") or "" for link in found]
     assert any(address.startswith((site / "simulation.html").as_uri()) for address in addresses)
     assert console_errors(browser) == []

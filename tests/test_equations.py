@@ -143,14 +143,6 @@ def test_sorting_by_score_maximizes_the_first_order_objective(
     assert objective(tuple(int(i) for i in ranked)) == pytest.approx(best)
 
 
-@given(st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0, 30)), min_size=1, max_size=9))
-def test_query_uncertainty_sums_the_items(items: list[tuple[float, float]]) -> None:
-    relevance, exposure = np.array(items).T
-    variances = eq.relevance_variance(relevance, exposure, *prior(len(items)))
-    total = eq.query_uncertainty(variances)
-    assert total == pytest.approx(sum(r / (e + 1.0 + 5.0) for r, e in items))
-
-
 def test_variance_bound_exceeds_the_exact_variance() -> None:
     """Var[C]/(n+α+β)² < R/p_min · 1/(n+α+β), by enumerating clicks (eq:varianceFormApprox)."""
     p, relevance, alpha, beta = [1.0, 0.5, 0.63], 0.4, 1.0, 5.0
@@ -343,21 +335,16 @@ def test_no_doubt_or_no_future_is_worth_nothing() -> None:
     assert math.isfinite(eq.horizon_bonus(1.0, 0.1, 100.0))
 
 
-@given(st.floats(0.01, 0.99), st.floats(0.05, 0.95), st.floats(0.1, 0.99))
-def test_an_interval_is_that_of_the_beta_with_these_moments(
-    mean: float, doubt: float, level: float
-) -> None:
+@given(st.floats(0.01, 0.99), st.floats(0.05, 0.95))
+def test_a_beta_has_the_moments_it_was_made_of(mean: float, doubt: float) -> None:
     spread = doubt * math.sqrt(mean * (1 - mean))
-    total = mean * (1 - mean) / spread**2 - 1
-    law = scipy.stats.beta(mean * total, (1 - mean) * total)
+    law = scipy.stats.beta(*eq.beta_of(mean, spread))
     assert (law.mean(), law.std()) == pytest.approx((mean, spread))
-    low, high = eq.interval_of(np.array([mean]), np.array([spread]), level)
-    assert (low[0], high[0]) == pytest.approx(law.interval(level), rel=1e-6, abs=1e-9)
 
 
-def test_intervals_of_moments_that_no_beta_has() -> None:
-    low, high = eq.interval_of(np.array([0.0, 0.4, 1.0]), np.array([0.0, 0.6, 0.0]))
-    assert np.all((low >= 0.0) & (low <= high) & (high <= 1.0))
+def test_moments_that_no_beta_has_still_give_one() -> None:
+    parameters = np.array(eq.beta_of(np.array([0.0, 0.4, 1.0]), np.array([0.0, 0.6, 0.0])))
+    assert np.all((parameters > 0.0) & np.isfinite(parameters))
 
 
 # --- compiled code ----------------------------------------------------------------------------
@@ -382,14 +369,7 @@ CASES: list[tuple[Callable[..., Any], tuple[float, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize("spread", [1e-6, 1e-9, 1e-12, 0.0])
-def test_the_interval_of_what_is_known_for_sure_is_its_mean(spread: float) -> None:
-    low, high = eq.interval_of(np.array([0.97]), np.array([spread]))
-    assert low == pytest.approx(0.97, abs=1e-5)
-    assert high == pytest.approx(0.97, abs=1e-5)
-
-
-FOR_ARRAYS_ONLY = {"posterior_interval", "interval_of", "beta_of"}  # two by SciPy's quantiles
+FOR_ARRAYS_ONLY = {"posterior_interval", "beta_of"}  # the first by SciPy's quantiles
 
 
 @pytest.mark.parametrize(
@@ -404,20 +384,13 @@ def test_compiled_equation_equals_the_array_one(
     np.testing.assert_allclose(compiled(*numbers), on_arrays, rtol=1e-9)
 
 
-def test_compiled_query_uncertainty_equals_the_array_one() -> None:
-    variances = np.array([0.1, 0.2, 0.4])
-    compiled = kernel(_wrapped(eq.query_uncertainty))
-    assert compiled(variances) == pytest.approx(eq.query_uncertainty(variances))
-
-
 def test_every_equation_is_among_the_cases() -> None:
     written = {
         name
         for name, value in vars(eq).items()
         if callable(value) and getattr(value, "__module__", "") == eq.__name__
     }
-    apart = {"query_uncertainty", *FOR_ARRAYS_ONLY}
-    assert written == {function.__name__ for function, _ in CASES} | apart
+    assert written == {function.__name__ for function, _ in CASES} | FOR_ARRAYS_ONLY
 
 
 def _wrapped(function: Callable[..., Any]) -> Callable[..., Any]:

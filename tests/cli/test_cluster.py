@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,16 +14,12 @@ from tests.cli.commands import (
     LONG,
     PATIENCE,
     SHORT,
-    TINY,
     good,
-    refused,
-    results_in,
     started,
     trials,
     wait_until,
-    write_fold,
 )
-from tests.simulation.clusters import OwnCluster, own_cluster, set_variable
+from tests.simulation.clusters import OwnCluster, own_cluster
 
 pytestmark = pytest.mark.slow
 
@@ -66,42 +61,6 @@ def test_a_scheduler_goes_by_its_address(nodes: OwnCluster) -> None:
     assert "distributed" not in done.stderr, "Dask's own words"
 
 
-def test_ctrl_c_keeps_finished_trials_and_the_next_run_goes_on(
-    nodes: OwnCluster, tmp_path: Path
-) -> None:
-    out = tmp_path / "runs"
-    words = ("simulate", *LONG, "--out", out, "--cluster", nodes.file)
-    with started(*words) as process:
-        wait_until(lambda: len(trials(out)) >= 3, process)
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert "Traceback" not in stderr
-    kept = trials(out)
-    assert f"stopped: {len(kept)} of 400 trials finished, kept in {out}" in stderr
-    assert results_in(out)["complete"] is False
-    more = ("--trials", str(len(kept) + 2))
-    good(*words, *more)
-    assert kept.items() <= trials(out).items()
-    good("simulate", *LONG, *more, "--out", "fresh")
-    assert results_in(out) == results_in("fresh")
-
-
-def test_workers_of_a_client_that_was_killed_are_free_again(
-    nodes: OwnCluster, tmp_path: Path
-) -> None:
-    endless = ("--sessions", "100000000", "--updates", "100000", "--ranker", "ebrank")
-    with started("simulate", *TINY, *endless, "--cluster", nodes.file) as process:
-        wait_until(lambda: nodes.running() == 1, process)
-        process.kill()
-    deadline = threading.Event()
-    for _ in range(PATIENCE * 4):
-        if nodes.running() == 0:
-            break
-        deadline.wait(0.25)
-    assert nodes.running() == 0
-
-
 def test_processes_of_this_machine_end_with_ctrl_c_in_a_terminal(tmp_path: Path) -> None:
     """There, every process of the group gets the signal."""
     words = ("simulate", *LONG, "--out", tmp_path, "--cluster", "local:1")
@@ -115,21 +74,3 @@ def test_processes_of_this_machine_end_with_ctrl_c_in_a_terminal(tmp_path: Path)
     assert "distributed" not in stderr, "Dask's own words"
     last = stderr.splitlines()[-1]
     assert last.startswith(f"stopped: {len(trials(tmp_path))} of 400 trials finished")
-
-
-def test_a_worker_that_has_other_data_under_the_same_name_is_refused(
-    nodes: OwnCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for folder, items in (("here", 8), ("same", 8), ("other", 9)):
-        write_fold(tmp_path / folder / "MQ2008" / "Fold1", queries=4, items=items)
-    monkeypatch.setenv("EBRANK_DATA", str(tmp_path / "here"))
-    words = ("simulate", "--dataset", "MQ2008", "--sessions", "40", "--updates", "2")
-    where = ("--ranker", "bm25", "--trials", "2", "--cluster", str(nodes.file), "--json")
-    for folder, problem in (
-        ("nowhere", "worker one cannot load MQ2008: MQ2008 was not found"),
-        ("other", "worker one has different data for MQ2008: fingerprint"),
-    ):
-        nodes.client.run(set_variable, "EBRANK_DATA", str(tmp_path / folder))
-        assert problem in refused(*words, *where)
-    nodes.client.run(set_variable, "EBRANK_DATA", str(tmp_path / "same"))
-    good(*words, *where)

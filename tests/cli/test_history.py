@@ -1,4 +1,4 @@
-"""`ebrank aggregate`, `import` and `examine`: what users did before."""
+"""`ebrank aggregate`, `import`, `examine` and `whatif`: what users did before, and might do."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ebrank.cli.history import imported_lines
 from ebrank.service.api import EventIn, ItemIn, RankRequest
 from ebrank.service.engine import Engine
+from ebrank.service.ops.transfer.evidence import Imported
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 from tests.cli.commands import answered, good, refused
@@ -44,10 +46,20 @@ def test_a_log_starts_a_store_and_tells_how_far_down_users_look() -> None:
     assert done.stdout.startswith("evidence.parquet: 9,000 impressions (")
     assert "ignored event types: scroll (3,000)" in done.stderr
     features = ("--features", "items.csv")
-    rows = {"queries": 24, "items": 144}
-    assert answered("import", "evidence.parquet", "store", *features) == {
+    Path("items.csv").write_text(Path("items.csv").read_text() + "new,9\n")
+    came = answered("import", "evidence.parquet", "store", *features)
+    clicks = came["behaviors"].pop("click")
+    assert 2500 < clicks < 4000
+    assert came.pop("prior").startswith("version 1 went live: ")
+    assert came == {
         "store": "store",
-        "rows": rows,
+        "queries": 24,
+        "items": 144,
+        "new": 1,
+        "impressions": 9000,
+        "behaviors": {},
+        "dropped": 0,
+        "live": True,
     }
     assert good("replay", "store").stdout.startswith("equal: 144 items of 24 queries, 0 events")
     ranks = answered("examine", "evidence.parquet", *features)["ranks"]
@@ -56,6 +68,7 @@ def test_a_log_starts_a_store_and_tells_how_far_down_users_look() -> None:
     assert ranks[2]["learned"]
     assert abs(ranks[2]["probability"] - 0.5) < 3 * ranks[2]["error"]
     good("examine", "evidence.parquet")
+    assert asyncio.run(ranked("store", ["i0", "i5", "new"]))[-1] == "i0"  # "new" resembles i5
 
 
 @pytest.mark.usefixtures("log")
@@ -72,6 +85,21 @@ def test_import_without_features_says_what_follows() -> None:
     said = refused("import", "evidence.parquet", "none", "--features", "none.csv")
     assert "exactly as in the log" in said
     assert not Path("none").exists()
+
+
+def test_one_query_is_one_query() -> None:
+    came = Imported(1, 4, 1, 1200, {"click": 267}, 0, "no new version", live=False)
+    line, _ = imported_lines("store", came, "items.csv")
+    assert line == "store: 1 query, 4 items with history, 1 without; 1,200 impressions (267 click)"
+
+
+async def ranked(url: str, items: list[str]) -> list[str]:
+    """Return some items in the order of an imported store, which may be new to the query."""
+    async with open(url) as store:
+        engine = await Engine.open(store, Settings())
+        answer = await engine.rank(RankRequest("q1", items=[*items]))
+        await engine.close()
+    return [item.id for item in answer.items]
 
 
 async def lived(queries: int) -> None:
@@ -136,3 +164,46 @@ def test_settings_that_lack_behaviors_of_the_store_are_refused() -> None:
     asyncio.run(lived(queries=1))
     Path("own.toml").write_text('[events]\nbehaviors = ["purchase"]\n')
     assert "the store counts click" in refused("examine", "store", "--config", "own.toml")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("log")
+def test_evidence_is_forecast_from() -> None:
+    good(*AGGREGATE)
+    words = (
+        *("whatif", "evidence.parquet", "--features", "items.csv", "--worlds", "3"),
+        *("--policy", "today", "--policy", "smoothedctr", "--lists", "400"),
+    )
+    document = answered(*words)
+    assert (document["lists"], document["list_length"], document["reference"]) == (400, 3, "today")
+    assert answered(*words) == document
+    assert answered(*words, "--seed", "1")["policies"] != document["policies"]
+    today, other = document["policies"]
+    assert today["difference"] == {"mean": 0.0, "low": 0.0, "high": 0.0}
+    assert other["per_list"]["low"] < other["per_list"]["mean"] < other["per_list"]["high"]
+    done = good(*words, "--out", "page")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "note: the log has no times: no new items arrive" in done.stderr
+    assert "Page: page/whatif.html" in done.stderr
+    good("whatif", "evidence.parquet", "--worlds", "2", "--lists", "100", "--from", "start")
+    assert "no ranker is called 'atuo'" in refused(*words, "--policy", "atuo")
+
+
+@pytest.mark.slow
+def test_a_store_is_forecast_from_and_left_as_it_is() -> None:
+    asyncio.run(lived(queries=12))
+    before = contents()
+    document = answered("whatif", "store", "--worlds", "2", "--policy", "today", "--policy", "bm25")
+    assert [each["policy"] for each in document["policies"]] == ["today", "bm25"]
+    assert document["lists"] == 12 * 60
+    assert document["days"] > 0.0
+    assert contents() == before
+    assert "works only with evidence" in refused("whatif", "store", "--features", "items.csv")
+    assert "no store" in refused("whatif", "nothing")
+
+
+def contents() -> dict[Path, bytes]:
+    """Return the store's databases; SQLite's index of its log, which readers lock, is left out."""
+    files = [path for path in Path("store").rglob("*") if path.is_file() and "-" not in path.name]
+    assert any(path.stat().st_size > 10_000 for path in files)
+    return {path: path.read_bytes() for path in files}

@@ -40,7 +40,7 @@ def test_every_number_of_an_experiment_is_an_option() -> None:
         *("--eta", "0.5", "--sessions", "99", "--updates", "7", "--warmup", "3"),
         *("--initial", "2-4", "--list-length", "8", "--gamma", "0.9", "--measure-at", "8,2"),
         *("--users", "dcm", "--noise", "0.2", "--cutoff", "8", "--click-rate", "0.3"),
-        *("--examination", "2", "--labels", "binary"),
+        *("--examination", "2", "--labels", "binary", "--traffic", "zipf"),
     )
     users = parse("dcm:noise=0.2,cutoff=8")
     assert told == SimulationConfig(
@@ -53,6 +53,7 @@ def test_every_number_of_an_experiment_is_an_option() -> None:
         discount=0.9,
         cutoffs=(8, 2),
         labels="binary",
+        traffic="zipf",
         users=users,
         click_rate=0.3,
         believed=Examination(severity=2.0, cutoff=8),

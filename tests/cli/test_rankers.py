@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ebrank.rankers import registry
 from tests.cli.commands import answered, good, refused
+from tests.importing import Folder, folder
+
+__all__ = ["folder"]
 
 NAMES = "bm25 cftopk cfrandomk cfepsilon dbgd mgd pdgd prior ucbrank ebrank thompson random oracle"
 
@@ -34,14 +35,8 @@ def test_json_has_every_declaration() -> None:
         assert listed == declared
 
 
-def test_rankers_of_packages_are_listed_but_not_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    about = tmp_path / "other_package-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[ebrank.rankers]\nother = no_such_module:Other\n")
-    monkeypatch.syspath_prepend(tmp_path)
+def test_rankers_of_packages_are_listed_but_not_imported(folder: Folder) -> None:
+    folder.install("other-package", "other = no_such_module:Other")
     listed = " ".join(good("rankers").stdout.split())
     assert "other From the package other-package: no_such_module:Other." in listed
     installed = answered("rankers")["installed"]

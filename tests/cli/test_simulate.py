@@ -16,7 +16,6 @@ import pytest
 
 import ebrank as package
 from ebrank.cli import console, lab
-from ebrank.kernels.compiled import kernel
 from ebrank.rankers import registry
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
@@ -116,13 +115,6 @@ def test_a_table_for_people() -> None:
     assert "1 trial of 80 sessions" in alone
 
 
-def test_neither_other_rankers_nor_jobs_matter() -> None:
-    rankers = without_seconds(answered(*BM25, "--ranker", "ebrank", "--ranker", "bm25"))["rankers"]
-    assert [ranker["ranker"] for ranker in rankers] == ["bm25", "ebrank"]
-    for jobs in ("1", "3"):
-        assert only(answered(*EBRANK, "--jobs", jobs)) == rankers[1]
-
-
 def test_any_letor_fold_will_do(tmp_path: Path) -> None:
     folder = write_fold(tmp_path / "mine", queries=4, items=12, features=3)
     words = ("simulate", "--dataset", folder, "--ranker", "ebrank", "--trials", "1")
@@ -131,22 +123,6 @@ def test_any_letor_fold_will_do(tmp_path: Path) -> None:
     choices = ("--baseline-feature", "1", "--drop-features", "3")
     done = good(*words, "--sessions", "40", *choices, "--json")
     assert (only(json.loads(done.stdout))["sessions"], done.stderr) == (40, "")
-
-
-def test_the_first_run_says_that_it_compiles(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "fresh.py").write_text("def fresh(x): return x + 1\n")
-    monkeypatch.setenv("EBRANK_CACHE", str(tmp_path / "cache"))
-    monkeypatch.syspath_prepend(tmp_path)
-    import fresh  # type: ignore[import-not-found]
-
-    compiled = kernel(fresh.fresh)
-    for _ in range(2):
-        with lab.note_of_compilation():
-            assert compiled(1) == 2
-    output = capsys.readouterr()
-    assert (output.out, output.err.count("note: compiling for this machine")) == ("", 1)
 
 
 # --- results on disk -----------------------------------------------------------------------------
@@ -192,18 +168,6 @@ def test_results_of_other_rankers_stay_while_all_else_is_the_same(tmp_path: Path
         assert [entry["ranker"] for entry in results_in(tmp_path)["rankers"]] == ["bm25"]
 
 
-def test_a_damaged_trial_is_run_again_with_a_warning(tmp_path: Path) -> None:
-    words = (*BM25, "--out", tmp_path, "--json")
-    first = only(json.loads(good(*words).stdout))
-    damaged = min(tmp_path.glob("*.npz"))
-    damaged.write_bytes(damaged.read_bytes()[:100])
-    again = good(*words)
-    problem = "damaged, or not a trial of a simulation; the trial is run again"
-    assert again.stderr == f"warning: {damaged}: {problem}\n"
-    assert only(json.loads(again.stdout)) == first
-    assert good(*words).stderr == ""
-
-
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"kind": "ebrank other"}', "\x00"])
 @pytest.mark.parametrize(
     ("verb", "file"),
@@ -243,18 +207,6 @@ def test_ctrl_c_reports_and_keeps_finished_trials(tmp_path: Path) -> None:
     assert f"stopped: {kept} of 400 trials finished, kept in {tmp_path}" in stderr
     assert results_in(tmp_path)["complete"] is False
     assert not list(tmp_path.glob(".*")), "half-written files"
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
-    words = ("simulate", *LONG, "--out", tmp_path)
-    with started(*words) as process:
-        wait_until(lambda: len(trials(tmp_path)) >= 2, process)
-        process.kill()
-    kept = trials(tmp_path)
-    again = only(answered(*words, "--trials", "3"))
-    assert kept.items() <= trials(tmp_path).items(), "run again"
-    assert again == only(answered("simulate", *LONG, "--trials", "3"))
 
 
 def interrupt(*_: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ import pytest
 import ebrank
 from ebrank.parameters import typed as typed_value
 from ebrank.rankers import registry
+from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.tuning import tune
+from ebrank.simulation.tuning import tune, tuning_seed
 from ebrank.simulation.users import parse
 from tests.cli.commands import TINY, answered, good, trials, write_fold
 
@@ -23,14 +25,15 @@ SHORT = (*TUNE, *TINY, "--sessions", "120", "--updates", "4", "--trials", "2")
 def test_json_has_the_grid_and_the_librarys_choice(tmp_path: Path) -> None:
     grid = ("--param", "epsilon", "--grid", "0,5,20", "--seed", "3", "--users", "dcm")
     document = answered(*SHORT, *grid, "--out", tmp_path)
-    expected = tune(
+    run = partial(
+        parallel.run,
         ebrank.load("mq2007-like", scale=0.01),
-        registry.parse("ebrank:estimator=exposure"),
-        {"epsilon": (0.0, 5.0, 20.0)},
-        SimulationConfig(sessions=120, updates=4, users=parse("dcm")),
-        seed=3,
+        config=SimulationConfig(sessions=120, updates=4, users=parse("dcm")),
+        seed=tuning_seed(3),
         trials=2,
     )
+    ranker = registry.parse("ebrank:estimator=exposure")
+    expected = tune(ranker, {"epsilon": (0.0, 5.0, 20.0)}, run, seed=3)
     assert [point["values"] for point in document["grid"]] == [
         {"epsilon": value} for value in (0.0, 5.0, 20.0)
     ]

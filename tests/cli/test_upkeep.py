@@ -69,7 +69,7 @@ def test_a_replay_finds_a_counter_that_was_touched(store: Blocking) -> None:
 def test_an_export_there_and_back() -> None:
     counts = (
         "5 items, 2 catalog, 11 evidence, 0 snapshot, 3 rankings, 5 events, 0 minutes, 0 models, "
-        "0 deletions"
+        "0 trials, 0 deletions"
     )
     assert good("export", "store", "out").stdout == f"out: {counts}\n"
     assert good("import", "out", "copy").stdout == f"copy: {counts}\n"
@@ -114,14 +114,14 @@ def test_a_store_is_made_once_and_migrated(database: Postgres) -> None:
     assert good("store", "init", url).stdout.endswith("the store exists and is empty\n")
     asyncio.run(filled(url))
     assert good("store", "init", url).stdout.endswith("the store exists and holds 2 queries\n")
-    assert good("store", "migrate", url).stdout == f"{name}: already at version 3\n"
+    assert good("store", "migrate", url).stdout == f"{name}: already at version 4\n"
     asyncio.run(aged(url, 0))
     said = refused("store", "init", url)
-    assert "a store of version 0; this ebrank reads version 3. Run `ebrank store migrate`" in said
-    for version, problem in ((0, "too old to migrate"), (4, "Upgrade"), (-1, "an unfinished copy")):
+    assert "a store of version 0; this ebrank reads version 4. Run `ebrank store migrate`" in said
+    for version, problem in ((0, "too old to migrate"), (5, "Upgrade"), (-1, "an unfinished copy")):
         asyncio.run(aged(url, version))
         assert problem in refused("store", "migrate", url)
-    asyncio.run(aged(url, 3))
+    asyncio.run(aged(url, 4))
     line = "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n"
     assert good("replay", url).stdout == line
 
@@ -129,7 +129,7 @@ def test_a_store_is_made_once_and_migrated(database: Postgres) -> None:
 def test_a_folder_is_migrated(tmp_path: Path) -> None:
     folder = str(tmp_path / "store")
     asyncio.run(filled(folder))
-    assert good("store", "migrate", folder).stdout == f"{folder}: already at version 5\n"
+    assert good("store", "migrate", folder).stdout == f"{folder}: already at version 6\n"
 
 
 def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(database: Postgres) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -39,6 +40,12 @@ def test_numbers_and_missing_values_are_sent_as_they_are(monkeypatch: pytest.Mon
             {"id": "b", "features": {"price": None}},
         ]
     }
+
+
+def test_any_mapping_is_a_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    phone = MappingProxyType({"device": "mobile", "segment": "new"})
+    asked = sent(lambda client: client.rank("tea", context=phone), monkeypatch)
+    assert asked == {"query": "tea", "context": dict(phone)}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float32("nan")])
@@ -86,3 +93,8 @@ def test_an_error_whose_field_is_null_names_no_field() -> None:
     with pytest.raises(ServiceError, match=r"^no$") as refused:
         calls.Call("GET", "/", dict).result(response, "http://localhost")
     assert (refused.value.status, refused.value.code, refused.value.field) == (422, "invalid", None)
+
+
+def test_a_text_as_a_feature_is_refused_by_name() -> None:
+    with pytest.raises(ParameterError, match="item 'green', feature 'color': 'pale' is not a num"):
+        calls.put_body({"green": {"color": "pale"}})  # type: ignore[dict-item]

@@ -18,7 +18,6 @@ from ebrank.policy.policies import Policy
 from ebrank.policy.scoring import scores
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import run_trial
 from ebrank.testing import check_policy, check_ranker
 from ebrank.testing import policies as checks
 from tests.simulation.comparison import assert_whole_run_agrees
@@ -152,16 +151,6 @@ class TestBetaOfEach:
         data = tiny(seed=4)
         text = f"{OF_EACH},estimator={estimator}"
         assert_whole_run_agrees(text, SimulationConfig(updates=4), data)
-
-    def test_in_its_calibration(self, estimator: str) -> None:
-        ranker = registry.parse(f"{OF_EACH},estimator={estimator}")
-        config = SimulationConfig(updates=4, sessions=300)
-        result = run_trial(tiny(seed=4, sizes=[40] * 12), ranker, config, seed=1, trial=0)
-        assert result.calibration is not None
-        alpha, beta = result.calibration[:, :2].T
-        assert len(alpha) > 5
-        np.testing.assert_allclose(beta, 5.0 * (1.0 + alpha / (1.0 + alpha)), rtol=1e-14)
-        assert len(set(beta.tolist())) > 1
 
 
 # --- the checks notice ---------------------------------------------------------------------------

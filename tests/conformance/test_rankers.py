@@ -194,13 +194,6 @@ def by_label(trial: Trial) -> Any:  # noqa: ANN401
     return trial.dataset.labels
 
 
-def by_label_of_test_queries(trial: Trial) -> Any:  # noqa: ANN401
-    data = trial.dataset
-    scores, test = data.baseline.copy(), data.rows_in("test")
-    scores[test] = data.labels[test]
-    return scores
-
-
 def by_relevance_later(trial: Trial) -> Any:  # noqa: ANN401
     return trial.relevance if trial.stats.shown.sum() > 2200 else trial.dataset.baseline
 
@@ -229,11 +222,6 @@ def by_mean_of_all_clicks(trial: Trial) -> Any:  # noqa: ANN401
         (checks.check_statistics_are_only_read, by_forgetting, "changed stats of the trial"),
         (checks.check_statistics_are_only_read, by_wishing, "changed relevance of the trial"),
         (checks.check_labels_are_secret, by_label, "labels of test queries: a at update 0 differs"),
-        (
-            checks.check_labels_are_secret,
-            by_label_of_test_queries,
-            "knows the labels of test queries: a at update 0 differs",
-        ),
         (
             checks.check_labels_are_secret,
             by_relevance_later,

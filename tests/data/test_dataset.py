@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -143,10 +142,49 @@ def test_there_are_queries() -> None:
     assert "there are no queries" in refusal(**nothing).problem
 
 
-def test_a_changed_copy_is_checked_again() -> None:
-    dataset = Dataset(**ARRAYS)
-    assert replace(dataset, name="other").labels is dataset.labels
-    with pytest.raises(DataError, match="labels"):
-        replace(dataset, max_label=1)
-    with pytest.raises(DataError, match="baseline"):
-        replace(dataset, baseline=changed("baseline", 0, np.nan))
+CATALOG: dict[str, Any] = {
+    "items": np.array([7, 0, 2, 7, 0]),
+    "relevance": np.array([0.1, 0.4, 0.4]),
+}
+
+
+def test_a_catalog_and_its_relevance_are_taken_as_they_are() -> None:
+    dataset = Dataset(**ARRAYS, **CATALOG)
+    assert dataset.items is CATALOG["items"]
+    assert dataset.relevance is CATALOG["relevance"]
+    assert Dataset(**ARRAYS).items is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"items": np.array([7, 0, 2, 7, 2])}, "items[4] is 2 (query 'coffee'), the same as"),
+        ({"items": np.array([7, -1, 2, 7, 0])}, "items[1] is -1 (query 'tea')"),
+        ({"items": np.array([7, 0])}, "items has length 2, not 5"),
+        ({"items": np.array([7, 0, 2, 7, 0], np.int32)}, "items must be int64"),
+        ({"items": [7, 0, 2, 7, 0]}, "items must be int64 with 1 dimension(s), not list"),
+        ({"relevance": np.array([0.1, 0.4])}, "relevance has length 2, not 3"),
+        ({"relevance": np.array([0.1, 1.4, 2.0])}, "relevance[1] is 1.4"),
+        ({"relevance": np.array([np.nan, 0.4, 0.5])}, "relevance[0] is nan"),
+        ({"relevance": np.array([0.4, 0.1, 0.5])}, "relevance[1] is 0.1, less than"),
+    ],
+)
+def test_a_wrong_catalog_is_named(changes: dict[str, Any], problem: str) -> None:
+    assert problem in refusal(**(CATALOG | changes)).problem
+
+
+def test_relevance_of_its_own_allows_more_labels() -> None:
+    many = {"max_label": 127, "relevance": np.linspace(0, 1, 128)}
+    assert Dataset(**(ARRAYS | many)).max_label == 127
+    assert "max_label is 127" in refusal(max_label=127).problem
+    assert "max_label is 128" in refusal(max_label=128, relevance=np.linspace(0, 1, 129)).problem
+
+
+def test_further_columns_change_nothing_else() -> None:
+    data = Dataset(**(ARRAYS | {"feature_names": ("price", "stars")}))
+    wider = data.with_columns(np.full((5, 2), 7.0, np.float32))
+    assert np.array_equal(wider.features[:, :2], data.features)
+    assert (wider.features[:, 2:] == 7.0).all()
+    assert (wider.n_features, wider.feature_names, data.n_features) == (4, (), 2)
+    assert wider.feature_ids.tolist() == [1, 2, 3, 4]
+    assert wider.labels is data.labels

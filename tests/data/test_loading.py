@@ -77,20 +77,6 @@ def test_the_origin_of_a_preset_tells_the_options(
     assert origin.options == (options,)
 
 
-@pytest.mark.parametrize(("features", "baseline", "kept"), [(46, 25, 46), (136, 110, 133)])
-def test_a_path_is_recognized_by_its_features_and_says_so(
-    features: int, baseline: int, kept: int, tmp_path: Path
-) -> None:
-    write_fold(tmp_path / "mine", features)
-    with pytest.warns(DatasetNote, match=f"mine has {features} features, like ") as notes:
-        dataset = load(tmp_path / "mine")
-    assert [note.filename for note in notes] == [__file__]
-    assert dataset.origin is None
-    raw = ebrank.data.read(tmp_path / "mine", **SILENT)
-    assert (dataset.n_queries, dataset.n_rows, dataset.n_features) == (6, 42, kept)
-    np.testing.assert_array_equal(dataset.baseline, raw.features[:, baseline - 1])
-
-
 def test_a_catalog_name_needs_no_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_fold(tmp_path / "MSLR-WEB10K", 136)
     publish(monkeypatch, "MSLR-WEB10K", 2, 2, 2)
@@ -99,19 +85,6 @@ def test_a_catalog_name_needs_no_note(tmp_path: Path, monkeypatch: pytest.Monkey
     dataset = load("MSLR-WEB10K", data_dir=tmp_path, drop_features=())
     assert dataset.n_features == 136
     assert dataset.origin == Origin("MSLR-WEB10K", fold=1, options=(("drop_features", "none"),))
-
-
-def test_the_cache_serves_every_choice(tmp_path: Path) -> None:
-    folder = write_fold(tmp_path / "mine", 136)
-    raw = ebrank.data.read(folder, **SILENT, cache=False)
-    for baseline, dropped, max_label in ((1, (), 2), (2, (136,), 3), (None, (1, 2), 4)):
-        dataset = load(
-            folder, baseline_feature=baseline, drop_features=dropped, max_label=max_label
-        )
-        assert dataset.max_label == max_label
-        assert set(dataset.feature_ids.tolist()) == set(range(1, 137)) - set(dropped)
-        expected = np.zeros(42) if baseline is None else raw.features[:, baseline - 1]
-        np.testing.assert_array_equal(dataset.baseline, expected)
 
 
 @pytest.mark.parametrize(
@@ -186,15 +159,6 @@ def test_other_features_than_the_name_says_are_warned_of(tmp_path: Path) -> None
         load(folder)
 
 
-def test_a_baseline_is_optional_and_its_lack_is_said(tmp_path: Path) -> None:
-    folder = write_fold(tmp_path / "mine", 5)
-    with pytest.warns(DatasetNote, match=r"mine has no known baseline, .* --baseline-feature"):
-        dataset = load(folder)
-    assert dataset.n_features == 5
-    assert not dataset.baseline.any()
-    assert not load(folder, baseline_feature=None).baseline.any()
-
-
 def test_a_missing_dataset_is_told_where_it_was_sought_and_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         load("MSLR-10K")
@@ -233,8 +197,6 @@ WRONG = (
     *(PRESET | {"baseline_feature": 3}, PRESET | {"max_label": 2}),
     *(PRESET | {"fold": 1}, PRESET | {"data_dir": "x"}),
     *({"source": "mine", option: 0.5} for option in ("scale", "interactions")),
-    *({"source": "mine", "baseline_feature": 1.5}, {"source": "mine", "max_label": "a"}),
-    *({"source": "mine", "drop_features": 5}, {"source": "mine", "threads": -3}),
     *({"source": "mine", "fold": fold} for fold in (0, -1, "a", 1.5, True)),
     *({"source": "MQ2007", "fold": True}, {"source": "MQ2007", "data_dir": 5}),
     *({"source": None}, {"source": None, "scale": 0.1}, {"source": ""}),
@@ -247,18 +209,6 @@ def test_a_wrong_argument_is_told_in_words(options: dict[str, Any], tmp_path: Pa
     said = r" is not a path| must be a | works only with (synthetic presets|files), not with "
     with pytest.raises(ParameterError, match=said):
         load(**options)
-
-
-def test_real_data_by_name_has_the_published_counts(mq2008_folder: Path) -> None:
-    dataset = load("mq2008", data_dir=mq2008_folder.parents[1])
-    assert repr(dataset) == "Dataset('MQ2008', queries=731, rows=14422, features=40, max_label=2)"
-
-
-def test_public_names_are_there() -> None:
-    assert all(callable(getattr(ebrank.data, name)) for name in ebrank.data.__all__)
-    assert set(ebrank.data.__all__) <= set(dir(ebrank.data))
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        ebrank.data.nothing  # noqa: B018
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.data.dataset import SPLITS, Dataset
@@ -100,7 +100,6 @@ def test_the_source_is_left_as_it_was() -> None:
     np.testing.assert_array_equal(raw.features, before)
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(1, 12), st.sampled_from(SPLITS)), min_size=1, max_size=12

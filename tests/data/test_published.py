@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ebrank.data.published import FEATURE_SETS, PUBLISHED, PublishedDataset, Size, find
+from ebrank.data.published import PUBLISHED, Size, find
 
 
 @pytest.mark.parametrize(
@@ -20,13 +20,6 @@ def test_published_counts(name: str, queries: int, rows: int) -> None:
     published = find(name)
     assert published is not None
     assert published.size == Size(queries, rows)
-
-
-@pytest.mark.parametrize("published", PUBLISHED, ids=lambda published: published.name)
-def test_a_published_dataset_is_consistent(published: PublishedDataset) -> None:
-    assert published.feature_set in FEATURE_SETS
-    assert list(published.first_fold) == ["train", "vali", "test"]
-    assert published.paper_queries is None or published.paper_queries < published.size.queries
 
 
 def test_names_and_aliases_are_found_in_any_case_and_are_unambiguous() -> None:

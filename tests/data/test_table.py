@@ -11,11 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.data import Dataset, from_arrays, from_table, prepare
+from ebrank.data import from_arrays, from_table
 from ebrank.errors import DataError
-from ebrank.rankers import registry
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import simulate
 
 QUERIES = ["tea", "mug", "tea", "pot", "mug", "tea"]
 TABLE: dict[str, Any] = {
@@ -78,17 +75,6 @@ def test_a_name_decides_on_the_split_of_a_query_whatever_the_others_are() -> Non
     assert split_of(names[::3]).items() <= all_of_them.items()
     shares = np.bincount(list(all_of_them.values())) / len(names)
     np.testing.assert_allclose(shares, [0.6, 0.2, 0.2], atol=0.03)
-
-
-def test_it_runs_in_the_lab() -> None:
-    rng = np.random.default_rng(0)
-    queries = np.repeat(np.arange(30), 12)
-    features = rng.random((360, 4))
-    dataset = prepare(from_arrays(features, (features[:, 0] * 3).astype(int), queries))
-    assert isinstance(dataset, Dataset)
-    config = SimulationConfig(sessions=60, updates=3)
-    result = simulate(dataset, registry.parse("random"), config, seed=0, trials=1)
-    assert result.cum_ndcg[0] > 0
 
 
 @pytest.mark.parametrize(

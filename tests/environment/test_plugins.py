@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,13 +24,11 @@ NUMBER = 3
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder to import from."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "my_parts.py").write_text(MINE)
-    yield tmp_path
-    for name in ("my_parts", "my_broken", "my_quitter", "my_needy"):
-        sys.modules.pop(name, None)
+    return tmp_path
 
 
 def test_a_class_and_its_path() -> None:

@@ -36,10 +36,3 @@ def test_the_rate_is_hits_over_trials_and_0_for_what_nobody_saw(
     name: str, expected: list[float]
 ) -> None:
     np.testing.assert_allclose(ESTIMATORS[name].rate(STATS.sums(CURVE)), expected)
-
-
-def test_formulas_read_the_same_sums() -> None:
-    assert ESTIMATORS["ips"].quantities == {"hits": "weighted_clicks", "trials": "shown"}
-    for name in ("exposure", "exact"):
-        assert ESTIMATORS[name].quantities == {"hits": "clicks", "trials": "exposure"}
-    assert [name for name, estimator in ESTIMATORS.items() if estimator.by_rank] == ["exact"]

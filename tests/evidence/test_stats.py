@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
 from ebrank.evidence import CLICKS, Behaviors
+from ebrank.evidence.slots import slot_of
 from ebrank.evidence.stats import packed
 from tests.evidence.logs import (
     SHOP,
@@ -162,6 +163,8 @@ def test_counts_never_overflow() -> None:
     with pytest.raises(ParameterError, match="2³¹ − 1"):
         stats.merge(stats)
     assert stats.shown.tolist() == [full, 1]
+    nearly, once = (BehaviorStats.of(shown=[times], clicks=[0]) for times in (full - 1, 1))
+    assert nearly.merge(once).shown.tolist() == [full]
 
 
 # --- making and merging --------------------------------------------------------------------------
@@ -236,3 +239,42 @@ def test_room_can_only_grow() -> None:
     for slots in (1, 17):
         with pytest.raises(ParameterError, match="2 slots cannot be widened"):
             stats.widened(slots)
+
+
+def test_a_log_with_a_row_for_each_item_shown() -> None:
+    rng = np.random.default_rng(4)
+    items, ranks = rng.integers(0, 5, 400), rng.integers(1, 30, 400)
+    clicked = rng.random(400) < 0.3
+    expected = BehaviorStats.zeros(5)
+    for item, rank, click in zip(items.tolist(), ranks.tolist(), clicked.tolist(), strict=True):
+        expected.counts[item, : 1 + click, slot_of(rank)] += 1
+    log = {"doc": items, "position": ranks, "tap": clicked}
+    names = {"item": "doc", "rank": "position", "clicked": "tap"}
+    found = BehaviorStats.from_log(log, items=range(5), **names)
+    assert np.array_equal(found.widened(expected.slots).counts, expected.counts)
+    assert len(BehaviorStats.from_log({"item": [], "rank": [], "clicked": []}, items=["a"])) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (("z", 1, 0), "row 1: 'z' is not among the items"),
+        (("a", 0, 0), "row 1: rank is 0; ranks count from 1"),
+        (("a", 1, 2), "row 1: clicked is 2; write 1 or 0"),
+        (("a", 1, float("nan")), "clicked holds a number that is not a whole number"),
+    ],
+)
+def test_a_log_with_a_bad_row_is_refused(row: tuple[str, int, float], why: str) -> None:
+    log: dict[str, npt.ArrayLike] = {
+        "item": ["a", row[0]],
+        "rank": [1, row[1]],
+        "clicked": [1, row[2]],
+    }
+    with pytest.raises(ParameterError, match=why):
+        BehaviorStats.from_log(log, items=["a"])
+
+
+def test_an_item_has_one_row() -> None:
+    log: dict[str, npt.ArrayLike] = {"item": ["b"], "rank": [1], "clicked": [1]}
+    with pytest.raises(ParameterError, match="items names 'a' twice"):
+        BehaviorStats.from_log(log, items=["a", "b", "a"])

@@ -36,7 +36,6 @@ def trial(
     around = np.concatenate([half, -half], axis=1)
     cold_by_query, warm_by_query, test_ndcg = np.array([[cold], [warm], [served]]) + around
     others: dict[str, Any] = dict.fromkeys(("wait_shown", "wait_top", "watched"), np.zeros(0, int))
-    others |= dict.fromkeys(("exposure_by_age", "clicks_by_age"), np.ones(1))
     others |= dict.fromkeys(("cold_lists", "warm_lists"), np.zeros((queries, 1), np.int64))
     others |= dict.fromkeys(("serving_seconds", "learning_seconds", "validation_ndcg"), 0.5)
     return TrialResult(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from itertools import combinations
 
 import pytest
 
 import ebrank
-from ebrank.errors import ParameterError
 from ebrank.evaluation.significance import fisher_randomization, holm, query_differences
-from ebrank.experiments.comparison import Comparison, compared, figure, plain, table
+from ebrank.experiments.comparison import Comparison, compared, figure, table
 from ebrank.experiments.framework.measures import MEASURES
 from ebrank.experiments.framework.outcome import Cell
 from ebrank.rankers import registry
@@ -87,24 +85,3 @@ def test_two_ebranks_have_two_colors(found: Comparison) -> None:
     assert len({look.light for look in drawn}) == len(texts)
     assert drawn[0] == LOOKS["ebrank"]
     assert drawn[2] == LOOKS["ucbrank"]
-
-
-def test_captions_of_one_trial_speak_of_no_spread(found: Comparison) -> None:
-    one = compared([replace(each, trials=each.trials[:1]) for each in found.results])
-    for alone, several in ((figure(one), figure(found)), (table(one), table(found))):
-        assert several.caption.startswith("Mean of the trials")
-        assert "standard deviation" in several.caption
-        assert alone.caption.startswith("One trial")
-        assert "deviation" not in alone.caption
-
-
-def test_plain_objects_are_json(found: Comparison) -> None:
-    document = json.loads(json.dumps(plain(found), allow_nan=False))
-    assert (document["dataset"], document["seed"], document["trials"]) == ("mq2007-like×0.05", 1, 2)
-    assert document["rankers"][1]["letters"]["warm_ndcg"] == found.letters[1][1]
-    assert set(document["pairs"][0]) == {"metric", "a", "b", "difference", "p_value"}
-
-
-def test_one_ranker_is_no_comparison(results: list[Result]) -> None:
-    with pytest.raises(ParameterError, match="at least two rankers"):
-        compared(results[:1])

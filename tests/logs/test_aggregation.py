@@ -16,7 +16,7 @@ import pytest
 
 from ebrank.errors import DataError, EBRankError, MissingExtraError, ParameterError
 from ebrank.evidence import Behaviors
-from ebrank.logs import UBI, FieldMap, Report, aggregate, engines
+from ebrank.logs import FieldMap, Report, aggregate, engines
 
 HEADER = "ranking,query,item,type,rank\n"
 GOOD = HEADER + "r1,tea,a,impression,1\nr1,tea,b,impression,2\nr1,tea,b,click,\n"
@@ -80,35 +80,6 @@ def test_whole_numbers_are_names_too(counted: Counted) -> None:
         }
     )
     assert counted(table, "log.parquet")[1] == [("tea", "1", 0, 0, 1), ("tea", "2", 0, 1, 1)]
-
-
-def test_user_behavior_insights(counted: Counted, tmp_path: Path) -> None:
-    def event(action: str, item: str, ordinal: int | None) -> dict[str, Any]:
-        position = {} if ordinal is None else {"position": {"ordinal": ordinal}}
-        attributes = {"object": {"object_id": item, "object_id_field": "sku"}, **position}
-        return {"action_name": action, "query_id": "q1", "event_attributes": attributes}
-
-    rows = [
-        {"action_name": "login", "client_id": "c"},
-        event("impression", "a", 1),
-        event("impression", "b", 2),
-        event("click", "b", None),
-        event("click", "b", None),
-    ]
-    log = "".join(json.dumps(row) + "\n" for row in rows)
-    queries = tmp_path / "queries.ndjson"
-    query = {"query_id": "q1", "user_query": "tea", "query_response_hit_ids": ["a", "b", "c"]}
-    queries.write_text(json.dumps(query) + "\n")
-    report, found = counted(log, "events.ndjson", fields=UBI, lists=[queries])
-    assert found == ROWS
-    assert report.ignored == {"login": 1}
-    _, found = counted(log, "events.ndjson", fields=UBI, lists=[queries], impressions="served")
-    assert found == [*ROWS[:1], *ROWS[1:], ("tea", "c", 0, 2, 1)]
-    other = {"query_id": "q2", "user_query": "milk", "query_response_hit_ids": ["m"]}
-    queries.write_text(
-        f"{json.dumps(query | {'query_response_hit_ids': []})}\n{json.dumps(other)}\n"
-    )
-    assert counted(log, "events.ndjson", fields=UBI, lists=[queries])[1] == ROWS
 
 
 def test_events_beside_the_lists_are_left_out_and_counted(counted: Counted, tmp_path: Path) -> None:
@@ -195,6 +166,8 @@ REFUSED: list[tuple[str | bytes | pa.Table, str]] = [
     (table(rank=[1, 1, 0]), r"log.parquet: row 3: column 'rank' is 0"),
     (f'{JSON}{{"ranking":\n', r"log.ndjson:2: not JSON"),
     (JSON * 1001 + '{"ranking":\n', r"log.ndjson:1002: not JSON"),
+    (JSON + '{"a":' * 5000 + "1" + "}" * 5000, r"log.ndjson:2: not JSON: maximum recursion"),
+    (gzip.compress(JSON.encode() + bytes(2**25)), r"log.ndjson.gz:2: a line of 16 MB or more"),
     (b"\xef\xbb\xbf" + JSON.encode(), r"log.ndjson:1: begins with a byte order mark"),
     (latin(HEADER + ROW, ROW), r"log.csv:3: not UTF-8: .*Convert the file"),
     (latin(HEADER + ROW * 3000, ROW), r"log.csv:3002: not UTF-8: "),

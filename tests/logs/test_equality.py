@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ebrank.errors import DataError
 from ebrank.logs import aggregate
 from ebrank.logs.sql import Counting
 from tests.logs.replaying import (
@@ -34,6 +35,8 @@ def counts(expected: Counts, log: list[Path], folder: Path, **options: object) -
     """Assert that a log aggregates to these counts, or is refused where nothing counts."""
     out = folder / "evidence.parquet"
     if not expected:
+        with pytest.raises(DataError, match="no event counts"):
+            aggregate(log, out, behaviors=BEHAVIORS, threads=1, **options)  # type: ignore[arg-type]
         return
     report = aggregate(log, out, behaviors=BEHAVIORS, threads=1, **options)  # type: ignore[arg-type]
     assert file_counts(out) == expected
@@ -62,16 +65,16 @@ def test_confirmed_impressions(events: list[Event], form: Form, seed: int) -> No
 @given(log=served_logs(), form=st.sampled_from(("parquet", "ndjson")))
 def test_served_impressions(log: tuple[list[Served], list[Event]], form: Form) -> None:
     lists, events = log
-    if not any(
+    some = any(
         event.type == COUNTING.impression or BEHAVIORS.of_event(event.type, event.value) is not None
         for event in events
-    ):
-        return
+    )
+    expected = served(lists, events) if some else {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = [write(folder / f"events.{form}", events)]
         twice = [write(folder / f"lists-{at}.{form}", lists) for at in range(2)]
-        counts(served(lists, events), files, folder, lists=twice, impressions="served")
+        counts(expected, files, folder, lists=twice, impressions="served")
 
 
 @pytest.mark.parametrize("form", FORMS)

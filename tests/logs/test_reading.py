@@ -66,7 +66,7 @@ def test_features_of_items_fit_a_ranker(file: Path, tmp_path: Path) -> None:
     assert np.isnan(evidence.features[1, 1])
     whole = read_evidence(file, features=features(tmp_path, "item,price\na,1\nb,3\nc,2\n"))
     assert whole.scaled().ravel().tolist() == [0, 1, 0, 0, 1]
-    ranker = EBRanker(epsilon=1.0).fit(whole.scaled(), whole.stats)
+    ranker = EBRanker("ebrank", epsilon=1.0).fit(whole.scaled(), whole.stats)
     assert ranker.rank(whole.scaled()[3:], whole.stats[3:]).order.tolist() == [1, 0]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -17,11 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebrank import BehaviorStats, EBRanker, Examination, ModelFileError
+from ebrank import BehaviorStats, EBRanker, Examination, ModelFileError, ParameterError
 from ebrank.policy import model_file
 from ebrank.policy.contexts import NUMBERS, Contexts
 from ebrank.policy.scaling import Scaling
 from ebrank.typing import Features
+from tests.shell import pasted
 
 Document = dict[str, Any]
 
@@ -107,7 +107,7 @@ def test_any_numbers_read_back_bit_for_bit(
 def test_numbers_of_numpy_can_be_saved_and_others_can_read_the_file(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
     curve = Examination(severity=np.float32(2), cutoff=np.int64(5))  # type: ignore[arg-type]
-    EBRanker(epsilon=np.float32(3), seed=np.int64(4), examination=curve).save(path)  # type: ignore[arg-type]
+    EBRanker("ebrank", epsilon=np.float32(3), seed=np.int64(4), examination=curve).save(path)  # type: ignore[arg-type]
     loaded = EBRanker.load(path)
     assert (loaded.policy.values()["epsilon"], loaded.seed) == (3.0, 4)
     assert loaded.examination == Examination(severity=2.0, cutoff=5)
@@ -164,88 +164,63 @@ TAMPERED: dict[str, list[tuple[str, object, str]]] = {
         ("format", "other", "not an ebrank model"),
         ("version", 99, "version 99"),
         ("version", True, "version True"),
-        ("version", "3", "version '3'"),
         ("extra", 1, "extra"),
         ("state", DROP, "state"),
         ("scaling", DROP, "scaling"),
         ("policy", None, "the policy must be a text"),
-        ("policy", "mine", "unknown policy 'mine'"),
         ("policy", "ebrank:epsilon=-1", "ebrank: epsilon takes a number of 0 or more"),
-        ("policy", "ebrank:epsilon=much", "epsilon takes"),
-        ("policy", "ebrank:max_iterations=" + "9" * 500, "max_iterations takes"),
-        ("policy", "ebrank:unknown=1", "no parameter 'unknown'"),
         ("policy", "ebrank:bonus=os:system", "os:system, whose code is not in the file"),
         ("seed", -1, "seed"),
-        ("seed", 1.5, "seed"),
         ("examination.cutoff", 0, "cutoff"),
-        ("examination.nonsense", 0, "nonsense"),
         ("examination", 5, "'examination' is missing"),
         ("examination.severity", 10**400, "severity"),
-        ("examination.curve", [1.0, 10**400], "curve must hold numbers"),
         ("examination.curve", [2.0], "probabilities"),
         ("scaling.low", [10**400, 0.0], "not a finite number"),
         ("scaling.kind", ["query"], "scaling is one of"),
-        ("scaling", [1], "'scaling' is missing"),
-        ("state", [1], "'state' is missing"),
         ("state", {}, "weights, an intercept and a ridge"),
         ("state.ridge", DROP, "weights, an intercept and a ridge"),
         ("state.weights", [1.0], "must have a shape and values"),
         ("state.weights", array("a"), "not a number"),
-        ("state.weights", array([1.0]), "not a number"),
         ("state.weights", array(True), "not a number"),
         ("state.weights", array(1e999), "not a number"),
-        ("state.weights", array(1e308), "not a number"),
-        ("state.weights", array(10**400), "not a number"),
         ("state.weights", array(float("nan")), "not a number"),
         ("state.weights", array(1.0, shape=[2]), "as many numbers as its shape"),
         ("state.weights", array(1.0, shape=[1, 1]), "one row of weights"),
         ("state.weights", array(1.0, shape=[-1]), "impossible shape"),
-        ("state.weights", array(1.0, shape=[1] * 99), "impossible shape"),
         ("state.weights", array(shape=[0, 10**30]), "impossible shape"),
-        ("state.weights", array(1.0, shape="1"), "impossible shape"),
         ("state.intercept", array(), "one intercept"),
         ("state.ridge", array(-1.0), "ridge must be 0 or more"),
     ],
     "old": [
         ("ranker", None, "'ranker' is missing"),
         ("ranker.epsilon", -1, "epsilon"),
-        ("ranker.epsilon", "much", "epsilon takes a number"),
         ("ranker.unknown", 1, "unknown"),
-        ("learned", [1], "'learned' is missing"),
         ("learned.kind", "pickle", "unknown kind of prior: 'pickle'"),
         ("learned.weights", ["a"], "weights holds 'a'"),
-        ("learned.weights", 3, "not a list"),
         ("learned.intercept", None, "intercept holds None"),
         ("learned.parameters.estimator", "ips", "another estimator than the ranker"),
-        ("learned.parameters.beta", 5.0, "another beta than the ranker"),
         ("learned.parameters.clamp", 1, "clamp"),
-        ("learned.parameters", 7, "'parameters' is missing"),
         ("learned.extra", 7, "extra"),
         ("ranker.seed", DROP, "seed"),
-        ("ranker.scaling", DROP, "scaling"),
     ],
     "old, not fitted": [
         ("ranker.prior", {"kind": "os.system"}, "unknown kind of prior: 'os.system'"),
     ],
     "auto": [
         ("state.shape", array(*[0.0] * 23), "needs a shape of 24 numbers"),
-        ("state.shape", array(*[0.0] * 25), "needs a shape of 24 numbers"),
         ("state.shape", array(*[0.0] * 24, shape=[4, 6]), "needs a shape of 24 numbers"),
         ("state.shape", DROP, "needs a shape of 24 numbers"),
         ("state.grid", array(2.0, -3.0), "two ends within ±16, the lower one first"),
         ("state.grid", array(-3.0, 17.0), "two ends within ±16"),
-        ("state.grid", array(-3.0), "two ends"),
+        ("state.clicks", array(), "clicks must be one number"),
         ("state.tilt", array(0.0), "the tilt must be a number from 0.05 to 9"),
         ("state.variance", array(1.0, 2.0), "the variance must be a number"),
         ("state.examination", array(1.0, 0.5, 1.2), "needs probabilities from 0.0001 to 1"),
         ("state.examination", array(0.0, 0.0, 0.0), "or 0 but not all"),
-        ("state.examination", array(1.0, -0.5, 0.2), "needs probabilities"),
         ("state.examination", array(1.0, 0.5, 1e-9), "needs probabilities"),
         ("state.examination", array(1.0, 0.5), "differ in length"),
         ("state.examination", array(*[0.5] * 17), "needs a number for each slot"),
-        ("state.examination", array(1.0, 0.5, 0.3, shape=[3, 1]), "a number for each slot"),
         ("state.examination", DROP, "needs a number for each slot"),
-        ("state.examination_error", array(), "needs a number for each slot"),
         ("state.examination_support", DROP, "needs a number for each slot"),
         ("state.surprise", array(1.0), "a linear prior needs weights, an intercept and a ridge"),
     ],
@@ -253,7 +228,6 @@ TAMPERED: dict[str, list[tuple[str, object, str]]] = {
         ("contexts.numbers", array(1.5, 7), "whole numbers"),
         ("contexts.numbers", array(7, 7), "rising"),
         ("contexts.numbers", array(7, NUMBERS), "rising"),
-        ("contexts.numbers", array(), "rising"),
         ("contexts.weights", array(*[0.0] * 8, shape=[4, 2]), "each context has a row"),
         ("contexts.weights", array(*[0.0] * 7, shape=[2, 4]), "as many numbers"),
         ("contexts.shares", array(0.0, 0.0, 0.0), "each context has a row"),
@@ -300,8 +274,6 @@ def test_missing_unwritable_and_huge_places_are_named(
 
 
 # --- random damage -------------------------------------------------------------------------------
-
-FEATURES = np.linspace(0, 1, 6, dtype=np.float32).reshape(3, 2)
 
 json_values = st.recursive(
     st.one_of(
@@ -423,61 +395,47 @@ def test_damaged_bytes_neither(saved: Path, flips: list[tuple[int, int]]) -> Non
 
 READ = """
 import sys
+from pathlib import Path
 from ebrank import EBRanker, ModelFileError
-try:
-    ranker = EBRanker.load("model.json", allow=sys.argv[1:])
-    print(ranker.policy)
-except ModelFileError as refusal:
-    print(refusal)
+for path in sorted(Path().glob("*.json")):
+    try:
+        print(EBRanker.load(path, allow=sys.argv[1:]).policy)
+    except ModelFileError as refusal:
+        print(refusal)
 """
 
 
-def read_elsewhere(folder: Path, policy: str, *allow: str) -> str:
-    """Read a model file with this policy in a new process that could import from its folder."""
+def read_elsewhere(folder: Path, *policies: str, allow: str = "") -> list[str]:
+    """Read model files with these policies in a new process that could import from their folder."""
     document = json.loads(model_file.to_bytes(EBRanker()))
-    (folder / "model.json").write_text(json.dumps(document | {"policy": policy}))
+    for place, policy in enumerate(policies):
+        (folder / f"{place}.json").write_text(json.dumps(document | {"policy": policy}))
     (folder / "my_bonus.py").write_text(MINE)
-    done = subprocess.run(
-        [sys.executable, "-c", READ, *allow],
-        cwd=folder,
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-    )
-    return done.stdout.strip()
+    return pasted(f"{sys.executable} -c '{READ}' {allow}", folder).splitlines()
 
 
 @pytest.mark.slow
 def test_a_part_of_ones_own_is_read_only_if_allowed(tmp_path: Path) -> None:
     policy = "ebrank:bonus=my_bonus:Flat,height=2"
-    said = read_elsewhere(tmp_path, policy)
+    [said] = read_elsewhere(tmp_path, policy)
     assert "the policy has the part my_bonus:Flat, whose code is not in the file" in said
     assert "allow=['my_bonus:Flat']" in said
-    assert "whose code is not in the file" in read_elsewhere(tmp_path, policy, "my_bonus:Other")
+    [said] = read_elsewhere(tmp_path, policy, allow="my_bonus:Other")
+    assert "whose code is not in the file" in said
     assert not (tmp_path / "imported").exists()
-    assert read_elsewhere(tmp_path, policy, "my_bonus:Flat") == policy
+    assert read_elsewhere(tmp_path, policy, allow="my_bonus:Flat") == [policy]
     assert (tmp_path / "imported").exists()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "policy",
-    [
-        "ebrank:bonus=my_bonus:system",
-        "ebrank:family=my_bonus:Flat",
-        "ebrank:learner=my_bonus:Flat",
-        "ebrank:estimator=my_bonus:Flat",
-        "ebrank:epsilon=my_bonus:Flat",
-        "ebrank:bonus=my_bonus",
-        "ebrank:bonus=my_bonus:Flat,bonus=none",
-        "ebrank:bonus=..my_bonus:Flat",
-        "my_bonus:Flat",
-        "my_bonus",
-    ],
-)
-def test_a_file_that_names_code_imports_nothing(tmp_path: Path, policy: str) -> None:
-    said = read_elsewhere(tmp_path, policy)
-    assert said.startswith("model.json: ")
+def test_a_file_that_names_code_imports_nothing(tmp_path: Path) -> None:
+    policies = (
+        *("ebrank:bonus=my_bonus:system", "ebrank:bonus=my_bonus", "ebrank:bonus=..my_bonus:Flat"),
+        *(f"ebrank:{part}=my_bonus:Flat" for part in ("family", "learner", "estimator", "epsilon")),
+        *("ebrank:bonus=my_bonus:Flat,bonus=none", "my_bonus:Flat", "my_bonus"),
+    )
+    said = read_elsewhere(tmp_path, *policies)
+    assert [line.partition(": ")[0] for line in said] == [f"{n}.json" for n in range(len(policies))]
     assert not (tmp_path / "imported").exists()
 
 
@@ -562,3 +520,5 @@ def test_a_ranker_that_has_seen_nothing_can_be_saved_too(tmp_path: Path) -> None
     loaded = EBRanker.load(tmp_path / "empty.json")
     first, second = (r.rank(features, stats).candidates.scores for r in (ranker, loaded))
     np.testing.assert_array_equal(first, second)
+    with pytest.raises(ParameterError, match="a grid needs two ends"):
+        ranker.policy.check_state({**(ranker.state_ or {}), "grid": np.zeros(0)})

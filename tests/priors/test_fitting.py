@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +15,11 @@ from ebrank import BehaviorStats, EBRanker, Examination
 from ebrank.evidence import CLICKS, Valuation
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
-from ebrank.priors.base import State
+from ebrank.policy.policies import parse
+from ebrank.priors.base import Learner, State
 from ebrank.priors.families import shape
 from ebrank.priors.fitting import by_slot
+from ebrank.priors.rows import Rows
 from ebrank.simulation.users import PositionBased
 from ebrank.typing import Features, Floats
 from tests.evidence.logs import SHOP
@@ -320,3 +323,20 @@ def test_validation_rows_are_never_learned_from() -> None:
         assert ranker.state_ is not None
         states.append({name: values.tobytes() for name, values in ranker.state_.items()})
     assert states[0] == states[1] == states[2]
+
+
+@dataclass(frozen=True)
+class Level(Learner):
+    name, help = "level", "The same score for every item, which nobody may change."
+
+    def fit(self, rows: Rows, validation: Rows | None, start: State | None) -> State:
+        return {"level": np.zeros(1)}
+
+    def scores(self, state: State, features: Features, threads: int | None = None) -> Floats:
+        return np.broadcast_to(state["level"], len(features))
+
+
+def test_scores_of_a_learner_of_ones_own_are_only_read() -> None:
+    log = made_up(24, 1.0, items=300)
+    ranker = EBRanker(replace(parse("auto"), learner=Level())).fit(log.features, log.behavior)
+    assert np.isfinite(ranker.rank(log.features, log.behavior).scores).all()

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -125,38 +123,6 @@ def test_exploring_pays_where_behavior_is_scarce() -> None:
         for epsilon in (0, 20)
     )
     assert curious.warm_ndcg[-1, 0] > greedy.warm_ndcg[-1, 0]
-
-
-@pytest.mark.parametrize(
-    ("estimator", "choice"),
-    [
-        *itertools.product(["ips", "exposure", "exact"], ["epsilon=7"]),
-        ("ips", "part=prior"),
-        ("ips", "part=behavior"),
-        ("exposure", "bonus=draw"),
-        ("exact", "bonus=none"),
-    ],
-)
-def test_the_ranker_that_is_simulated_is_the_one_that_is_served(
-    estimator: str, choice: str
-) -> None:
-    """The lab's model and the library's estimator give every item the same score, to the bit."""
-    data = tiny(3, [9, 12, 7, 11])
-    stats = clicked_on(data)
-    text = f"ebrank:{choice},ridge=0.001,early_stopping=false,estimator={estimator}"
-    model = model_of(text, data, stats)
-    draws = np.random.PCG64(1).random_raw(data.n_rows) if model.noisy else None
-    served = scores(model.serve, ItemPrior(model.a, model.b), stats, CURVE, draws)
-    train = data.rows_in("train")
-    library = EBRanker(text).fit(data.features[train], stats[train])
-    for query in range(data.n_queries):
-        rows = data.rows_of(query)
-        ranking = library.rank_by_prior(
-            library.prior(data.features[rows]),
-            stats[rows],
-            draw_keys=None if draws is None else draws[rows],
-        )
-        assert ranking.scores.tolist() == served[rows][ranking.order].tolist()
 
 
 def test_the_lab_alone_knows_the_parameter() -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
-import textwrap
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,73 +12,56 @@ from ebrank.rankers import registry
 from ebrank.rankers.bm25 import BM25
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
+from tests.importing import Folder, folder
 from tests.simulation.tiny import tiny
 
+__all__ = ["folder"]
+
 MINE = """
-    from dataclasses import dataclass
-    from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
-    from ebrank.rankers.ebrank import EBRank
+from dataclasses import dataclass
+from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.ebrank import EBRank
 
-    @dataclass(frozen=True)
-    class Mine(Ranker):
-        name = "mine"
-        help = "EBRank under another name."
-        settings = ("non-concate",)
-        epsilon: float = param(1.0, "weight", at_least=0)
+@dataclass(frozen=True)
+class Mine(Ranker):
+    name = "mine"
+    help = "EBRank under another name."
+    settings = ("non-concate",)
+    epsilon: float = param(1.0, "weight", at_least=0)
 
-        def learner(self, trial: Trial) -> TrialLearner:
-            return EBRank().with_parameters(epsilon=self.epsilon).learner(trial)
+    def learner(self, trial: Trial) -> TrialLearner:
+        return EBRank().with_parameters(epsilon=self.epsilon).learner(trial)
 
-    class Shelf:
-        Mine = Mine
+class Shelf:
+    Mine = Mine
 
-    class Nameless(Ranker): ...
-    class Undecorated(Ranker):
-        name, help, settings = "undecorated", "Undecorated.", ("none",)
-    class Clash(EBRank): ...
+class Nameless(Ranker): ...
+class Undecorated(Ranker):
+    name, help, settings = "undecorated", "Undecorated.", ("none",)
+class Clash(EBRank): ...
 
-    @dataclass
-    class Thawed(Ranker):
-        name, help, settings = "thawed", "Thawed.", ("none",)
+@dataclass
+class Thawed(Ranker):
+    name, help, settings = "thawed", "Thawed.", ("none",)
 
-    @dataclass(frozen=True)
-    class Elsewhere(Ranker):
-        name, help, settings = "elsewhere", "In no setting.", ("some",)
+@dataclass(frozen=True)
+class Elsewhere(Ranker):
+    name, help, settings = "elsewhere", "In no setting.", ("some",)
 
-    @dataclass(frozen=True)
-    class Bare(Ranker):
-        name, help, settings = "bare", "A parameter without help.", ("none",)
-        x: float = 1.0
+@dataclass(frozen=True)
+class Bare(Ranker):
+    name, help, settings = "bare", "A parameter without help.", ("none",)
+    x: float = 1.0
 
-    @dataclass(frozen=True)
-    class Silent(Ranker):
-        name, help, settings = "silent", "Does not learn.", ("none",)
+@dataclass(frozen=True)
+class Silent(Ranker):
+    name, help, settings = "silent", "Does not learn.", ("none",)
 """
 
-Write = Callable[[str, str], None]
-
 
 @pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    """Write a module into a folder that can be imported from, for a while."""
-    before = set(sys.modules)
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def write(name: str, text: str) -> None:
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(textwrap.dedent(text))
-        importlib.invalidate_caches()
-
-    yield write
-    for name in set(sys.modules) - before:
-        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
-            del sys.modules[name]
-
-
-@pytest.fixture
-def mine(write: Write) -> None:
-    write("my_rankers.py", MINE)
+def mine(folder: Folder) -> None:
+    folder.write({"my_rankers": MINE})
 
 
 # --- module:Class --------------------------------------------------------------------------------
@@ -120,14 +99,12 @@ def test_the_path_of_a_built_in_ranker_gives_that_ranker() -> None:
     ("text", "said"),
     [
         ("my_rankers:Nameless", "my_rankers:Nameless has no name; a ranker has name, help, sett"),
-        ("my_rankers:Undecorated", "needs @dataclass\\(frozen=True\\)"),
-        ("my_rankers:Thawed", "needs @dataclass\\(frozen=True\\)"),
+        ("my_rankers:Undecorated", "needs the decorator @dataclass\\(frozen=True\\)"),
+        ("my_rankers:Thawed", "needs the decorator @dataclass\\(frozen=True\\)"),
         ("my_rankers:Elsewhere", "settings must be none or concate or non-concate"),
-        ("my_rankers:Bare", "declare the parameter x with param"),
+        ("my_rankers:Bare", "declare x of Bare with param"),
         ("my_rankers:Silent", "has no method learner"),
         ("my_rankers:Clash", "has the name 'ebrank', which is one of ebrank's own; choose another"),
-        ("my_rankers:Mine:epsilom=2", "my_rankers:Mine has no parameter 'epsilom'; did you"),
-        ("my_rankers:Mine:epsilon=-2", "mine: epsilon takes a number of 0 or more"),
         ("my_rankers:epsilon=2", "no ranker is called 'my_rankers'"),
     ],
 )
@@ -136,8 +113,8 @@ def test_mistakes_are_refused_with_a_reason(text: str, said: str) -> None:
         registry.parse(text)
 
 
-def test_a_known_name_wins_over_a_module(write: Write) -> None:
-    write("bm25.py", MINE)
+def test_a_known_name_wins_over_a_module(folder: Folder) -> None:
+    folder.write({"bm25": MINE})
     with pytest.raises(ParameterError, match="bm25 has no parameter 'Mine'"):
         registry.parse("bm25:Mine")
 
@@ -145,16 +122,9 @@ def test_a_known_name_wins_over_a_module(write: Write) -> None:
 # --- entry points --------------------------------------------------------------------------------
 
 
-def package(write: Write, name: str, *entries: str) -> None:
-    """Write what an installed package says of itself."""
-    write(f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    lines = "\n".join(("[ebrank.rankers]", *entries))
-    write(f"{name}-1.0.dist-info/entry_points.txt", lines)
-
-
 @pytest.mark.usefixtures("mine")
-def test_a_package_gives_its_ranker_a_name(write: Write) -> None:
-    package(write, "mypackage", "mine = my_rankers:Mine")
+def test_a_package_gives_its_ranker_a_name(folder: Folder) -> None:
+    folder.install("mypackage", "mine = my_rankers:Mine")
     assert "mine" in registry.names()
     assert "my_rankers" not in sys.modules, "a list of names imports no package"
     ranker = registry.parse("mine:epsilon=2")
@@ -170,30 +140,29 @@ def test_a_package_gives_its_ranker_a_name(write: Write) -> None:
     ("entry", "text", "said"),
     [
         ("mine = my_rankers:Clash", "mine", "has the name 'ebrank', which is one of ebrank's own"),
-        ("mine = my_rankers:Silent", "mine", "has no method learner"),
         ("other = my_rankers:Mine", "other", "lists a ranker 'other', .* is called 'mine'"),
         ("mine = no_such:Mine", "mine", "no module is called 'no_such'"),
     ],
 )
 def test_errors_say_what_is_wrong_with_a_package(
-    write: Write, entry: str, text: str, said: str
+    folder: Folder, entry: str, text: str, said: str
 ) -> None:
-    package(write, "mypackage", entry)
+    folder.install("mypackage", entry)
     with pytest.raises(ParameterError, match=said):
         registry.parse(text)
 
 
 @pytest.mark.usefixtures("mine")
-def test_two_packages_may_not_mean_different_things_by_a_name(write: Write) -> None:
-    package(write, "one", "mine = my_rankers:Mine")
-    package(write, "two", "mine = my_rankers:Shelf.Mine")
+def test_two_packages_may_not_mean_different_things_by_a_name(folder: Folder) -> None:
+    folder.install("one", "mine = my_rankers:Mine")
+    folder.install("two", "mine = my_rankers:Shelf.Mine")
     with pytest.raises(ParameterError, match="the package one and the package two both have"):
         registry.parse("mine")
     assert str(registry.parse("my_rankers:Mine")) == "my_rankers:Mine"
 
 
-def test_ebranks_own_names_cannot_be_given_away(write: Write) -> None:
-    package(write, "mypackage", "bm25 = my_rankers:Mine")
+def test_ebranks_own_names_cannot_be_given_away(folder: Folder) -> None:
+    folder.install("mypackage", "bm25 = my_rankers:Mine")
     assert registry.parse("bm25") == BM25()
     told = registry.origin(registry.installed()["bm25"])
     assert told == "From the package mypackage; hidden by ebrank's own ranker of the same name."
@@ -207,8 +176,3 @@ def test_ebranks_own_rankers_do_without_the_packages_lists() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stderr, done.stdout.split()[1]) == ("", done.stdout.split()[0])
-
-
-def test_the_group_is_the_documented_one() -> None:
-    page = Path(__file__).parents[2] / "docs" / "rankers.md"
-    assert f'[project.entry-points."{registry.GROUP}"]' in page.read_text()

@@ -271,11 +271,3 @@ def test_an_item_nobody_has_seen_is_above_all_others() -> None:
     rare = Examination(curve=(0.0001,))
     assert np.all(scores(BOUND.bind(delta=100.0), prior, stats, rare) < UNSEEN)
     assert math.isfinite(UNSEEN)
-
-
-def test_items_already_seen_are_explored_less(make_trial: MakeTrial, serve: Serve) -> None:
-    trial = make_trial(5)
-    learner = registry.parse("hybridlinucb").learner(trial)
-    before = learner.update().b
-    serve(trial, 1)
-    assert np.all(learner.update().b < before)

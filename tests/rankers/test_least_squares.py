@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ebrank.rankers.base import Trial
-from ebrank.rankers.counterfactual import ClickRate, LeastSquares, LinearModel, Weight
+from ebrank.rankers.counterfactual import LeastSquares, LinearModel
 from ebrank.rankers.kernels import least_squares
 
 MakeTrial = Callable[..., Trial]
@@ -48,21 +48,6 @@ def theta_of(model: LinearModel, concatenate: bool) -> Floats:
     return np.array([*model.weights, *behavior, model.intercept])
 
 
-@pytest.mark.parametrize(("behavior", "weight", "concatenate"), SETTINGS)
-def test_weights_equal_a_dense_solution_after_every_update(
-    make_trial: MakeTrial, serve: Serve, behavior: ClickRate, weight: Weight, concatenate: bool
-) -> None:
-    trial = make_trial(1)
-    squares = LeastSquares(trial, behavior, weight)
-    for update in range(4):
-        serve(trial, update)
-        squares.see()
-        model = squares.solve(concatenate=concatenate)
-        expected = dense_solution(trial, behavior, weight, concatenate)
-        np.testing.assert_allclose(theta_of(model, concatenate), expected, rtol=1e-6, atol=1e-9)
-        assert concatenate or model.behavior == 0.0
-
-
 def test_any_number_of_threads_gives_the_same_bits(
     make_trial: MakeTrial, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,18 +64,6 @@ def test_any_number_of_threads_gives_the_same_bits(
     for one, other in itertools.pairwise(found):
         for x, y in zip(one, other, strict=True):
             np.testing.assert_array_equal(x, y)
-
-
-def test_the_target_itself_as_behavior_takes_all_the_weight(
-    make_trial: MakeTrial, serve: Serve
-) -> None:
-    trial = make_trial(6)
-    serve(trial, 0)
-    squares = LeastSquares(trial, "ips", "one")
-    squares.see()
-    model = squares.solve(concatenate=True)
-    assert abs(model.behavior - 1.0) < 1e-4
-    assert np.all(np.abs(model.weights) < 1e-4)
 
 
 def column(kind: str, random: npt.NDArray[np.float32], j: int) -> npt.NDArray[np.float32]:

@@ -10,8 +10,7 @@ import pytest
 from ebrank.errors import ParameterError
 from ebrank.rankers import registry
 from ebrank.rankers.base import Trial
-from ebrank.rankers.online import BLOCK, OnlineLearner, first_weights, folded
-from ebrank.rankers.pdgd import Pairs, PairwiseModel
+from ebrank.rankers.online import BLOCK, OnlineLearner, folded
 from ebrank.sessions.linear import LoggingModel
 from ebrank.typing import Bools, Floats
 
@@ -63,18 +62,6 @@ def test_folding_is_stepping_in_order_of_time(
         np.testing.assert_array_equal(other, results[0])
 
 
-def test_the_rate_starts_anew_at_every_update(make_trial: Callable[..., Trial]) -> None:
-    learner = learner_of("pdgd:decay=0.5,rate=0.3", make_trial())
-    weights = first_weights(learner.trial.key, 5)
-    for seed in range(3):
-        lessons = random_lessons((30,), 5, seed)
-        learner.update().lessons.extend(lessons)
-        np.testing.assert_allclose(learner.weights, weights, rtol=1e-12)
-        weights = weights + naive_steps(lessons, 0.3, 0.5, 5)
-    learner.update()
-    np.testing.assert_allclose(learner.weights, weights, rtol=1e-12)
-
-
 @pytest.mark.parametrize("gradient", [1.0, 1e-3])
 def test_weights_that_overflow_are_blamed_on_the_rate(
     make_trial: Callable[..., Trial], gradient: float
@@ -85,23 +72,3 @@ def test_weights_that_overflow_are_blamed_on_the_rate(
     learner.update().lessons.append(lesson)
     with pytest.raises(ParameterError, match=r"^pdgd:rate=1e\+308.*rate \(1e\+308\).*decay \(1\)"):
         learner.update()
-
-
-def test_steps_go_along_weighted_items(make_trial: Callable[..., Trial]) -> None:
-    trial = make_trial()
-    learner = registry.parse("pdgd:features=concate,rate=1.0,decay=0.5").learner(trial)
-    model = learner.update()
-    assert isinstance(model, PairwiseModel)
-    assert model.weights is not None
-    rows = np.array([[0, 3], [4, 5], [6, 1]])
-    weights = np.array([[0.2, -0.2], [0.0, 0.0], [-0.1, 0.1]])
-    behavior = np.array([[0.5, 0.0], [9.0, 9.0], [0.25, 1.0]])
-    # the second session has a pair whose weight underflowed: it counts as a step all the same
-    model.lessons.append(Pairs(rows, weights, behavior, np.array([True, True, True])))
-    x = trial.dataset.features.astype(np.float64)
-    nb = 0.2 * (x[0] - x[3]) + 0.25 * 0.1 * (x[1] - x[6])
-    b = 0.2 * 0.5 + 0.25 * 0.1 * (1.0 - 0.25)
-    expected = model.weights + np.append(nb, b)
-    learned = learner.update().weights
-    assert learned is not None
-    np.testing.assert_allclose(learned, expected, rtol=1e-12)

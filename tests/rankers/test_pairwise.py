@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,12 +15,10 @@ from ebrank.rankers.pdgd import Pairs
 from tests.kept import kept
 from tests.simulation.reference_online import list_probability, pair_weight, preferred
 
-write_log_tails, swap_weight = kept(pairwise.write_log_tails), kept(pairwise.swap_weight)
+write_log_tails = kept(pairwise.write_log_tails)
 write_item_weights = kept(pairwise.write_item_weights)
 
 Floats = npt.NDArray[np.float64]
-
-SCORES = st.floats(-6, 6)
 
 
 def log_sum(scores: list[float]) -> float:
@@ -34,58 +31,11 @@ def tails_of(listed: list[float], unlisted: list[float]) -> Floats:
     return tails
 
 
-def weights_of(
-    listed: list[float],
-    unlisted: list[float],
-    clicked: list[bool],
-    examination: list[float] | None = None,
-) -> tuple[Floats, bool]:
-    weights = np.full(len(listed), 9.0)
-    any_pair = write_item_weights(
-        np.array(listed),
-        tails_of(listed, unlisted),
-        np.array(examination or [1.0] * len(listed)),
-        np.array(clicked),
-        len(listed),
-        weights,
-    )
-    return weights, any_pair
-
-
-@given(st.lists(SCORES, min_size=2, max_size=6), st.lists(SCORES, max_size=4), st.data())
-def test_rho_from_the_probabilities_of_both_lists(
-    listed: list[float], unlisted: list[float], data: st.DataObject
-) -> None:
-    j = data.draw(st.integers(1, len(listed) - 1))
-    i = data.draw(st.integers(0, j - 1))
-    f = dict(enumerate(listed + unlisted))
-    rows = list(range(len(listed)))
-    swapped = [{i: j, j: i}.get(row, row) for row in rows]
-    shown, other = list_probability(rows, f), list_probability(swapped, f)
-    rho = swap_weight(np.array(listed), tails_of(listed, unlisted), i, j)
-    assert rho == pytest.approx(other / (shown + other), rel=1e-9)
-
-
-@given(
-    st.lists(st.tuples(SCORES, st.booleans(), st.booleans()), min_size=1, max_size=6),
-    st.lists(SCORES, max_size=4),
-)
-def test_item_weights_as_spelled_out(
-    items: list[tuple[float, bool, bool]], unlisted: list[float]
-) -> None:
-    listed = [score for score, _, _ in items]
-    examined = [seen for _, _, seen in items]
-    clicked = [click and seen for _, click, seen in items]
-    weights, any_pair = weights_of(listed, unlisted, clicked, [float(seen) for seen in examined])
-    f = dict(enumerate(listed + unlisted))
-    expected = [0.0] * len(items)
-    pairs = preferred(clicked, examined)
-    for better, worse in pairs:
-        weight = pair_weight(list(range(len(items))), f, better, worse)
-        expected[better] += weight
-        expected[worse] -= weight
-    assert any_pair == bool(pairs)
-    np.testing.assert_allclose(weights, expected, rtol=1e-8, atol=1e-15)
+def weights_of(listed: list[float], unlisted: list[float], clicked: list[bool]) -> Floats:
+    weights, tails = np.full(len(listed), 9.0), tails_of(listed, unlisted)
+    ones = np.ones(len(listed))
+    write_item_weights(np.array(listed), tails, ones, np.array(clicked), len(listed), weights)
+    return weights
 
 
 def expected_weights(scores: list[float], relevance: list[float], length: int) -> list[float]:
@@ -100,7 +50,7 @@ def expected_weights(scores: list[float], relevance: list[float], length: int) -
             for rank, click in enumerate(clicked):
                 q = p[rank] * relevance[rows[rank]]
                 chance *= q if click else 1.0 - q
-            weights, _ = weights_of([scores[row] for row in rows], rest, list(clicked))
+            weights = weights_of([scores[row] for row in rows], rest, list(clicked))
             for row, weight in zip(rows, weights.tolist(), strict=True):
                 mean[row] += chance * weight
     return mean
@@ -136,7 +86,7 @@ def test_the_gradient_is_that_of_weighted_preferences() -> None:
     h = 1e-6
     slopes = [(objective(w + h * e) - objective(w - h * e)) / (2 * h) for e in np.eye(5)]
     rest = [f[row] for row in range(7) if row not in rows]
-    weights, _ = weights_of([f[row] for row in rows], rest, clicked)
+    weights = weights_of([f[row] for row in rows], rest, clicked)
     log = Pairs(np.array([rows]), weights[None], behavior[rows][None], np.ones(1, np.bool_))
     got = pairwise.gradient_sum(features, log, np.array([1.0]), 5, 0, 1)
     np.testing.assert_allclose(got, slopes, rtol=1e-6, atol=1e-9)

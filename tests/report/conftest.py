@@ -8,7 +8,7 @@ import pytest
 
 from ebrank.report.figures.render import svg_file
 from ebrank.report.page.html import page
-from tests.report.sample import FIGURE, OTHERS, TIMES, document
+from tests.report.sample import FIGURE, OTHERS, document
 
 
 @pytest.fixture(scope="session")
@@ -24,5 +24,5 @@ def kinds_svg() -> bytes:
 @pytest.fixture(scope="session")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(page(document(), TIMES))
+    path.write_text(page(document()))
     return path

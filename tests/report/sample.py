@@ -50,16 +50,6 @@ def bars(names: tuple[str, ...]) -> Panel:
     return Panel("Scores", "item", "score", series, "bars")
 
 
-THIRDS = (0.1, 0.5, 0.9)
-POINTS = Panel(
-    *("Click rate", "predicted", "observed"),
-    (
-        Series("EBRank", "ebrank", THIRDS, (0.2, 0.4, 0.8), (0.1, 0.1, 0.1)),
-        Series("another", "nobody's", THIRDS, THIRDS),
-    ),
-    "points",
-    diagonal=True,
-)
 GRID = Panel(
     *("Cum-NDCG", "ε", "Cum-NDCG"),
     (Series("EBRank", "ebrank", (0.0, 1.0, 50.0, 70.0, 100.0), (1.0, 2.0, 3.0, 2.0, 1.0)),),
@@ -70,7 +60,7 @@ OTHERS = Figure(
     "kinds",
     f"All kinds {NASTY}",
     NASTY,
-    (over_time("steps"), bars(tuple("ABC")), bars(("a long name", "b")), POINTS, GRID),
+    (over_time("steps"), bars(tuple("ABC")), bars(("a long name", "b")), GRID),
 )
 FINDINGS = (
     Finding(
@@ -128,12 +118,3 @@ def document(**changes: Any) -> Document:  # noqa: ANN401
         "missing": MISSING,
     }
     return Document(**(fields | changes))
-
-
-_TABLE_2 = {"name": "table2", "title": "Table 2", "runs": 27, "trial_seconds": 3720.0}
-_DATASET = {"name": NASTY, "tuning_seconds": 75.0, "running_seconds": 3.0}
-TIMES = {
-    "kind": "ebrank reproduce",
-    "jobs": 2,
-    "datasets": [_DATASET | {"experiments": [_TABLE_2 | {"outcome_seconds": 0.25}]}],
-}

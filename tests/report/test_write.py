@@ -16,7 +16,7 @@ from ebrank.errors import DataError
 from ebrank.experiments.document import Document, read_document
 from ebrank.experiments.framework.figures import Figure
 from ebrank.report.write import LIST, write_report
-from tests.report.sample import GRID, PERFORMANCE, TIMES, dataset, document
+from tests.report.sample import GRID, PERFORMANCE, dataset, document
 
 SMALL = Figure("small", "Small", "", (GRID,))
 
@@ -34,7 +34,7 @@ def files_in(folder: Path) -> set[str]:
 @pytest.mark.slow
 def test_all_files_are_there_and_the_same_again(tmp_path: Path) -> None:
     each, other = tmp_path / "a" / "b", tmp_path / "c"
-    written = write_report(small("time"), TIMES, each)
+    written = write_report(small("time"), each)
     assert written[0] == each / "report.html"
     assert files_in(each) == {
         *("report.html", "LEDGER.md", LIST, "figures/time.svg", "figures/time.png"),
@@ -43,13 +43,13 @@ def test_all_files_are_there_and_the_same_again(tmp_path: Path) -> None:
     assert {path.relative_to(each) for path in written} == {
         Path(name) for name in files_in(each) - {LIST}
     }
-    write_report(small("time"), TIMES, str(other))
+    write_report(small("time"), str(other))
     for name in files_in(each):
         assert (each / name).read_bytes() == (other / name).read_bytes(), name
 
 
 def test_the_page_holds_every_file_but_png(tmp_path: Path) -> None:
-    written = write_report(small("time"), None, tmp_path)
+    written = write_report(small("time"), tmp_path)
     page = written[0].read_text()
     linked = dict(re.findall(r'<a download="([^"]+)" href="data:[^,]+,([^"]+)"', page))
     for path in written[1:]:
@@ -65,11 +65,11 @@ def test_the_page_holds_every_file_but_png(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_files_no_longer_in_the_report_are_removed_and_foreign_files_stay(tmp_path: Path) -> None:
-    write_report(small("time", "old"), None, tmp_path)
+    write_report(small("time", "old"), tmp_path)
     for name in ("notes.txt", "figures/mine.png", "tables/mine.csv", "results.json"):
         (tmp_path / name).write_text("mine")
     before = files_in(tmp_path)
-    write_report(small("time"), None, tmp_path)
+    write_report(small("time"), tmp_path)
     assert before - files_in(tmp_path) == {"figures/old.svg", "figures/old.png"}
     assert (tmp_path / "figures/mine.png").read_text() == "mine"
 
@@ -81,7 +81,7 @@ def test_a_file_of_somebody_else_is_never_overwritten(tmp_path: Path, name: str)
     (tmp_path / name).write_text("mine")
     drawn = small("time") if name.startswith("figures") else small()
     with pytest.raises(DataError, match="no earlier report wrote this file") as caught:
-        write_report(drawn, None, tmp_path)
+        write_report(drawn, tmp_path)
     assert str(caught.value).startswith(str(tmp_path / name))
     assert files_in(tmp_path) == {name}
     assert (tmp_path / name).read_text() == "mine"
@@ -98,10 +98,10 @@ def test_a_report_that_was_stopped_is_cleared_up_by_the_next(
 
     monkeypatch.setattr("ebrank.report.write.write_whole", stop)
     with pytest.raises(KeyboardInterrupt):
-        write_report(small("earlier", "time"), None, tmp_path)
+        write_report(small("earlier", "time"), tmp_path)
     assert (tmp_path / "figures/earlier.svg").exists()
     monkeypatch.undo()
-    write_report(small("time"), None, tmp_path)
+    write_report(small("time"), tmp_path)
     assert not (tmp_path / "figures/earlier.svg").exists()
 
 
@@ -117,7 +117,7 @@ def test_no_list_makes_it_remove_what_no_report_has(tmp_path: Path, listed: str)
     for name in ("notes.txt", "x.md"):
         (folder / name).write_text("mine")
     (folder / LIST).write_text(listed)
-    write_report(small(), None, folder)
+    write_report(small(), folder)
     assert (tmp_path / "precious.md").exists()
     assert {"notes.txt", "x.md"} <= files_in(folder)
 
@@ -126,5 +126,5 @@ def test_no_list_makes_it_remove_what_no_report_has(tmp_path: Path, listed: str)
 def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
     tables = (replace(PERFORMANCE, name=name),)
     with pytest.raises(DataError, match="cannot be the name of a file"):
-        write_report(document(tables=tables, datasets=()), None, tmp_path / "r")
+        write_report(document(tables=tables, datasets=()), tmp_path / "r")
     assert files_in(tmp_path) == set()

@@ -23,12 +23,12 @@ from ebrank.service.ops.replay import replay
 from ebrank.service.store import open
 from ebrank.service.store.records import EventEntry
 from tests.postgres import Postgres
-from tests.service.running import Running
+from tests.serving import Server
 from tests.threaded import Threaded
 
 QUERIES = 5
 CLIENTS = 3
-Server: TypeAlias = Running | Threaded
+AnyServer: TypeAlias = Server | Threaded
 QUIET = "[training]\nafter_events = 0\nevery_seconds = 0\n"
 
 
@@ -49,15 +49,13 @@ class Outcome:
     kills: tuple[int, int] = (0, 0)
 
 
-def fleet(folder: Path, url: str, size: int, config: str = QUIET) -> list[Running]:
+def fleet(folder: Path, url: str, size: int, config: str = QUIET) -> list[Server]:
     """Return servers that run on one database."""
-    servers = []
-    for number in range(size):
-        (folder / str(number)).mkdir()
-        servers.append(Running(folder / str(number), config, store=url))
+    where = ("--store", url)
+    servers = [Server(folder / str(number), *where, config=config) for number in range(size)]
     try:
         with ThreadPoolExecutor(size) as threads:
-            list(threads.map(Running.start, servers))
+            list(threads.map(Server.start, servers))
     except BaseException:
         for server in servers:
             server.kill()
@@ -65,7 +63,7 @@ def fleet(folder: Path, url: str, size: int, config: str = QUIET) -> list[Runnin
     return servers
 
 
-def put_items(server: Server) -> None:
+def put_items(server: AnyServer) -> None:
     """Give each query some candidates."""
     items = [{"id": f"i{place}", "features": [place / 10]} for place in range(8)]
     for query in range(QUERIES):
@@ -75,7 +73,7 @@ def put_items(server: Server) -> None:
 
 def survive(
     database: Postgres,
-    servers: Sequence[Running],
+    servers: Sequence[Server],
     kills: int,
     *,
     pause: float = 0.5,
@@ -95,7 +93,7 @@ def survive(
 
 async def _survive(
     database: Postgres,
-    servers: Sequence[Running],
+    servers: Sequence[Server],
     kills: int,
     chance: random.Random,
     pause: float,
@@ -127,7 +125,7 @@ def _crash(database: Postgres) -> None:
     database.start()
 
 
-def _restart(server: Running) -> None:
+def _restart(server: Server) -> None:
     server.kill()
     server.start()
 
@@ -167,7 +165,7 @@ async def _client(
                 outcome.acknowledged.add(event["event_id"])
 
 
-def _anywhere(servers: Sequence[Server], outcome: Outcome, chance: random.Random) -> Send:
+def _anywhere(servers: Sequence[AnyServer], outcome: Outcome, chance: random.Random) -> Send:
     """Return what sends a request to some server, which may be down."""
 
     async def sent(http: httpx.AsyncClient, path: str, body: object) -> Any:  # noqa: ANN401 (JSON)
@@ -193,7 +191,7 @@ class Balancer:
         answered: how many were answered well.
     """
 
-    def __init__(self, servers: Sequence[Server], probe_seconds: float = 0.1) -> None:
+    def __init__(self, servers: Sequence[AnyServer], probe_seconds: float = 0.1) -> None:
         self._servers = servers
         self._ready = list(servers)
         self._probe_seconds = probe_seconds
@@ -209,7 +207,7 @@ class Balancer:
                 self._ready = [s for s, yes in zip(self._servers, ready, strict=True) if yes]
                 await asyncio.sleep(self._probe_seconds)
 
-    async def _is_ready(self, http: httpx.AsyncClient, server: Server) -> bool:
+    async def _is_ready(self, http: httpx.AsyncClient, server: AnyServer) -> bool:
         try:
             return (await http.get(f"{server.url}/readyz")).status_code == 200
         except httpx.TransportError:
@@ -229,7 +227,7 @@ class Balancer:
         return answer.json()
 
 
-async def restart_in_turn(servers: Sequence[Server], reading: float) -> tuple[Balancer, Outcome]:
+async def restart_in_turn(servers: Sequence[AnyServer], reading: float) -> tuple[Balancer, Outcome]:
     """Restart each server while clients are served, and return what became of them."""
     balancer, outcome, done = Balancer(servers), Outcome(), asyncio.Event()
 

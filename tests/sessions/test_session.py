@@ -8,16 +8,12 @@ import numpy as np
 import pytest
 
 from ebrank.data.dataset import Dataset
-from ebrank.evidence import Examination
 from ebrank.rankers.base import Trial
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
-from ebrank.simulation.users import PositionBased, parse
+from ebrank.simulation.users import parse
 from tests.simulation.tiny import tiny, watched
-
-SESSIONS = 10
-ALL_LOOK = PositionBased(Examination(severity=0.0))
 
 
 def one_query(n_items: int, labels: list[int] | None = None) -> Dataset:

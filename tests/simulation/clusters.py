@@ -127,11 +127,6 @@ def import_from(folder: str) -> None:
     sys.path.append(folder)
 
 
-def set_variable(name: str, value: str) -> None:
-    """Change the environment of the process that runs this."""
-    os.environ[name] = value
-
-
 @contextmanager
 def own_cluster(folder: Path, *workers: str, apart: bool = False) -> Iterator[OwnCluster]:
     """Yield a cluster with some workers."""

@@ -68,7 +68,7 @@ class Stepwise:
         before = self.world.counts.copy()
         starts = (np.arange(self.dataset.n_queries + 1) > q).astype(np.int64)
         plan = Schedule(starts, np.zeros(1, np.int64))
-        ndcg, _ = play(
+        ndcg = play(
             self.world, model, plan, self.config.users.browse.compiled, eta, self.key, threads=1
         )
         changed = self.world.counts - before
@@ -150,11 +150,6 @@ def assert_same_measures(got: TrialResult, reference: Reference) -> None:
         last = getattr(got, f"{theirs}_by_query")
         np.testing.assert_allclose(last, by_query[-1, :, 0], rtol=1e-11)
     assert got.validation_ndcg == pytest.approx(reference.validation_ndcg(), rel=1e-11)
-    for shares, sums in (
-        (got.exposure_by_age, reference.exposure_by_age),
-        (got.clicks_by_age, reference.clicks_by_age),
-    ):
-        np.testing.assert_allclose(shares * sum(sums), sums, rtol=1e-11)
     assert_same_waits(got, reference)
     assert_same_calibration(got, reference)
     if isinstance(reference, OnlineReference):

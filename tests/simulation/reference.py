@@ -33,7 +33,6 @@ from tests.simulation.state import (
     Query,
     Session,
     Snapshot,
-    age,
     ndcg_of,
     ranking,
 )
@@ -57,8 +56,6 @@ class Reference:
     log: list[Session] = field(default_factory=list)
     checkpoints: list[Checkpoint] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
-    exposure_by_age: list[float] = field(default_factory=lambda: [0.0] * 16)
-    clicks_by_age: list[float] = field(default_factory=lambda: [0.0] * 16)
 
     def __post_init__(self) -> None:
         """Draw who is there at the start, and set the learner up."""
@@ -163,7 +160,7 @@ class Reference:
         """Answer the query of time t by the ranker's model, and log the session."""
         q = self.asked(t)
         self.enter(q)
-        self.log.append(self.session(q, self.serving_score(), tally=True))
+        self.log.append(self.session(q, self.serving_score()))
         return self.log[-1]
 
     def enter(self, q: int) -> None:
@@ -176,7 +173,7 @@ class Reference:
             item.entered_at = query.sessions
             query.candidates.append(item)
 
-    def session(self, q: int, score: Score, tally: bool = False) -> Session:
+    def session(self, q: int, score: Score) -> Session:
         """Present a list to the next user of a query and collect the clicks."""
         query = self.queries[q]
         noise = plain.child(plain.child(self.stream(plain.RANKER), q), query.sessions)
@@ -198,9 +195,6 @@ class Reference:
                 self.count(item, event, rank)
             if p > 0 and item.first_shown is None:
                 item.first_shown = query.sessions
-            if p > 0 and tally:
-                self.exposure_by_age[age(query, item)] += p
-                self.clicks_by_age[age(query, item)] += outcome > 0
         query.sessions += 1
         ndcg = ndcg_of(shown, query, self.config.list_length)
         clicked = [outcome > 0 for outcome in outcomes]

@@ -93,7 +93,7 @@ class DuelReference(OnlineReference):
         directions = [self.direction(key, candidate) for candidate in range(self.candidates)]
         shown, teams = self.draft(query, directions, plain.child(key, 1))
         place = {item.row: rank for rank, item in enumerate(shown)}
-        session = self.session(q, lambda item, _: -place.get(item.row, math.inf), tally=True)
+        session = self.session(q, lambda item, _: -place.get(item.row, math.inf))
         self.log.append(session)
         if self.learns(query):
             self.learn(session, teams, directions)
@@ -152,7 +152,7 @@ class PairwiseReference(OnlineReference):
         query = self.queries[q]
         x = {item.row: self.x(item) for item in query.candidates}
         f = {row: dot(self.logging, vector) for row, vector in x.items()}
-        session = self.session(q, lambda item, key: f[item.row] + plain.gumbel(key), tally=True)
+        session = self.session(q, lambda item, key: f[item.row] + plain.gumbel(key))
         self.log.append(session)
         if self.learns(query):
             self.learn(session, x, f)

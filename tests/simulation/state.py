@@ -89,11 +89,3 @@ def ndcg_of(ranked: list[Item], query: Query, cutoff: int) -> float:
 def dcg(gains: list[float]) -> float:
     """Return Σ_i R(i)/log2(i + 1)."""
     return math.fsum(gain / math.log2(i + 1) for i, gain in enumerate(gains, start=1))
-
-
-def age(query: Query, item: Item) -> int:
-    """Return 0 for an initial candidate, else 1, 2, 3, 4, ... for the age 0, 1, 2–3, 4–7, ..."""
-    if item.entered_at is None:
-        return 0
-    since = query.sessions - item.entered_at
-    return 1 if since == 0 else min(2 + math.floor(math.log2(since)), 15)

@@ -76,17 +76,6 @@ CONFIGS = {
 }
 
 
-USERS = (
-    "pbm:setting=navigational,severity=0.5,cutoff=4",
-    "pbm:noise=0",
-    "cascade",
-    "cascade:stop=1,setting=perfect",
-    "dcm",
-    "dcm:setting=informational",
-    "dcm:setting=navigational,noise=0.2",
-    "dbn:perseverance=0.7,cutoff=3",
-    "dbn:setting=perfect",
-)
 ONLINE = [
     "mgd:features=concate,behavior=ips,learn_from=all,credit=all",
     "pdgd:features=concate,behavior=ips,learn_from=all",
@@ -157,13 +146,6 @@ def assert_agrees_in(world: str, text: str) -> None:
     trial = len(text) % 3
     data = tiny(seed=trial, interleaved=bool(trial))
     assert_whole_run_agrees(text, CONFIGS[world], data, trial=trial, threads=1 + trial)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("users", USERS)
-def test_whole_run_with_other_users(users: str) -> None:
-    config = SimulationConfig(updates=2, sessions=160, users=parse(users))
-    assert_whole_run_agrees("ebrank", config, tiny(seed=len(users)))
 
 
 @pytest.mark.parametrize("users", ["pbm", "dcm:setting=informational"])

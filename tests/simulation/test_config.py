@@ -27,10 +27,6 @@ def test_sessions_by_the_papers_formula(eta: float, expected: int) -> None:
     assert SimulationConfig(entering_probability=eta).session_count(data) == expected
 
 
-def test_sessions_as_given() -> None:
-    assert SimulationConfig(sessions=77).session_count(tiny()) == 77
-
-
 @pytest.mark.parametrize(("sizes", "count"), [((20, 8, 6), 19), ((3, 2, 4), 0)])
 def test_too_few_sessions_are_refused(sizes: tuple[int, ...], count: int) -> None:
     with pytest.raises(ParameterError, match=f"^{count} sessions are too few for 20 model updates"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ebrank.data.dataset import Dataset
-from ebrank.errors import DataError, ParameterError
+from ebrank.errors import DataError
 from ebrank.kernels import streams
 from ebrank.rankers import registry
 from ebrank.sessions import scored
@@ -16,18 +16,6 @@ from tests.simulation.tiny import tiny
 
 CONFIG = SimulationConfig(updates=4, sessions=130, warmup_sessions=2)
 BM25 = registry.parse("bm25")
-
-
-def test_a_result_says_what_was_run() -> None:
-    ranker = registry.parse("ebrank:epsilon=3")
-    result = simulate(tiny(), ranker, CONFIG, seed=9, trials=2)
-    assert (result.dataset, result.ranker, result.config) == ("tiny", "ebrank:epsilon=3", CONFIG)
-    assert (result.seed, len(result.trials)) == (9, 2)
-    for name in ("cold_ndcg", "warm_ndcg"):
-        headline = [getattr(trial, name)[-1, 0] for trial in result.trials]
-        assert getattr(result, name).tolist() == headline
-    assert result.cum_ndcg.tolist() == [trial.cum_ndcg[-1] for trial in result.trials]
-    assert result.seconds == sum(trial.seconds for trial in result.trials) > 0
 
 
 def first_shown(data: Dataset, trial: int) -> list[int]:
@@ -47,12 +35,6 @@ def test_without_a_baseline_the_initial_log_is_in_an_order_drawn_for_the_trial()
     assert orders[:9] == [first_shown(unknown, trial) for trial in range(9)]
     counts = np.bincount(np.concatenate(orders), minlength=data.n_rows)
     assert np.abs(counts - 200).max() < 50, "each of ten is among the five in half of all trials"
-
-
-def test_progress_is_told_update_by_update() -> None:
-    seen: list[tuple[int, int]] = []
-    simulate(tiny(), BM25, CONFIG, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def without(data: Dataset, split: int) -> Dataset:
@@ -79,13 +61,6 @@ def test_a_ranker_does_without_train_or_validation_queries(text: str, split: int
 def test_without_test_queries_there_is_nothing_to_measure() -> None:
     with pytest.raises(DataError, match="'tiny' has no test queries"):
         simulate(without(tiny(), 2), BM25, CONFIG)
-
-
-def test_refuses_too_few_sessions_and_seeds_out_of_range() -> None:
-    with pytest.raises(ParameterError, match="too few"):
-        simulate(tiny(), BM25, replace(CONFIG, sessions=3))
-    with pytest.raises(ParameterError, match="seed"):
-        simulate(tiny(), BM25, CONFIG, seed=2**64)
 
 
 def test_a_dataset_that_cannot_be_written_to_compiles_nothing_anew() -> None:

@@ -69,57 +69,21 @@ def test_progress_counts_every_update_once(dataset: Dataset) -> None:
     assert calls == [(done, 24) for done in range(25)]
 
 
-def count_trials(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list to which every trial that is run adds its number."""
+def test_stored_trials_are_not_run_again(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran: list[int] = []
 
     def counted(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         ran.append(args[4])
         return run_trial(*args, **kwargs)
 
-    monkeypatch.setattr(parallel, "run_trial", counted)
-    return ran
-
-
-def test_stored_trials_are_not_run_again(
-    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     store = StoredTrials(tmp_path, dataset, SHORT, 0)
-    ran = count_trials(monkeypatch)
     run(dataset, RANKERS[:1], SHORT, trials=2, store=store)
-    calls: list[tuple[int, int]] = []
-    longer = run(
-        dataset,
-        RANKERS[:1],
-        SHORT,
-        trials=4,
-        store=store,
-        progress=lambda done, total: calls.append((done, total)),
-    )
-    assert ran == [0, 1, 2, 3]
-    assert calls[0] == (8, 16)
+    monkeypatch.setattr(parallel, "run_trial", counted)
+    longer = run(dataset, RANKERS[:1], SHORT, trials=4, store=store)
+    assert ran == [2, 3]
     assert bits(longer) == bits(run(dataset, RANKERS[:1], SHORT, trials=4))
-    stored = run(dataset, RANKERS[:1], SHORT, trials=4, store=store)
-    assert stored[0].seconds == longer[0].seconds
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_interrupt_keeps_what_is_finished(dataset: Dataset, tmp_path: Path, jobs: int) -> None:
-    def stop(results: list[Result]) -> None:
-        if len(results[0].trials) == 3:
-            raise KeyboardInterrupt
-
-    store = StoredTrials(tmp_path, dataset, SHORT, 0)
-    threads = threading.active_count()
-    with pytest.raises(Interrupted) as caught:
-        run(dataset, RANKERS[:1], SHORT, trials=500, jobs=jobs, store=store, finished=stop)
-    (result,) = caught.value.results
-    assert 3 <= len(result.trials) < 100
-    assert len(list(tmp_path.glob("*.npz"))) == len(result.trials)
-    assert threading.active_count() == threads
-    whole = run(dataset, RANKERS[:1], SHORT, trials=len(result.trials) + jobs)
-    assert set(bits([result])[0]) <= set(bits(whole)[0])
 
 
 def test_an_interrupt_ends_trials_under_way_and_takes_those_that_end_well(
@@ -148,20 +112,6 @@ def test_an_interrupt_ends_trials_under_way_and_takes_those_that_end_well(
     (result,) = caught.value.results
     expected = simulate(dataset, RANKERS[0], SHORT, trials=2)
     assert bits([result]) == bits([expected])  # the second ended well, the third did not
-
-
-def test_an_interrupt_while_compiling_keeps_what_is_stored(
-    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    store = StoredTrials(tmp_path, dataset, SHORT, 0)
-    stored = run(dataset, RANKERS[:1], SHORT, trials=2, store=store)
-    monkeypatch.setattr(parallel, "compile_for", interrupt)
-    with pytest.raises(Interrupted) as caught:
-        run(dataset, RANKERS[:2], SHORT, trials=2, store=store)
-    assert bits(caught.value.results) == [*bits(stored), []]
 
 
 def test_a_store_of_other_trials_is_refused(dataset: Dataset, tmp_path: Path) -> None:

@@ -76,16 +76,6 @@ def test_odd_numbers_come_back_too(
     assert identity == {"seed": 1}
 
 
-def test_a_stored_trial_is_found(tmp_path: Path, dataset: Dataset, trial: TrialResult) -> None:
-    store = StoredTrials(tmp_path / "made" / "anew", dataset, SHORT, seed=1)
-    assert store.load(EBRANK, 0) is None
-    store.save(EBRANK, 0, trial)
-    again = StoredTrials(tmp_path / "made" / "anew", dataset, SHORT, seed=1)
-    found = again.load(EBRANK, 0)
-    assert found is not None
-    assert same(found, trial)
-
-
 def test_the_name_holds_all_that_matters(
     tmp_path: Path, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

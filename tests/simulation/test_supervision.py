@@ -134,23 +134,18 @@ SHIFTED = Formula(lambda a, shift: a + shift, "shift")
 N = tiny().n_rows
 CASES: list[tuple[dict[str, Any], str]] = [
     ({"a": [1.0]}, "a must be a NumPy array of float64, with one axis"),
-    ({"a": np.ones(N, np.float32)}, "a must be a NumPy array of float64"),
     ({"a": np.ones((N, 1))}, "a must be a NumPy array of float64"),
     ({"a": np.empty(0)}, "0 scores for "),
-    ({"b": np.empty(0)}, "0 second numbers for "),
     ({"b": np.ones(2)}, "2 second numbers for "),
     ({"b": np.array([np.inf])}, r"b\[0\] is inf, not a finite number"),
-    ({"prior": ItemPrior(np.ones(2), np.ones(2))}, "2 first numbers for "),
     ({"prior": ItemPrior(np.ones(N), np.full(2, 5.0))}, "2 second numbers for "),
-    ({"weights": [1.0]}, "weights must be a NumPy array"),
     ({"weights": np.array([1.0, np.nan])}, r"weights\[1\] is nan, not a finite number"),
     ({"offline": SHIFTED.bind(shift=np.nan)}, "the parameters of offline must be finite numbers"),
     ({"serve": lambda a: a}, "serve must be a Score, as Formula.bind returns, not function"),
     ({"serve": SHIFTED}, "serve must be a Score, as Formula.bind returns, not Formula"),
-    ({"cold": 3}, "cold must be a Score, as Formula.bind returns, not int"),
     (
         {"offline": Formula(unusual).bind()},
-        "its formula offline cannot be compiled: Untyped .*'globals'",
+        "offline: formula cannot be compiled: Untyped .*'globals'",
     ),
     (
         {"serve": Formula(lambda a: plain(a)).bind()},
@@ -158,7 +153,7 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"offline": Formula(np.tanh).bind()},
-        "its formula offline cannot be compiled: 'numpy.ufunc'",
+        "offline: <ufunc 'tanh'> is not a plain function",
     ),
     ({"serve": Formula(lambda a, c: a).bind()}, "takes 'c', which is neither a quantity"),
 ]

@@ -61,9 +61,7 @@ class TopRankReference(Reference):
         self.enter(q)
         blocks = self.partition(self.queries[q])
         place = {row: d for d, block in enumerate(blocks) for row in block}
-        session = self.session(
-            q, lambda item, key: plain.uniform(key) - place[item.row], tally=True
-        )
+        session = self.session(q, lambda item, key: plain.uniform(key) - place[item.row])
         self.log.append(session)
         seen = zip(session.rows, session.clicked, self.believed, strict=False)
         clicks = {row: int(click and p > 0) for row, click, p in seen}

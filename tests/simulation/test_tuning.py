@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,20 @@ from ebrank.errors import DataError, ParameterError
 from ebrank.kernels import streams
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
+from ebrank.simulation import parallel
 from ebrank.simulation import tuning as tuning_module
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
 from ebrank.simulation.result import Result
-from ebrank.simulation.tuning import Tuning, read_grid, search, tune, tuning_seed
+from ebrank.simulation.tuning import (
+    RunAll,
+    Tuning,
+    check_validation,
+    read_grid,
+    search,
+    tune,
+    tuning_seed,
+)
 
 EBRANK = registry.parse("ebrank:estimator=exposure")
 SHORT = SimulationConfig(sessions=120, updates=4)
@@ -34,7 +44,16 @@ def dataset() -> Dataset:
 @pytest.fixture(scope="module")
 def tuning(dataset: Dataset) -> Tuning:
     grid = {"epsilon": (0.0, 20.0, 5.0), "beta": (1.0, 5.0)}
-    return tune(dataset, EBRANK, grid, SHORT, seed=7, trials=2, jobs=2)
+    return tune(EBRANK, grid, running(dataset, seed=7, trials=2), seed=7)
+
+
+def running(
+    dataset: Dataset, config: SimulationConfig = SHORT, *, seed: int = 0, trials: int = 1
+) -> RunAll:
+    """Return what runs rankers under the seed to tune with."""
+    return partial(
+        parallel.run, dataset, config=config, seed=tuning_seed(seed), trials=trials, jobs=2
+    )
 
 
 def with_scores(tuning: Tuning, scores: list[float]) -> Tuning:
@@ -91,7 +110,7 @@ def test_the_edge_of_a_grid_is_told(tuning: Tuning, best: int, edge: list[str]) 
 
 def test_choices_and_flags_have_no_edge(dataset: Dataset) -> None:
     grid = {"estimator": ("ips", "exposure"), "clamp": (False, True)}
-    tuned = tune(dataset, EBRANK, grid, SHORT, trials=1)
+    tuned = tune(EBRANK, grid, running(dataset))
     assert tuned.at_the_edge == []
     assert tuned.points[0].text == "ebrank:estimator=ips,clamp=false"
 
@@ -99,7 +118,7 @@ def test_choices_and_flags_have_no_edge(dataset: Dataset) -> None:
 def test_what_the_data_choose_may_be_one_of_the_values(dataset: Dataset) -> None:
     grid = read_grid(EBRANK, ["ridge"], ["auto,0.001,0.1"])
     assert grid == {"ridge": (None, 0.001, 0.1)}
-    tuned = with_scores(tune(dataset, EBRANK, grid, SHORT, trials=1), [0.5, 0.4, 0.3])
+    tuned = with_scores(tune(EBRANK, grid, running(dataset)), [0.5, 0.4, 0.3])
     assert tuned.best.text == "ebrank:estimator=exposure,ridge=auto"
     assert tuned.at_the_edge == []
     assert with_scores(tuned, [0.3, 0.4, 0.5]).at_the_edge == ["ridge"]
@@ -240,7 +259,7 @@ def test_runs_without_validation_sessions_choose_nothing(dataset: Dataset) -> No
     splits = np.where(dataset.query_splits == 1, 0, 2).astype(np.int8)
     unvalidated = replace(dataset, query_splits=splits)
     with pytest.raises(DataError, match="no validation queries"):
-        tune(unvalidated, EBRANK, {"epsilon": (0.0,)}, SHORT)
+        check_validation(unvalidated)
     brief = replace(SHORT, sessions=2, updates=1)
     with pytest.raises(ParameterError, match="set more sessions"):
-        tune(dataset, EBRANK, {"epsilon": (0.0,)}, brief, trials=3)
+        tune(EBRANK, {"epsilon": (0.0,)}, running(dataset, brief, trials=3))

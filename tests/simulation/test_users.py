@@ -152,9 +152,7 @@ def test_users_have_a_text_form() -> None:
     ("text", "problem"),
     [
         ("cascad", "no users are called 'cascad'; did you mean cascade"),
-        ("dcm:setting=hurried", "setting takes none or perfect or navigational or informational"),
         ("cascade:stop=2", "cascade: stop takes a number from 0 to 1, not 2"),
-        ("dcm:stop=1", "dcm has no parameter 'stop'"),
         ("tests.simulation.users:Impatient", "does not derive from ebrank.simulation.users"),
     ],
 )
@@ -174,13 +172,18 @@ RULES = {
     "peeking": "out[rank] = minds[rank] < p[rank] * relevance[rank] * relevance[4]",
     "meddling": "out[rank] = minds[rank] < p[rank] * relevance[rank]; minds[rank] = 0.0",
     "eager": "out[rank] = minds[rank] < 1.2 * p[rank] * relevance[rank]",
+    "helpless": "out[rank] = minds[rank] < plain(relevance[rank])",
     "moody": "out[rank] = minds[rank] < p[rank] * relevance[rank] * (uniform(key) < 0.5)",
 }
 """What users who break a rule do at each rank."""
 
 
+def plain(number: float) -> float:
+    return number
+
+
 def odd(name: str) -> FirstClass:
-    names: dict[str, Any] = {"uniform": streams.uniform, "__name__": __name__}
+    names: dict[str, Any] = {"uniform": streams.uniform, "plain": plain, "__name__": __name__}
     head = f"def {name}(relevance, stop, p, minds, n, key, out):\n    for rank in range(n):\n"
     exec(f"{head}        {RULES[name]}\n", names)
     return FirstClass(names[name], BROWSE)
@@ -218,6 +221,12 @@ class Odd:
 def test_users_who_break_a_rule_are_found_out(rule: str, problem: str) -> None:
     with pytest.raises(AssertionError, match=problem):
         check_users(Odd(rule), by_curve=True)
+
+
+def test_users_who_call_a_plain_function_are_refused_with_a_remedy() -> None:
+    remedy = "helpless cannot be compiled: .* Decorate the function that it calls with @numba.njit"
+    with pytest.raises(ParameterError, match=remedy):
+        simulate(tiny(), registry.parse("bm25"), replace(SHORT, users=Odd("helpless")))
 
 
 def test_users_may_click_for_other_reasons() -> None:

@@ -15,7 +15,6 @@ from ebrank.service.store import Store, StoreError, open
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import (
     Commit,
-    ModelRecord,
     Operation,
     QueryState,
     RolledUp,
@@ -99,23 +98,14 @@ async def store_and_refuse(store: Store, put: Call, *given: object, **named: obj
         raise
 
 
-async def overwrite_and_refuse(
-    store: Store, add: Call, record: ModelRecord, document: bytes, **named: object
-) -> object:
-    async with store._driver.write() as connection:
-        sql = "UPDATE models SET document = ?2 WHERE version = ?1"
-        await connection.execute(sql, record.version, document)
-    return await add(record, document, **named)
-
-
 def keep(column: str) -> Call:
     """Return a method that leaves a column of the table `state` as it was."""
 
     async def wrong(store: Store, right: Call, *given: object) -> object:
-        async with store._driver.read() as connection:
+        async with store.driver.read() as connection:
             [(before,)] = await connection.fetch(f"SELECT {column} FROM state")
         result = await right(*given)
-        async with store._driver.write() as connection:
+        async with store.driver.write() as connection:
             await connection.execute(f"UPDATE state SET {column} = ?1", before)
         return result
 
@@ -145,7 +135,6 @@ def replaced(**values: object) -> Call:
         ("meta", "get", changed(lambda *_: None), "catalog_found: .* the setting is None"),
         ("items", "put", store_and_refuse, "settings: .* after a call that it refused"),
         ("catalog", "put", store_and_refuse, "settings: .* after a call that it refused"),
-        ("models", "add", overwrite_and_refuse, "models: .* after a call that it refused"),
         ("deletions", "item", keep("last_time"), r"deleted_items: .* log\.last_time\(\) is 81"),
         ("deletions", "user", keep("last_time"), r"deleted_users: .* log\.last_time\(\) is 75"),
         ("deletions", "item", keep("catalog"), "deleted_items: .* version is 2, not 3"),

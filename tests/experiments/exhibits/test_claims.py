@@ -135,6 +135,10 @@ CFTOPK, MGD = "cftopk:features=concate", "mgd:features=concate"
         (of_table2, {EXPOSURE: (0.6, 0.95, 0.8001)}, {"ebrank-exposure-first-cum": "undecided"}),
         (of_table2, {AUTO: (0.6, 0.9501, 0.999)}, {"auto-first-warm": "undecided"}),
         (of_table2, {AUTO: (0.6, 0.999, 0.94)}, {"auto-first-cum": "contradicted"}),
+        (
+            *(of_table2, {AUTO: (0.6, 0.999, 0.7)}),
+            dict.fromkeys(("auto-first-cum", "auto-better-than-ucbrank"), "contradicted"),
+        ),
         (of_parts, {}, {}),
         (of_parts, {"w/o exploration": 0.8999}, both("ebrank-needs-exploration-{}", "undecided")),
         (of_parts, {"only prior": 0.95}, both("ebrank-needs-behavior-{}", "contradicted")),
@@ -162,7 +166,12 @@ def test_a_claim_fails_only_where_results_are_against_it(
     claims: Callable[[object], Iterable[Finding]], changes: object, expected: dict[str, str]
 ) -> None:
     findings = list(claims(changes))
-    count = {of_table2: 6 + 2 + 4 + 6, of_parts: 3 * 2, of_etas: 2 * 2, of_worlds: 2 * len(WORLDS)}
+    count = {
+        of_table2: 6 + 2 + 4 + 6 + 2,
+        of_parts: 3 * 2,
+        of_etas: 2 * 2,
+        of_worlds: 2 * len(WORLDS),
+    }
     assert len(findings) == len({finding.name for finding in findings}) == count[claims]
     subjects = {(finding.theme, finding.subject) for finding in findings}
     assert len(subjects) == len(findings), "findings of a theme differ in their subjects"
@@ -290,11 +299,11 @@ def test_the_table_beyond_marks_the_best_and_what_is_significant_of_auto() -> No
     table = beyond.table(CONFIG, worlds, chosen)
     cum = {(row.group, row.cells[0]): row.cells[3] for row in table.rows}
     for world, ranker, best, marks in (
-        (USUAL, "auto", True, "*"),
+        (USUAL, "EBRank auto", True, "*"),
         (USUAL, "EBRank (exposure), β and ε tuned", False, ""),
-        ("dcm users", "auto", False, "▾"),
+        ("dcm users", "EBRank auto", False, "▾"),
         ("dcm users", "Hybrid LinUCB", True, ""),
-        ("dbn users", "auto", True, ""),
+        ("dbn users", "EBRank auto", True, ""),
     ):
         cell = cum[world, ranker]
         assert isinstance(cell, Cell)

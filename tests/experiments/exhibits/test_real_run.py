@@ -8,14 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ebrank.experiments.exhibits import ablation, calibration, table2, time, waiting
+from ebrank.experiments.exhibits import ablation, time, waiting
 from ebrank.experiments.framework.entrants import EBRANK, ENTRANTS, FIGURES, PAPER, UCBRANK
 from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.framework.measures import MEASURES
 from ebrank.experiments.framework.outcome import Cell, Outcome, Table
 from ebrank.experiments.framework.runner import FinishedDataset
 from ebrank.experiments.ledger.references import variants
-from ebrank.rankers import registry
 from ebrank.simulation.result import Result
 from tests.experiments.made import numbers, result, with_trials
 
@@ -75,29 +74,6 @@ def test_table_2_runs_the_variants_of_the_ledger(finished: FinishedDataset) -> N
     assert all(run in finished.results for run in wanted)
 
 
-def test_table_2_names_the_ranks_measured_and_claims_no_result(finished: FinishedDataset) -> None:
-    setup = finished.setup
-    usual = table_of(finished, "table2").caption
-    assert usual.startswith("NDCG@5 on test queries")
-    assert "Concate) costs" not in usual
-    deeper = replace(setup, config=replace(setup.config, cutoffs=(10, 5)))
-    results = {name: finished.results[run] for name, run in table2.runs(setup).items()}
-    caption = table2.table(deeper, results).caption
-    assert caption.startswith("Cold- and Warm-NDCG@10, Cum- and Run-NDCG@5 on test queries")
-
-
-def test_a_tuned_ranker_of_the_users_has_the_row_of_what_was_typed(
-    finished: FinishedDataset,
-) -> None:
-    """Whatever was chosen, and even if the same ranker was also added as it is."""
-    setup = finished.setup
-    chosen = {**setup.chosen, ("ebrank, tuned", setup.config): registry.parse("ebrank:epsilon=7")}
-    own = replace(setup, also=("ebrank:epsilon=7", "ebrank, tuned"), chosen=chosen)
-    added, tuned = table2.entrants_of(own)[len(ENTRANTS) :]
-    assert (added.label, tuned.label) == ("ebrank:epsilon=7", "ebrank, tuned")
-    assert own.run(added.key) == own.run(tuned.key)
-
-
 def test_table_3_has_the_weights_of_the_last_models(finished: FinishedDataset) -> None:
     table = table_of(finished, "table3")
     labels = ["CFEpsilon", "CFRandomK", "CFTopK", "DBGD", "MGD", "PDGD", "PRIOR"]
@@ -140,7 +116,7 @@ def test_ablation_each_run_lacks_the_part_it_names(finished: FinishedDataset) ->
     assert [figure.name for figure in figures] == ["ablation", "ablation-exposure"]
     labels = ["full", "w/o exploration", "only prior", "only behavior"]
     assert [row.cells[0] for row in table.rows] == labels * 2
-    assert [row.group for row in table.rows[::4]] == ["EBRank", "EBRank (exposure)"]
+    assert [row.group for row in table.rows[::4]] == ["EBRank (paper)", "EBRank (exposure)"]
     results = [finished.results[run] for run in ablation.runs(finished.setup).values()]
     assert [numbers(row.cells[1:5]) for row in table.rows] == means(results)
     assert table.rows[0].cells[5:] == ("", "")
@@ -157,30 +133,6 @@ def test_entering_has_a_point_for_each_eta_with_the_epsilon_tuned_for_it(
     configs = [replace(setup.config, entering_probability=float(eta)) for eta in line.x]
     results = [finished.results[setup.run(UCBRANK, config)] for config in configs]
     assert list(line.y) == [each.cum_ndcg.mean() for each in results]
-
-
-@pytest.mark.slow
-def test_calibration_sets_predictions_beside_what_came_of_them(finished: FinishedDataset) -> None:
-    (figure,) = finished.outcomes["calibration"].figures
-    table = table_of(finished, "calibration")
-    assert [panel.title for panel in figure.panels] == ["EBRank", "EBRank (exposure)", "Thompson"]
-    assert all(panel.diagonal and panel.kind == "points" for panel in figure.panels)
-    trials = finished.results[finished.setup.run("ebrank")].trials
-    rows = np.concatenate([t.calibration for t in trials if t.calibration is not None])
-    assert len(rows) > 20
-    relevance, clicks = figure.panels[0].series
-    counts = [row.cells[3] for row in table.rows if row.group == "EBRank"]
-    sizes = [cell.value for cell in counts if isinstance(cell, Cell) and cell.value]
-    assert sum(sizes) == len(rows)
-    assert np.average(relevance.y, weights=sizes) == pytest.approx(rows[:, 4].mean())
-    predicted = rows[:, 0] / (rows[:, 0] + rows[:, 1])
-    x = [float(x) for x in relevance.x]
-    assert np.average(x, weights=sizes) == pytest.approx(predicted.mean())
-    assert relevance.x == clicks.x
-    for entrant in calibration.WITH_PRIOR:
-        last = [row for row in table.rows if row.group == entrant.label][-1]
-        own = calibration.calibrated(finished.results[finished.setup.run(entrant.key)])
-        assert last.cells[:2] == ("in the 90% interval", Cell(own.coverage))
 
 
 # --- waiting -------------------------------------------------------------------------------------
@@ -213,26 +165,15 @@ def test_shares_count_those_still_waiting_for_as_long_as_they_were_watched(
     assert top.series[0].x == (0.0, 5.0, 9.0)
     assert top.series[0].y == pytest.approx((0.0, 1 / 3, 1 / 3))
     # nobody was watched for ten sessions
-    assert rows["EBRank"] == pytest.approx([4.0, 2.0, None, 1.0, None, None, 1 / 3])
+    assert rows["EBRank (paper)"] == pytest.approx([4.0, 2.0, None, 1.0, None, None, 1 / 3])
     _, rows = waited(finished.setup, (SHOWN, TOP, WATCHED), ([1], [-1], [4]))
-    assert rows["EBRank"][0] == 5, "trials are taken together"
+    assert rows["EBRank (paper)"][0] == 5, "trials are taken together"
     for last, share in ((9, None), (10, 0.5), (11, 0.5)):
         _, rows = waited(finished.setup, ([3, -1], [-1, -1], [last, last]))
-        assert rows["EBRank"][2] == share, "given while an item is watched"
+        assert rows["EBRank (paper)"][2] == share, "given while an item is watched"
     outcome, rows = waited(finished.setup, ([], [], []))
     assert outcome.figures[0].panels[0].series[0].y == ()
     assert rows["BM25"] == [0, *[None] * 6], "nothing entered, nothing waited"
-
-
-def test_how_the_top_was_looked_up_is_said_wherever_it_is_shown(finished: FinishedDataset) -> None:
-    (figure,), table = finished.outcomes["waiting"].figures, table_of(finished, "waiting")
-    label = "top 5 by its own estimate, at a model update"
-    assert {column.group for column in table.columns[5:]} == {label}
-    assert figure.panels[1].title == f"Until the {label}"
-    for caption in (table.caption, figure.caption):
-        assert "at model updates" in caption
-        assert "even BM25 and Oracle seem to wait" in caption
-    assert "independent" in figure.caption
 
 
 def test_all_rankers_wait_for_the_same_arrivals(finished: FinishedDataset) -> None:

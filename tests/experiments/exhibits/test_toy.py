@@ -47,21 +47,6 @@ def test_nobody_sees_the_new_item_before_it_enters(setup: Setup) -> None:
     assert by_item.sum() == 25 * 5 * service.data.n_queries
 
 
-def test_estimates_are_those_of_least_squares_done_elsewhere(setup: Setup) -> None:
-    service = warmed_up(setup, "cftopk:features=concate")
-    model = service.learner.update()
-    sums, data = service.trial.sums(), service.data
-    seen = sums.shown > 0
-    behavior = np.divide(sums.clicks, sums.exposure, out=np.zeros(data.n_rows), where=seen)
-    design = np.column_stack([data.features, behavior, np.ones(data.n_rows)])
-    train = np.flatnonzero(seen[data.rows_in("train")])
-    target = sums.weighted_clicks[train] / sums.shown[train]
-    solution = np.linalg.lstsq(design[train], target, rcond=None)[0]
-    expected = service.of_items(design @ solution)
-    found = service.scores(model, model.offline)
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-
-
 @pytest.mark.parametrize("ranker", ["cftopk:features=concate", "ebrank"])
 def test_the_new_item_is_shown_where_its_rank_says(setup: Setup, ranker: str) -> None:
     service = warmed_up(setup, ranker)

@@ -21,7 +21,7 @@ SLOW = replace(CONFIG, entering_probability=0.1)
 
 def test_the_papers_rows_are_in_its_order_and_setting() -> None:
     twice = ["DBGD", "MGD", "PDGD", "CFTopK", "CFRandomK", "CFEpsilon"]
-    labels = ["BM25", *twice, *twice, "PRIOR", "UCBRank", "EBRank"]
+    labels = ["BM25", *twice, *twice, "PRIOR", "UCBRank", "EBRank (paper)"]
     assert [entrant.label for entrant in PAPER] == labels
     assert len({entrant.key for entrant in ENTRANTS}) == len(ENTRANTS) == 21
     for entrant in PAPER:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ebrank.experiments.framework.entrants import entrant_of
 from ebrank.experiments.framework.figures import Series
 from ebrank.experiments.framework.measures import cells, figure_over_time, panels_against
-from ebrank.experiments.framework.numbers import duration, number
+from ebrank.experiments.framework.numbers import number
 from ebrank.simulation.result import Result
 from tests.experiments.made import CONFIG, QUERIES, result
 
@@ -84,10 +84,3 @@ def test_a_number_reads_as_itself_rounded(value: float, digits: int) -> None:
 
 def test_a_missing_number_is_a_dash() -> None:
     assert {number(value, 3) for value in (None, float("nan"), float("-inf"))} == {"–"}
-
-
-@given(st.floats(0, 1e6))
-def test_no_part_of_a_duration_overflows(seconds: float) -> None:
-    parts = duration(seconds).split()
-    units = zip(parts[::2], parts[1::2], strict=True)
-    assert all(float(part) < 60 for part, unit in units if unit != "h")

@@ -17,7 +17,6 @@ from ebrank.experiments.framework.folds import in_fold
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan, all_runs, slimmed
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
-from ebrank.simulation.parallel import Interrupted
 from ebrank.simulation.result import Result
 from tests.experiments.made import result, run_plan, with_trials
 
@@ -69,7 +68,7 @@ def watched(
     calls: list[tuple[str, int, int]] = []
     given = {key: ranker for key, ranker in GIVEN.items() if key != tuned}
     plan = ReproductionPlan(exhibits.selected(only), SHORT, 3, trials, given)
-    run_plan(plan, dataset, folder, watch=lambda *what: calls.append(what))
+    run_plan(plan, dataset, folder, watch=lambda *now: calls.append((now[2], *now[:2])))
     return calls
 
 
@@ -100,21 +99,6 @@ def test_stored_trials_do_not_count_as_progress(dataset: Dataset, tmp_path: Path
     assert both[-1][1:] == tuple(2 * work for work in first[-1][1:])
     steps = {after[1] - before[1] for before, after in pairwise(second)}
     assert steps <= {after[1] - before[1] for before, after in pairwise(both)}, "a leap"
-
-
-@pytest.mark.slow
-def test_a_stop_keeps_what_is_finished(dataset: Dataset, tmp_path: Path, some: Ran) -> None:
-    def stop(what: str, done: int, total: int) -> None:
-        if done > total / 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(Interrupted):
-        run_plan(SOME, dataset, tmp_path, watch=stop)
-    kept = files(tmp_path)
-    assert len(kept) > 10
-    resumed = run_plan(SOME, dataset, tmp_path, jobs=2)
-    assert kept.items() <= files(tmp_path).items(), "run again"
-    assert resumed.outcomes == some[0].outcomes
 
 
 def test_every_experiment_has_an_outcome_with_something_to_show(finished: FinishedDataset) -> None:

@@ -16,7 +16,7 @@ import ebrank
 from ebrank.cli.reproduce import reproduce
 from ebrank.data.dataset import Dataset, Origin
 from ebrank.experiments.framework.entrants import PAPER, TUNED
-from ebrank.experiments.framework.experiment import Results, Run, Setup
+from ebrank.experiments.framework.experiment import Results, Setup
 from ebrank.experiments.framework.folds import Fold, RankerByFold
 from ebrank.experiments.framework.outcome import Finding
 from ebrank.experiments.ledger import build
@@ -115,26 +115,6 @@ def test_the_ledger_of(
     check_golden(GOLDEN / f"{name}.md", text)
 
 
-def test_entries_are_the_means_of_runs_beside_published_figures(data: Dataset) -> None:
-    setup = prepared(replace(data, origin=MQ2007), USUAL, (7.0,))
-    results = made(setup, None)
-    sections = {each.title[:7]: each for each in build.ledger(COMMAND, setup, results, ())}
-    assert [len(sections[f"Table {n}"].entries) for n in (1, 2, 3)] == [4, 48, 14]
-    run = Run(registry.parse("cftopk:features=concate"), USUAL)
-    own = {
-        entry.figure: entry
-        for entry in sections["Table 2"].entries
-        if (entry.name, entry.group) == ("CFTopK", "W/-Behav (Concate)")
-    }
-    assert [entry.reference for entry in own.values()] == [0.385, 0.579, 113.5]
-    measured = (results[run].cold_ndcg, results[run].warm_ndcg, results[run].cum_ndcg)
-    for entry, values in zip(own.values(), measured, strict=True):
-        assert entry.ours == pytest.approx(sum(values) / 2)
-        assert entry.sd == pytest.approx(abs(values[0] - values[1]) / 2**0.5)
-    ratios = [entry for entry in sections["Table 3"].entries if entry.name == "CFTopK"]
-    assert [entry.ours for entry in ratios] == pytest.approx([0.5, 0.35])
-
-
 @pytest.mark.parametrize(
     ("reference", "ours", "sd", "digits", "remark"),
     [
@@ -171,12 +151,6 @@ def test_known_differences_of_other_rankers(ranker: str, expected: list[str]) ->
     theirs = reference_for(MQ2007)
     assert theirs is not None
     assert build.ranker_differences(theirs, registry.parse(ranker), ranker) == expected
-
-
-def test_datasets_at_hand_are_not_missing() -> None:
-    here = [Origin("MQ2008"), Origin("MSLR-WEB10K"), None]
-    titles = [section.title for section in build.missing(here, trials=5, seed=1)]
-    assert titles == ["MQ2007: not at hand", "MSLR-30K: not at hand"]
 
 
 def test_the_defaults_are_those_of_the_command() -> None:

@@ -26,8 +26,8 @@ from ebrank.policy.scoring import score_pairs, scores
 from ebrank.priors import ItemPrior
 from ebrank.priors.families import shape_grid
 from ebrank.priors.families.beta_exact import exact_loss, exact_relevance, exact_spread
-from ebrank.priors.families.shape import grid_numbers, logits
-from ebrank.priors.families.shape_grid import BROAD, NARROW, STEEPEST
+from ebrank.priors.families.shape import STEEPEST, grid_numbers, logits
+from ebrank.priors.families.shape_grid import BROAD, NARROW
 from ebrank.typing import Floats
 from tests.bound import unfitted
 from tests.evidence.logs import SHOP, counted_weights

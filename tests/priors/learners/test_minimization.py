@@ -69,9 +69,9 @@ def test_row_losses_are_those_of_the_included_rows() -> None:
     theta = np.array([0.5, -1.0, 0.2, -0.3])
     scores = rows.features.astype(float) @ theta[:-1] + theta[-1]
     expected = rows.losses_and_slopes(scores)[0][rows.included]
-    np.testing.assert_allclose(row_losses(rows, theta[None])[0], expected, rtol=1e-6)
+    np.testing.assert_allclose(row_losses(rows, theta), expected, rtol=1e-6)
     value, _ = value_and_gradient(rows, theta, 0.0)
-    assert row_losses(rows, theta[None]).mean() == pytest.approx(value)
+    assert row_losses(rows, theta).mean() == pytest.approx(value)
 
 
 def test_early_stopping_keeps_the_best_weights_on_the_way() -> None:
@@ -79,7 +79,7 @@ def test_early_stopping_keeps_the_best_weights_on_the_way() -> None:
     unseen = rows_of(*made_up(4000, 20, seed=6))
     start = np.zeros(21)
     stopped, ignored = fit(rows, unseen, start, 1e-6), fit(rows, None, start, 1e-6)
-    losses = [row_losses(unseen, outcome.theta[None]).mean() for outcome in (stopped, ignored)]
+    losses = [row_losses(unseen, outcome.theta).mean() for outcome in (stopped, ignored)]
     assert losses[0] < losses[1]
     assert fit(rows, unseen, start, 1e-6, patience=1).iterations <= stopped.iterations
 

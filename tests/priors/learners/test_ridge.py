@@ -29,7 +29,7 @@ def ridge_of(state: State) -> float:
 
 
 def unseen_loss(state: State, data: Data) -> float:
-    return float(minimization.row_losses(rows_of(*data), theta_of(state)[None]).mean())
+    return float(minimization.row_losses(rows_of(*data), theta_of(state)).mean())
 
 
 def noise(seed: int, rows: int = 150) -> tuple[Data, Data]:

@@ -45,6 +45,8 @@ def test_every_entrant_has_a_look_of_its_own() -> None:
     colors = [palette.INK, *(look.light for look in every_look())]
     assert len(set(colors)) == len(colors), "a page can tell all colors apart"
     assert [style for style, look in LOOKS.items() if look.emphasized] == ["ebrank", "auto"]
+    solid = [style for style, look in LOOKS.items() if look.dash == palette.SOLID]
+    assert solid == ["auto"], "told apart without color"
 
 
 def test_strangers_look_different_from_each_other_and_keep_their_look() -> None:

@@ -1,4 +1,4 @@
-"""How the page is divided; every run, and how long it took."""
+"""How the page is divided, and every run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from ebrank.report.page.chapters import (
     identifier,
     ledger_chapters,
     runs_table,
-    times_table,
 )
-from tests.report.sample import NASTY, PERFORMANCE, TIMES, dataset, document
+from tests.report.sample import PERFORMANCE, dataset, document
 
 
 def test_exhibits_follow_the_experiments_with_a_figures_table_beside_it() -> None:
@@ -59,17 +58,3 @@ def test_runs_are_means_with_deviations_and_say_who_clicked() -> None:
     assert isinstance(cold, Cell)
     assert (cold.value, cold.sd) == pytest.approx((0.55, 0.0707106781))
     assert [row.cells[1] for row in (first, second)] == ["pbm", "dcm, click rate × 0.15"]
-
-
-def test_times_are_in_words() -> None:
-    for jobs, words in ((2, "Trials on 2 cores at a time"), (1, "Trials on 1 core at a time")):
-        table = times_table(TIMES | {"jobs": jobs})
-        assert table is not None
-        assert [row.cells[2] for row in table.rows] == ["1 min 15 s", "3.0 s", "1 h 2 min"]
-        assert {row.group for row in table.rows} == {NASTY}
-        assert table.caption.startswith(words)
-
-
-@pytest.mark.parametrize("times", [{}, {"datasets": [{}]}, {"datasets": 1}, {"datasets": [1]}])
-def test_a_file_of_another_version_is_no_trouble(times: dict[str, object]) -> None:
-    assert times_table(times) is None

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ebrank.experiments.document import Document
+from ebrank.experiments.exhibits import table2 as table2_exhibit
 from ebrank.experiments.framework.outcome import Cell, Row
 from ebrank.report.page import summary
 from ebrank.report.tables.markdown import markdown
@@ -26,6 +27,8 @@ CFTOPK, PDGD = DATA.findings
 UNDECIDED = replace(DATA, findings=(replace(CFTOPK, verdict="undecided"), PDGD))
 SOME_PDGD = replace(UNDECIDED, findings=(PDGD, replace(PDGD, verdict="confirmed")))
 REAL = replace(DATA, name="real", stands_in_for=None, reference="")
+BETTER = replace(CFTOPK, name=table2_exhibit.better_than("ucbrank"), ours=True)
+WORSE = replace(BETTER, verdict="contradicted")
 OURS = replace(DATA, findings=(replace(CFTOPK, ours=True),))
 DEEPER = {"cutoffs": [10, 5], "list_length": 5}
 OTHER_COLUMNS = replace(waiting(), columns=waiting().columns[:1], rows=())
@@ -47,6 +50,8 @@ def words(shown: Document) -> Iterator[str]:
     ("name", "changes", "scores", "marks"),
     [
         ("usual", {}, {}, {}),
+        ("better-lists", {"datasets": (replace(DATA, findings=(BETTER,)),)}, {}, {}),
+        ("worse-lists", {"datasets": (replace(DATA, findings=(WORSE,)),)}, {}, {}),
         ("no-ranks", {"config": {}}, {}, {}),
         ("two", {"datasets": (DATA,) * 2, "trials": 1}, {}, {}),
         ("undecided", {"datasets": (UNDECIDED,)}, {}, {("ebrank", 2): "*"}),
@@ -83,7 +88,9 @@ def test_figures_are_those_of_table_2() -> None:
     assert shown.keys() == SCORES.keys()
     assert summary.standings(table2(), replace(DATA, name="another")) == {}
     rows = tuple(
-        Row((row.cells[0], *[Cell(None)] * 4), row.group) if row.cells[0] == "EBRank" else row
+        Row((row.cells[0], *[Cell(None)] * 4), row.group)
+        if row.cells[0] == "EBRank (paper)"
+        else row
         for row in table2().rows
     )
     without = summary.standings(replace(table2(), rows=rows), DATA)
@@ -95,10 +102,10 @@ def test_of_the_others_the_best_with_behavior_is_shown() -> None:
     assert "PRIOR" in [standing.name for standing in summary.headline(without)]
 
 
-def test_it_shows_cold_warm_and_cum_of_the_rankers_in_its_table() -> None:
+def test_it_shows_all_measures_of_the_rankers_in_its_table() -> None:
     (shown,) = summary.summaries(reproduction())
     titles = [panel.partition("<title>")[2].partition("<")[0] for panel in shown.panels]
-    assert titles == [f"Performance over time: {title}" for title in TITLES[:3]]
+    assert titles == [f"Performance over time: {title}" for title in TITLES]
     for panel in shown.panels:
         assert ">UCBRank<" in panel
         assert ">PDGD<" in panel

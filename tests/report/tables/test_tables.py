@@ -121,12 +121,6 @@ def test_a_name_that_tries_does_not_get_out_of_latex() -> None:
         assert not re.search(r"\\\\\s*[*\[]", latex(table(name, "x")))
 
 
-def test_names_are_no_html() -> None:
-    written = html(HOSTILE, "t")
-    assert "<script>" not in written
-    assert written.count("&lt;script&gt;") == 6
-
-
 # --- terminal -------------------------------------------------------------------------------------
 
 

@@ -43,3 +43,9 @@ def test_a_batch_has_a_limit() -> None:
     body = json.dumps({"events": [GOOD] * (api.MOST_EVENTS + 1)}).encode()
     with pytest.raises(msgspec.ValidationError, match=f"length <= {api.MOST_EVENTS}"):
         read_events(body)
+
+
+@pytest.mark.parametrize("name", ["", "a:b", "a\n", "a b", "a" * 65])
+def test_labels_can_be_part_of_others(name: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(name, api.Label)

@@ -16,7 +16,6 @@ from ebrank.policy import model_file, scoring
 from ebrank.policy.scaling import Scaling
 from ebrank.priors.learners import linear_kernel
 from ebrank.service.api import ItemIn
-from ebrank.service.core import background
 from ebrank.service.core.background import Flusher, Housekeeping
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
@@ -182,10 +181,7 @@ async def test_chores_are_done_by_the_clock_and_outlive_whatever_they_raise(
         store={"retention_seconds": 100.0, "roll_up_seconds": 1.0}, training={"after_events": 1}
     )
 )
-async def test_the_engine_rolls_up_saves_and_trains_by_itself(
-    engine: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(background, "TICK_SECONDS", 0.01)
+async def test_the_engine_rolls_up_saves_and_trains_by_itself(engine: Scene) -> None:
     engine._chores = Housekeeping(engine._timer, tick=0.01)
     await engine.start()
     await engine.put_items("q", items(3))
@@ -202,7 +198,7 @@ async def test_the_engine_rolls_up_saves_and_trains_by_itself(
 @played(settings(features={"missing": "mean"}, ranking={"policy": "ebrank"}))
 async def test_nothing_is_compiled_inside_a_request(engine: Scene) -> None:
     """What `start` warms up is all that ranking with a trained model calls."""
-    ranker = EBRanker(scaling=Scaling("query"))
+    ranker = EBRanker("ebrank", scaling=Scaling("query"))
     ranker.state_ = linear_state(1.0, -1.0)
     record = ModelRecord(1, 0.0, 10, 0.1, 0.2, activated=True)
     await engine.store.models.add(record, model_file.to_bytes(ranker))

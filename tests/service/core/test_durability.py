@@ -172,14 +172,6 @@ async def test_items_not_in_memory_are_not_made_up(engine: Scene) -> None:
     engine.store.full = False
 
 
-@played(settings(ranking={"degraded": False}), on=FaultyStore, count=3)
-async def test_it_can_be_switched_off(engine: Scene) -> None:
-    engine.store.full = True
-    with pytest.raises(StoreError):
-        await engine.ranked()
-    engine.store.full = False
-
-
 @played(settings(ranking={"mode": "shadow"}), on=FaultyStore, count=3)
 async def test_shadow_orders_stay_whole(engine: Scene) -> None:
     await engine.ranked(items=["i2", "i1"])

@@ -15,31 +15,11 @@ from tests.service.scenes import DAY, START, Clock, Scene, click, ids, items, pl
 PAPERS = settings(ranking={"policy": "ebrank"})
 
 
-@played(PAPERS)
-async def test_the_shapes_that_are_pinned(engine: Scene) -> None:
-    put = await engine.put_items("q", items(3))
-    assert (put.added, put.changed, put.candidates) == (3, 0, 3)
-    answer = await engine.ranked(k=2)
-    assert answer.model == 0
-    assert [item.rank for item in answer.items] == [1, 2]
-    # α = 1, β = 5 and nothing seen: R̂ = 1/6, and a bonus of ε·R̂/6²
-    assert answer.items[0].score == pytest.approx(1 / 6 + 20 * (1 / 6) / 36)
-    fed = await engine.feedback([click("e", answer.ranking_id, answer.items[1].id)])
-    assert (fed.accepted, fed.duplicate, fed.rejected) == (1, 0, 0)
-    view = await engine.query("q")
-    second = next(item for item in view.items if item.id == answer.items[1].id)
-    p = 1 / np.log2(3)
-    assert (second.shown, second.clicks) == (1, 1)
-    assert second.exposure == pytest.approx(p)
-    assert second.weighted_clicks == pytest.approx(1 / p)
-    assert second.relevance == pytest.approx((1 / p + 1) / (1 + 1 + 5))
-
-
 @played(PAPERS, on=SqliteStore)
 async def test_a_log_replayed_through_the_library_gives_the_same_scores(engine: Scene) -> None:
     """The service ranks as `EBRanker` would after `BehaviorStats.record` of every session."""
     features = np.array([item.features for item in items(12, width=3)], np.float32)
-    stats, ranker = BehaviorStats.zeros(12, slots=5), EBRanker(epsilon=20.0)
+    stats, ranker = BehaviorStats.zeros(12, slots=5), EBRanker("ebrank", epsilon=20.0)
     rng = np.random.default_rng(3)
     await engine.put_items("q", items(12, width=3))
     keys = (await engine._items.query("q", 0.0)).tie_keys

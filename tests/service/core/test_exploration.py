@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ebrank import Examination
 from ebrank.service.api import EventIn, ItemIn
-from ebrank.service.core.lists import explored, guarded, resumed
+from ebrank.service.core.lists import guarded, resumed
 from ebrank.service.core.windows import ListKey, Windows
 from ebrank.service.settings import Settings
 from tests.service.scenes import Scene, ids, items, play, played, settings
@@ -89,15 +89,6 @@ def test_guardrails_hold_on_every_page(
     if most == 0:
         by_score, limits = by_relevance, dict.fromkeys(limits)
     assert listed == slowly_guarded(by_score.tolist(), by_relevance.tolist(), made, ends, **limits)
-
-
-@given(orders())
-def test_explored_slots_are_those_that_relevance_would_not_have(
-    drawn: tuple[np.ndarray, np.ndarray, int],
-) -> None:
-    by_score, by_relevance, k = drawn
-    marks = explored(by_score[:k], by_relevance)
-    assert marks.tolist() == [item not in by_relevance[:k] for item in by_score[:k]]
 
 
 @given(orders(), st.data())

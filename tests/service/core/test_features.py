@@ -19,7 +19,7 @@ from ebrank.service.learning.fitting import TrainingJob, TrainingResult, fit, ga
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import NewItem
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Scene, better, ids, linear_state, played, settings, stored
+from tests.service.scenes import Scene, better, ids, linear_state, played, settings
 
 
 @played(on=FaultyStore)
@@ -340,19 +340,6 @@ async def test_a_dry_run_changes_nothing_and_says_what_would(engine: Scene) -> N
     assert await engine.features() == before
     assert await engine._store.catalog.version() == version
     assert await priors(engine) == scored(a=1.5, b=-1.0)
-
-
-@played()
-async def test_positions_are_given_names_once(engine: Scene) -> None:
-    await engine.put_items("q", [ItemIn("a", [1.0, 2.0])])
-    assert await names(engine) == [None, None]
-    await engine.change_features(ChangeFeaturesRequest(name=["x", "y"]))
-    await engine.put_items("q", [ItemIn("b", {"y": 4.0, "x": 3.0})])
-    await engine.put_items("q", [ItemIn("c", [5.0, 6.0])])
-    with pytest.raises(Problem, match="2 names for 0 features"):
-        await engine.change_features(ChangeFeaturesRequest(name=["v", "w"]))
-    state = await stored(engine._store)
-    assert state.features.tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
 
 
 @played()

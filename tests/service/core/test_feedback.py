@@ -89,20 +89,6 @@ async def test_a_query_that_feedback_reads_is_known_from_then_on(engine: Scene) 
     assert (await later._items.query("q", engine.clock.now + 9.0)).since == START + 500.0
 
 
-@played(settings(examination={"curve": (1.0, 0.0, 0.5)}), count=4)
-async def test_what_happens_where_nobody_looks_is_logged_and_worth_nothing(engine: Scene) -> None:
-    answer = await engine.ranked()
-    fed = await engine.feedback(
-        [click(f"e{at}", answer.ranking_id, name) for at, name in enumerate(ids(answer))]
-    )
-    assert statuses(fed) == ["accepted"] * 4
-    view = {item.id: item for item in (await engine.query("q")).items}
-    listed = [view[name] for name in ids(answer)]
-    assert [(item.shown, item.clicks) for item in listed] == [(1, 1), (0, 0), (1, 1), (0, 0)]
-    moved = [item.relevance != pytest.approx(item.prior, rel=1e-9) for item in listed]
-    assert moved == [True, False, True, False]
-
-
 @played(settings(examination={"curve": (1.0, 0.25)}), count=2)
 async def test_the_curve_may_change_later(engine: Scene) -> None:
     """Counts are by rank: what they are worth is up to the curve of today."""
@@ -173,31 +159,6 @@ async def test_a_batch_is_one_transaction_and_counts_whole_or_not_at_all(
     assert engine.store.writes == 2
     view = (await engine.query("q")).items
     assert {(item.shown, item.clicks) for item in view} == {(1, 1)}
-
-
-@pytest.mark.parametrize("batched", [True, False])
-@played(settings(events={"impressions": "confirmed"}), count=4)
-async def test_impressions_that_must_be_confirmed(engine: Scene, batched: bool) -> None:
-    """A click confirms an impression too; nothing is shown twice, whatever the order."""
-    answer = await engine.ranked()
-    assert not any(item.shown for item in (await engine.query("q")).items)
-    a, b, c, _ = ids(answer)
-    events = [
-        click("1", answer.ranking_id, a, "impression"),
-        click("2", answer.ranking_id, a),
-        click("3", answer.ranking_id, b),
-        click("4", answer.ranking_id, b, "impression"),
-        click("1", answer.ranking_id, c, "impression"),  # a duplicate shows nothing,
-        click("5", answer.ranking_id, c),  # so the click after it does
-    ]
-    for batch in [events] if batched else [[event] for event in events]:
-        await engine.feedback(batch)
-    view = {item.id: item for item in (await engine.query("q")).items}
-    p = 1 / np.log2(np.arange(2, 6))
-    expected = zip(ids(answer), [(1, 1)] * 3 + [(0, 0)], strict=True)
-    for rank, (name, counts) in enumerate(expected):
-        assert (view[name].shown, view[name].clicks) == counts
-        assert view[name].exposure == pytest.approx(p[rank] * counts[0])
 
 
 def test_numbers_grow_whatever_the_clock_does() -> None:

@@ -30,35 +30,32 @@ async def filled_store(queries: str) -> MemoryStore:
     return store
 
 
-def test_the_longest_unused_query_is_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def session() -> None:
-        store = await filled_store("abcd")
-        queries = Queries(store, seed=0)
-        a = await queries.get("a", 0.0)
-        assert a is not None
-        queries.room = 4 * a.size  # two as they are
-        await queries.get("b", 0.0)
-        assert await queries.get("a", 0.0) is a
-        await queries.get("c", 0.0)  # three are too many: b is packed
-        assert [live.state.query for live in queries.recent(9)] == ["c", "a"]
-        loads: list[str] = []
+async def test_the_longest_unused_query_is_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await filled_store("abcd")
+    queries = Queries(store, seed=0)
+    a = await queries.get("a", 0.0)
+    assert a is not None
+    queries.room = 4 * a.size  # two as they are
+    await queries.get("b", 0.0)
+    assert await queries.get("a", 0.0) is a
+    await queries.get("c", 0.0)  # three are too many: b is packed
+    assert [live.state.query for live in queries.recent(9)] == ["c", "a"]
+    loads: list[str] = []
 
-        async def load(query: str) -> QueryState | None:
-            loads.append(query)
-            return await StoredItems.load(store.items, query)
+    async def load(query: str) -> QueryState | None:
+        loads.append(query)
+        return await StoredItems.load(store.items, query)
 
-        monkeypatch.setattr(store.items, "load", load)
-        assert await queries.get("a", 0.0) is a
-        assert await queries.get("b", 0.0) is not None
-        assert loads == []
-        queries.room = a.size  # one as it is, and none packed
-        queries.trim()
-        assert [live.state.query for live in queries.recent(9)] == ["b"]
-        await queries.get("a", 0.0)
-        assert loads == ["a"]
-        assert await queries.get("nothing", 0.0) is None
-
-    run(session())
+    monkeypatch.setattr(store.items, "load", load)
+    assert await queries.get("a", 0.0) is a
+    assert await queries.get("b", 0.0) is not None
+    assert loads == []
+    queries.room = a.size  # one as it is, and none packed
+    queries.trim()
+    assert [live.state.query for live in queries.recent(9)] == ["b"]
+    await queries.get("a", 0.0)
+    assert loads == ["a"]
+    assert await queries.get("nothing", 0.0) is None
 
 
 def test_a_query_of_one_item_takes_a_few_hundred_bytes() -> None:

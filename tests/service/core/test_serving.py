@@ -11,9 +11,8 @@ import pytest
 from ebrank.service.api import DeletionRequest, ItemIn, RankRequest
 from ebrank.service.core.items import LISTED_AT_ONCE
 from ebrank.service.core.problems import Problem
-from ebrank.service.store.memory import MemoryStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Scene, ids, items, play, played, settings
+from tests.service.scenes import Scene, ids, items, played, settings
 
 
 class Gate:
@@ -67,35 +66,30 @@ async def test_an_item_that_goes_while_a_list_waits_is_rejected_as_if_it_had_gon
 
 
 @pytest.mark.parametrize("known", [0, 100])
-def test_many_new_items_of_a_list_are_added_a_portion_at_a_time(
-    known: int, monkeypatch: pytest.MonkeyPatch
+@played()
+async def test_many_new_items_of_a_list_are_added_a_portion_at_a_time(
+    engine: Scene, known: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or the server would stand still: they are written as if they had been put."""
-    store = MemoryStore()
-    put, portions = store.items.put, list[int]()
+    put, portions, many = engine.store.items.put, list[int](), items(600)
 
     async def noted(query: str, new: Any, *given: Any, **named: Any) -> int:  # noqa: ANN401
         portions.append(len(new))
-        return await put(query, new, *given, **named)
+        return int(await put(query, new, *given, **named))
 
-    async def scene(engine: Scene) -> None:
-        many = items(600)
-        if known:
-            await engine.put_items("q", many[:known])
-        portions.clear()
-        monkeypatch.setattr(store.items, "put", noted)
-        answer = await engine.ranked(k=600, items=[*many])
-        assert len(answer.items) == 600
-        assert max(portions) <= LISTED_AT_ONCE
-        assert sum(portions) == 600 - known
-        portions.clear()
-        await engine.ranked(items=[*many])
-        wrong = [ItemIn(f"n{at}", [1.0, 2.0]) for at in range(400)]
-        with pytest.raises(Problem, match="3 features, not 2"):
-            await engine.ranked(items=[*wrong, ItemIn("wrong", [1.0, 2.0, 3.0])])
-        assert not portions
-
-    play(scene, store=store)
+    if known:
+        await engine.put_items("q", many[:known])
+    monkeypatch.setattr(engine.store.items, "put", noted)
+    answer = await engine.ranked(k=600, items=[*many])
+    assert len(answer.items) == 600
+    assert max(portions) <= LISTED_AT_ONCE
+    assert sum(portions) == 600 - known
+    portions.clear()
+    await engine.ranked(items=[*many])
+    wrong = [ItemIn(f"n{at}", [1.0, 2.0]) for at in range(400)]
+    with pytest.raises(Problem, match="3 features, not 2"):
+        await engine.ranked(items=[*wrong, ItemIn("wrong", [1.0, 2.0, 3.0])])
+    assert not portions
 
 
 @played()

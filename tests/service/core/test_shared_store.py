@@ -56,27 +56,24 @@ async def test_a_list_by_another_server_is_noticed_by_the_next_write(engine: Sce
     assert await in_memory(engine.other, engine.store)  # the last to write
 
 
-def test_a_write_brings_what_other_servers_counted_and_nothing_is_read_again(
+async def test_a_write_brings_what_other_servers_counted_and_nothing_is_read_again(
     database: Postgres,
 ) -> None:
-    async def scene() -> None:
-        async with open(database.url("news")) as store:
-            one, two = [await Scene.open(store, Settings()) for _ in range(2)]
-            await one.put_items("q", items(3))
-            await one.ranked()
-            await two.clicked(await two.ranked(), "i1")
-            before = replace(one.lookups)
-            await one.ranked()
-            assert one.lookups.stale == before.stale + 1
-            assert await in_memory(one, store)
-            assert (await one.counts())["i1"] == (3, 1)
-            assert one.lookups.store == before.store
-            await two.put_items("q", [ItemIn("new", [0.1, 0.2])])
-            await one.ranked()  # whose write says just that it is behind
-            assert "new" in ids(await one.ranked())
-            assert one.lookups.store == before.store + 1
-
-    run(scene())
+    async with open(database.url("news")) as store:
+        one, two = [await Scene.open(store, Settings()) for _ in range(2)]
+        await one.put_items("q", items(3))
+        await one.ranked()
+        await two.clicked(await two.ranked(), "i1")
+        before = replace(one.lookups)
+        await one.ranked()
+        assert one.lookups.stale == before.stale + 1
+        assert await in_memory(one, store)
+        assert (await one.counts())["i1"] == (3, 1)
+        assert one.lookups.store == before.store
+        await two.put_items("q", [ItemIn("new", [0.1, 0.2])])
+        await one.ranked()  # whose write says just that it is behind
+        assert "new" in ids(await one.ranked())
+        assert one.lookups.store == before.store + 1
 
 
 @played(pair=True)
@@ -158,7 +155,7 @@ class Distant(MemoryStore):
 
 
 @pytest.mark.slow
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=60)
 @given(
     waits=st.lists(st.integers(0, 4), max_size=80),
     acts=st.lists(st.sampled_from("rrrpf"), min_size=2, max_size=14),
@@ -260,6 +257,7 @@ async def test_an_item_keeps_what_another_server_gave_it(engine: Scene) -> None:
     "different",
     [
         {"ranking": {"seed": 7}},
+        {"ranking": {"max_cost": 0.01}},
         {"events": {"impressions": "confirmed"}},
         {"events": {"half_life_days": 7.0}},
         {"store": {"retention_seconds": 7 * 86400.0}},

@@ -29,7 +29,7 @@ class Page:
         self.browser.get("about:blank")
         console_errors(self.browser)
         self.browser.get(f"{self.url}/{address}")
-        self.wait_for_status("live")
+        self.wait_for_status("connected")
         return self
 
     def count(self, selector: str) -> int:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import subprocess
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import pytest
 from selenium.webdriver import Chrome, Keys
 
 import ebrank
+from ebrank.logs import Evidence
+from ebrank.service.api import StartExperimentRequest
+from ebrank.service.ops.transfer.evidence import import_evidence
+from tests.browser import COLORS, violations
 from tests.service.dashboard.page import Page
 from tests.threaded import Threaded
 
@@ -31,10 +38,11 @@ scopes = ["rank", "feedback", "admin"]
 
 
 @pytest.fixture
-def page(browser: Chrome, server: Threaded) -> Page:
+def page(browser: Chrome, server: Threaded) -> Iterator[Page]:
     opened = Page(browser, server.url)
     opened.emulate()
-    return opened
+    yield opened
+    opened.emulate()  # other tests look through the same window
 
 
 @pytest.fixture
@@ -51,6 +59,7 @@ def server(tmp_path: Path, config: str) -> Iterator[Threaded]:
 def test_an_empty_service_says_how_to_begin_and_its_lines_work(page: Page) -> None:
     page.open()
     assert "Nothing is known yet" in page.text("main")
+    assert violations(page.browser) == []
     put, rank, _ = page.texts("pre")
     for command in (put, rank):
         done = subprocess.run(["sh", "-c", f"{command} -sS --fail"], capture_output=True, text=True)
@@ -87,8 +96,11 @@ def test_a_server_that_leaves_is_told_and_its_return_noticed(page: Page, server:
     assert "unreachable" in page.text(".status")
     assert page.count("table.items tbody tr") == 2  # what was known stays
     assert page.run("return document.querySelector('main').hasAttribute('data-stale')")
+    assert violations(page.browser) == []
+    page.emulate(scheme="dark")
+    assert violations(page.browser, COLORS) == []
     server.start()
-    page.wait_for_status("live")
+    page.wait_for_status("connected")
     assert not page.run("return document.querySelector('main').hasAttribute('data-stale')")
 
 
@@ -104,7 +116,7 @@ def test_a_server_that_is_not_ready_is_waited_for(page: Page, server: Threaded) 
     page.run("location.hash = '#/queries'")
     page.wait(lambda: "The server is starting." in page.text("main"), "the reason")
     page.run("window.fetch = window.real")
-    page.wait_for_status("live")
+    page.wait_for_status("connected")
     assert "There is none yet." in page.text("main")
 
 
@@ -120,7 +132,7 @@ def test_a_token_opens_the_page_and_its_scopes_what_it_does(page: Page, server: 
     page.wait(lambda: page.count("dialog .complaint"), "a complaint")
     assert page.text("dialog .complaint") == "This token is not known here."
     enter(page, "reader-secret")
-    page.wait_for_status("live")
+    page.wait_for_status("connected")
     assert page.run("return sessionStorage.getItem('ebrank-token')") == "reader-secret"
     page.click("[data-action=train]")
     page.wait(lambda: "admin" in page.text("dialog"), "the scope that is missing")
@@ -128,7 +140,7 @@ def test_a_token_opens_the_page_and_its_scopes_what_it_does(page: Page, server: 
     page.wait(lambda: not page.count("dialog"), "the dialog to close")
     page.click("[data-action=token]")
     enter(page, "owner-secret")
-    page.wait_for_status("live")
+    page.wait_for_status("connected")
     page.run("sessionStorage.clear()")
 
 
@@ -204,11 +216,35 @@ def choose(page: Page, version: str, key: str) -> None:
     page.wait(lambda: not page.count("dialog"), "the dialog to close")
 
 
+def test_an_imported_store_shows_what_came_in(page: Page, server: Threaded, tmp_path: Path) -> None:
+    evidence = Evidence(
+        queries=["japan", "tea"],
+        pointers=np.array([0, 1, 3]),
+        items=["sencha", "black", "green"],
+        stats=ebrank.BehaviorStats.of([[4], [9], [5]], [[0], [2], [1]]),
+        first_shown=np.full(3, np.nan),
+        features=np.ones((3, 1), np.float32),
+        feature_names=("price",),
+    )
+    server.stop()
+    shutil.rmtree(tmp_path / "store")
+    asyncio.run(import_evidence(evidence, str(tmp_path / "store")))
+    server.start()
+    page.open()
+    assert "filled from elsewhere" in page.text(".lead")
+    assert "2 queries with 3 items" in page.text(".start .note")
+    assert page.texts(".start td.name a") == ["japan", "tea"]
+    assert violations(page.browser) == []
+    with ebrank.Client(server.url) as client:
+        client.rank("tea", k=1)
+    page.wait(lambda: page.count("#panel-traffic svg"), "the panels")
+
+
 @pytest.mark.parametrize("config", ["[insights]\ndemo = true\n"])
 def test_a_demo_says_so_and_asks_for_no_items(page: Page, server: Threaded) -> None:
     page.open()
     assert page.shows(".ribbon")
-    assert "users are simulated" in page.text(".ribbon")
+    assert "simulated users" in page.text(".ribbon")
     assert "on their way" in page.text(".lead")
     assert page.count("pre") == 0
 
@@ -223,6 +259,34 @@ def test_shadow_mode_has_a_panel(page: Page, server: Threaded) -> None:
     assert seen is not None
     page.open()
     told = page.text("#panel-shadow")
+    assert page.text(".mode") == "Shadow mode: your own order is served"
+    assert page.text(".status") == "connected"
+    assert "too early" in told  # five lists are no forecast
     assert f"Lists compared\n{seen.rankings}" in told
     assert f"{100 * seen.different:.0f} %" in told
+    assert page.complaints() == []
+
+
+@pytest.mark.parametrize("config", ["[ranking]\nk = 3\n"])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_running_experiment_has_a_panel(page: Page, server: Threaded, width: int) -> None:
+    with ebrank.Client(server.url) as client:
+        arms = {"control": "own", "treatment": "auto:bonus=none"}
+        client.start_experiment(StartExperimentRequest("holdout", arms))
+        for query in map(str, range(80)):
+            client.put_items(query, {f"tea {i}": [i / 10] for i in range(5)})
+            answer = client.rank(query, items=[f"tea {i}" for i in range(5)])
+            if int(query) % 3:
+                client.click(answer.ranking_id, answer.items[0].id)
+        seen = client.experiment("holdout")
+    page.emulate(width=width)
+    page.open()
+    told = page.text("#panel-experiment")
+    assert "holdout: arms per query, running" in told
+    assert "treatment\nauto:bonus=none" in told
+    assert "treatment − control" in told
+    for arm in seen.arms:
+        assert arm.clicks.value is not None
+        assert f"{arm.clicks.value + 1e-9:.3f}" in told  # a page rounds .5625 up
+    assert violations(page.browser) == []
     assert page.complaints() == []

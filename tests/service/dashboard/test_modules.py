@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 
 import pytest
-import scipy
 from selenium.webdriver import Chrome
 
 from tests.service.dashboard.page import Page
@@ -17,14 +16,6 @@ from tests.threaded import Threaded
 def page(browser: Chrome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     with Threaded(tmp_path_factory.mktemp("modules")) as server:
         yield Page(browser, server.url).open()
-
-
-def test_the_density_is_that_of_the_beta_distribution(page: Page) -> None:
-    for x, a, b in [(0.1, 1.0, 5.0), (0.5, 0.3, 5.0), (0.33, 40.5, 71.2), (0.9, 3.0, 0.7)]:
-        drawn = page.module("beta.js", f"m.density({x}, {a}, {b})")
-        assert drawn == pytest.approx(scipy.stats.beta(a, b).pdf(x), rel=1e-9)
-    item = "{clicks: 3, exposure: 2.5, alpha: 1, beta: 5}"
-    assert page.module("beta.js", f"m.posterior({item})") == [4, 5]
 
 
 def test_a_prior_that_stays_off_is_said_with_its_reason(page: Page) -> None:
@@ -44,6 +35,22 @@ def test_a_prior_that_stays_off_is_said_with_its_reason(page: Page) -> None:
     assert (notice("live"), notice("untrained")) == (None, None)
 
 
+def test_features_alone_are_no_baseline_before_anything_was_learned_of_them(page: Page) -> None:
+    arrival = {"ranks": [1], "holds": True, "holds_by_features": False, "holds_by_clicks": False}
+    for model, by_features in ((0, None), (1, 0)):
+        known = json.dumps({"arrivals": [arrival], "k": 10, "model": model})
+        counts = page.module("arrivals.js", f"m.arrivalCounts({known})")
+        assert (counts["holds"], counts["byFeatures"], counts["byClicks"]) == (1, by_features, 0)
+
+
+def test_a_density_reaches_the_end_of_its_axis(page: Page) -> None:
+    curve = [[0.0, 1.0], [0.4, 1.0], [0.8, 1.0]]
+    item = {"prior": curve, "posterior": curve, "interval": [0.1, 0.7], "relevance": 0.4}
+    item |= {"bonus": 0.1, "end": 0.5, "label": "one"}
+    drawn = f"m.density({json.dumps(item)}).querySelector('.prior').getAttribute('d')"
+    assert "L399.0 2.0L399.0 30L" in page.module("charts.js", drawn)
+
+
 def test_numbers_are_written_for_people(page: Page) -> None:
     written = {
         "count(12345)": "12,345",
@@ -52,6 +59,7 @@ def test_numbers_are_written_for_people(page: Page) -> None:
         "percent(0.1234)": "12\u00a0%",
         "percent(0.0123)": "1.2\u00a0%",
         "percent(0.0004)": "0.04\u00a0%",
+        "percent(0.00004)": "0.004\u00a0%",
         "percent(null)": "–",
         "duration(3.14)": "3.1\u00a0s",
         "duration(300)": "5\u00a0min",
@@ -98,10 +106,6 @@ def test_the_last_hour_has_no_holes_and_no_bucket_that_has_just_begun(page: Page
     assert [m["start"] for m in hour(6005)] == [6000]  # the only one there is
     assert len(hour(7230, *range(0, 7200, 60))) == 60
     assert [m["start"] for m in hour(6030, 5820, rankings=0)] == [6000]  # only errors before
-    seconds = json.dumps([{"seconds": one} for one in (60, 60, 15, 10)])
-    assert page.module("buckets.js", f"m.latest({seconds}, 20).length") == 2
-    assert page.module("buckets.js", f"m.latest({seconds}, 5).length") == 1
-    assert page.module("buckets.js", f"m.latest({seconds}, 500).length") == 4
 
 
 def test_models_that_went_live_and_starts_are_marked(page: Page) -> None:
@@ -193,9 +197,66 @@ def test_the_bonus_stands_on_the_relevance_and_a_score_beyond_the_axis_is_an_arr
     page: Page, relevance: float, widths: list[float], arrows: int
 ) -> None:
     drawn = (
-        "m.density({prior: [1, 5], posterior: [3, 5], interval: [0.1, 0.7], "
+        "m.density({prior: [[0, 5], [1, 0]], posterior: [[0.1, 1], [0.4, 3]], "
+        "interval: [0.1, 0.7], "
         f"relevance: {relevance}, bonus: 0.5, end: 1, label: ''}})"
     )
     bars = f"[...{drawn}.querySelectorAll('rect')].map((bar) => Number(bar.getAttribute('width')))"
     assert page.module("charts.js", bars) == pytest.approx([398 * one for one in widths])
     assert page.module("charts.js", f"{drawn}.querySelectorAll('.beyond').length") == arrows
+
+
+def test_a_query_says_how_much_came_from_others(page: Page) -> None:
+    item = {"id": "a", "rank": 1, "shown": 0, "clicks": 0, "exposure": 0.0, "entered": 0.0}
+    item |= {"relevance": 0.2, "interval": [0.1, 0.3], "prior": 0.15, "bonus": 0.1, "score": 0.3}
+    item |= {"density": {"prior": [[0, 5], [1, 0]], "posterior": [[0, 5], [1, 0]]}}
+    state = {"model": 1, "k": 9, "withdrawn": [], "most_buried": []}
+
+    def drawn(*others: dict[str, object]) -> list[str]:
+        """Return the head's last cell, each item's, and what is read of the first."""
+        items = [item | other for other in others]
+        told = json.dumps({"state": state | {"items": items}, "now": 9.0})
+        said: list[str] = page.module(
+            "query.js",
+            "(() => { const root = document.createElement('main'); "
+            f"m.queryView(root, 'tea').render({told}); "
+            "return [...[...root.querySelectorAll('tr')].map((row) => row.lastChild.textContent), "
+            "root.querySelector('svg').getAttribute('aria-label')]; })()",
+        )
+        return said
+
+    alone = "relevance 0.20, 90 % interval 0.10 to 0.30, prior 0.15, bonus 0.100"
+    assert drawn({}) == ["Here for", "9\u00a0s", alone]
+    heard = drawn(
+        {"elsewhere": 0.054, "other_queries": 38},
+        {"elsewhere": -0.03, "other_queries": 1},
+        {"elsewhere": 0.0, "other_queries": 0},
+    )
+    assert heard[:4] == ["By other queries", "+0.05 from 38", "−0.03 from 1", ""]
+    assert heard[4] == alone.replace(", bonus", ", +0.05 from 38 other queries, bonus")
+
+
+def test_features_are_trusted_or_ignored_in_plain_words(page: Page) -> None:
+    shares = {"price": (1, 0.6), "bert": (256, 0.3), "2": (1, 0.09), "age": (1, 0.01)}
+    features = [
+        {"name": name, "columns": columns, "share": share}
+        for name, (columns, share) in shares.items()
+    ]
+
+    def rows(listed: list[dict[str, object]]) -> list[str]:
+        told = json.dumps({"insights": {"features": listed}})
+        cells = "[...row.cells].map((cell) => cell.textContent).join('|')"
+        drawn = f"m.features({told})[1]"
+        texts: list[str] = page.module(
+            "panels.js", f"[...{drawn}.querySelectorAll('tbody tr')].map((row) => {cells})"
+        )
+        return texts
+
+    assert rows(features) == [
+        "price||60\u00a0%|trusted",
+        "bert, 256 columns||30\u00a0%|trusted",
+        "feature 2||9\u00a0%|a little",
+        "age||1\u00a0%|ignored",
+    ]
+    assert rows([]) == []
+    assert len(rows(features * 4)) == 12

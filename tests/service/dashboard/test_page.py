@@ -16,7 +16,7 @@ from ebrank.report.figures.palette import LOOKS
 from ebrank.service.api import Insights
 from ebrank.service.learning import training
 from ebrank.service.ops import demo
-from tests.accessibility import COLORS, violations
+from tests.browser import COLORS, violations
 from tests.service.dashboard.page import Page
 from tests.threaded import Threaded, trained_here
 
@@ -93,6 +93,11 @@ def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Th
     assert page.count("#panel-buried tbody tr") == min(10, len(known.buried)) > 0
     assert page.count("#panel-models tbody tr") == len({0, *(m.version for m in known.models)})
     assert len(known.models) > 0
+    assert page.count("#panel-features tbody tr") == min(12, len(known.features)) > 0
+    trusted = page.text("#panel-features tbody tr").split()
+    assert trusted[:2] == ["feature", known.features[0].name]  # items of the demo have no names
+    assert float(trusted[2]) == pytest.approx(100 * known.features[0].share, abs=0.51)
+    assert trusted[-1] == "trusted"
     assert page.count("#panel-top tbody tr") == min(8, len(known.top_queries)) > 0
     assert page.count("#panel-found tbody tr") == min(8, len(known.found))
     assert f"{known.coverage.candidates} candidates" in page.text("#panel-clicks .note")
@@ -106,9 +111,9 @@ def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Th
     assert page.complaints() == []
 
 
-@pytest.mark.parametrize("address", ["", "#/queries", "#/nowhere"])
-def test_everybody_can_use_it(page: Page, address: str) -> None:
-    page.open(address)
+@pytest.mark.parametrize("address", ["", "#/queries", "#/queries/{query}", "#/nowhere"])
+def test_everybody_can_use_it(page: Page, server: Threaded, address: str) -> None:
+    page.open(address.format(query=insights(server).buried[0].query))
     assert violations(page.browser) == []
     page.emulate(scheme="dark")
     assert violations(page.browser, COLORS) == []
@@ -120,14 +125,15 @@ def test_the_newest_items_are_drawn_as_served_and_by_clicks_alone(
     page.open()
     known = insights(server)
     assert known.arrivals
-    served, by_clicks = page.attributes("#panel-newest svg", "aria-label")
+    served, by_features, by_clicks = page.attributes("#panel-newest svg", "aria-label")
     listed = sum(min(one.ranks) <= known.k for one in known.arrivals)
-    otherwise = sum(min(one.ranks_by_clicks) <= known.k for one in known.arrivals)
-    items = f"of {len(known.arrivals)} items made the top {known.k}"
-    assert served.endswith(f"{listed} {items}")
-    assert by_clicks.endswith(f"{otherwise} {items}")
+    holds = sum(one.holds for one in known.arrivals)
+    items = f"hold it of {len(known.arrivals)} items in the top {known.k}"
+    assert served.startswith(f"As served: {listed} tried, {holds} {items}")
+    assert f": {sum(one.holds_by_features for one in known.arrivals)} {items}" in by_features
+    assert f": {sum(one.holds_by_clicks for one in known.arrivals)} {items}" in by_clicks
     assert page.count("#panel-newest svg:first-child path.rising") == len(known.arrivals)
-    assert page.count("#panel-newest .cutoff") == 2
+    assert page.count("#panel-newest .cutoff") == 3
     assert "By clicks alone: the same candidates by clicks per impression" in page.text(
         "#panel-newest .note"
     )
@@ -140,14 +146,53 @@ def test_shares_and_costs_are_those_of_the_last_hour(page: Page, server: Threade
     known = insights(server)
     clicks = sum(m.clicks for m in known.buckets)
     cost = sum(m.exploration_cost for m in known.buckets)
-    assert told[:3] == [
+    assert told[:5] == [
         f"{len(known.arrivals)} items",
         str(sum(min(one.ranks) <= known.k for one in known.arrivals)),
-        str(sum(min(one.ranks_by_clicks) <= known.k for one in known.arrivals)),
+        str(sum(one.holds for one in known.arrivals)),
+        str(sum(one.holds_by_features for one in known.arrivals)),
+        str(sum(one.holds_by_clicks for one in known.arrivals)),
     ]
     share = 100 * cost / (cost + clicks)
-    assert float(told[3].removesuffix("\u00a0%")) == pytest.approx(share, abs=0.51)
-    assert told[4].startswith(str(known.totals.found))
+    assert float(told[5].removesuffix("\u00a0%")) == pytest.approx(share, abs=0.51)
+    assert told[6].startswith(f"{known.exploration.found} item")
+
+
+def test_numbers_of_the_first_screen_are_equal_wherever_they_stand(page: Page) -> None:
+    """One answer of the server, held still: sentence, tiles, panels and legends tell the same."""
+    page.open()
+    known = page.run(
+        "window.real ??= window.fetch; return (async () => {"
+        " const told = await (await window.real('v1/insights')).json();"
+        " window.fetch = async () => new Response(JSON.stringify(told)); return told })()"
+    )
+    total = known["totals"]["rankings"]
+    page.wait(lambda: f"{total:,} ranking" in page.text("#panel-traffic .note"), "the answer")
+    tiles, lead = page.texts(".tile"), page.text(".lead")
+    found, lost = known["exploration"]["found"], page.text(".tile:nth-child(3) .figure")
+    assert f"exploration found {found} item" in lead
+    assert f"{found} item" in tiles[2]
+    assert f"{found} item" in page.text("#panel-cost .note")
+    assert f"cost {lost} of the clicks" in lead
+
+    def written(selector: str) -> list[str]:
+        """Return the texts of a chart, which has no `innerText`."""
+        script = f"[...document.querySelectorAll('{selector}')].map((one) => one.textContent)"
+        return [text.replace("\u00a0", " ") for text in page.run(f"return {script}")]
+
+    legend = written("#panel-traffic .legend .value")[0]
+    assert page.text(".tile:nth-child(4) .figure") == legend
+    p50, p99 = written("#panel-latency .legend .value")
+    assert f"p50 {p50}, p99 {p99}" in tiles[3]
+    assert "the last hour" in tiles[2]
+    captions = written("#panel-newest .legend")
+    for field, caption in zip(
+        ("holds", "holds_by_features", "holds_by_clicks"), captions, strict=True
+    ):
+        holds = sum(one[field] for one in known["arrivals"])
+        assert caption.endswith(f" {holds} hold it")
+        assert f"{holds}" in lead
+    assert f"{known['totals']['found']} item" in page.text("#panel-found .note")
 
 
 def long_after_the_first_item(page: Page) -> tuple[list[str], int, int]:
@@ -254,7 +299,7 @@ def test_a_page_nobody_sees_asks_nothing(page: Page, server: Threaded) -> None:
     time.sleep(2.5)  # seen, it would have asked again after two
     assert asked() == before
     page.browser.set_window_rect(width=1280, height=900)
-    page.wait_for_status("live")
+    page.wait_for_status("connected")
 
 
 # --- the view of a query -----------------------------------------------------------------------
@@ -303,7 +348,7 @@ def test_all_queries_are_listed_and_found_by_a_part_of_their_name(
     with ebrank.Client(server.url) as client:
         names = [one.query for one in client.queries().queries]
     page.open("#/queries")
-    assert page.texts("td.name a") == names[:50]
+    assert page.texts("td.name a") == sorted(names[:50], key=by_number)
     part = names[-1][2:]  # "ery 33"
     like = [name for name in names if part in name]
     page.enter("#search", part)
@@ -312,12 +357,17 @@ def test_all_queries_are_listed_and_found_by_a_part_of_their_name(
     page.enter("#search", Keys.BACKSPACE, Keys.ENTER)
     shorter = part[:-1].strip()
     page.wait(lambda: page.text(".lead strong") == shorter, "a list")
-    assert page.texts("td.name a") == [name for name in names if shorter in name]
+    like = [name for name in names if shorter in name]
+    assert page.texts("td.name a") == sorted(like, key=by_number)
     page.enter("#search", names[0].upper(), Keys.ENTER)
     page.wait(lambda: page.text("h1") == names[0], "the query")
     page.open("#/queries?find=nobody")
     assert "None does." in page.text("main")
     assert page.complaints() == []
+
+
+def by_number(name: str) -> int:
+    return int(name.split()[-1])
 
 
 def test_many_queries_come_in_pages(page: Page) -> None:
@@ -357,10 +407,10 @@ def test_light_and_dark_have_the_colors_of_the_report(page: Page) -> None:
     page.open()
     for scheme in ("light", "dark"):
         page.emulate(scheme=scheme)
-        for name, look in {"--ebrank": "ebrank", "--prior": "prior", "--old": "bm25"}.items():
+        for name, look in {"--danger": "ebrank", "--prior": "prior", "--old": "bm25"}.items():
             assert color(name) == getattr(LOOKS[look], scheme)
         assert (_luminance(color("--page")) < 0.05) == (scheme == "dark")
-        for ink in ("--ink", "--soft", "--ebrank", "--warn"):
+        for ink in ("--ink", "--soft", "--ebrank", "--danger", "--warn"):
             assert _contrast(color(ink), color("--card")) >= 4.5, ink
     assert page.complaints() == []
 

@@ -16,13 +16,22 @@ from ebrank.service.http import admission
 from ebrank.service.http.admission import SCOPES, Guard, Limiter, new_token
 from ebrank.service.http.metrics import AccessLog
 from ebrank.service.http.routes import API
-from ebrank.service.settings import FeaturesSettings, LimitsSettings, Settings, Token
+from ebrank.service.settings import (
+    FeaturesSettings,
+    LimitsSettings,
+    RankingSettings,
+    Settings,
+    Token,
+)
 from tests.in_process import Local, in_process
 from tests.service.scenes import Clock
 
 SECRETS, TOKENS = zip(*(new_token(scope, [scope]) for scope in SCOPES), strict=True)
 SECRET = dict(zip(SCOPES, SECRETS, strict=True))
 ALLOWED = {
+    # before items are withdrawn
+    ("POST", "/v1/rerank"): {"rank"},
+    ("POST", "/v2/rerank"): {"rank"},
     ("PUT", "/v1/queries/{query}/items"): {"admin"},
     ("DELETE", "/v1/queries/{query}/items/{item}"): {"admin"},
     ("PUT", "/v1/items"): {"admin"},
@@ -37,10 +46,17 @@ ALLOWED = {
     ("GET", "/v1/queries/{query}"): {"rank", "admin"},
     ("GET", "/v1/queries"): {"rank", "admin"},
     ("POST", "/v1/deletions"): {"admin"},
+    ("POST", "/v1/retractions"): {"admin"},
     ("GET", "/v1/deletions"): {"admin"},
+    ("POST", "/v1/experiments"): {"admin"},
+    ("GET", "/v1/experiments"): {"rank", "admin"},
+    ("GET", "/v1/experiments/{name}"): {"rank", "admin"},
+    ("PATCH", "/v1/experiments/{name}"): {"admin"},
+    ("POST", "/v1/experiments/{name}/stop"): {"admin"},
     ("POST", "/v1/train"): {"admin"},
     ("GET", "/v1/models"): {"rank", "admin"},
     ("POST", "/v1/models/{version}/activate"): {"admin"},
+    ("POST", "/v1/exploration/resume"): {"admin"},
     ("GET", "/v1/insights"): {"rank", "admin"},
     ("GET", "/metrics"): {"rank", "feedback", "admin"},
 }
@@ -50,8 +66,12 @@ BODIES = {route.path: route.example for route in API if route.example is not Non
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[Local]:
-    with in_process(Settings(tokens=TOKENS, features=FeaturesSettings(missing="zero"))) as opened:
-        items = [{"id": "sencha", "features": {"price": 1.0, "rating": 2.0}}]
+    ranking = RankingSettings(max_cost=0.005)
+    chosen = Settings(tokens=TOKENS, features=FeaturesSettings(missing="zero"), ranking=ranking)
+    with in_process(chosen) as opened:
+        items = [
+            {"id": name, "features": {"price": 1.0, "rating": 2.0}} for name in ("sencha", "assam")
+        ]
         answer = opened.request(
             "PUT",
             "/v1/queries/tea/items",
@@ -63,7 +83,8 @@ def local() -> Iterator[Local]:
 
 
 def status(local: Local, method: str, path: str, authorization: str | None) -> int:
-    address = path.replace("{query}", "tea").replace("{item}", "sencha").replace("{version}", "0")
+    names = {"query": "tea", "item": "sencha", "version": "0", "name": "prices"}
+    address = path.format(**names)
     headers = {} if authorization is None else {"authorization": authorization}
     return local.request(method, address, json=BODIES.get(path), headers=headers).status_code
 

@@ -12,7 +12,6 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from ebrank.service.http import readiness
 from ebrank.service.http.admission import new_token
 from ebrank.service.settings import (
     BotsSettings,
@@ -391,30 +390,6 @@ def test_nothing_is_served_before_it_is_ready(local: Local) -> None:
     status, error = local.error("POST", "/v1/rank", json={"query": "tea"})
     assert (status, error["code"]) == (503, "unavailable")
     assert local.json("GET", "/healthz") == {"status": "ok"}
-
-
-def test_a_store_that_cannot_write_is_503_and_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(readiness, "TRY_SECONDS", 0.0)
-    store = FaultyStore()
-    strict = Settings(ranking=RankingSettings(degraded=False))
-    with in_process(strict, store) as local:
-        local.json("PUT", "/v1/queries/tea/items", ITEMS)
-        served = local.json("POST", "/v1/rank", {"query": "tea"})
-        store.full = True
-        status, error = local.error("POST", "/v1/rank", json={"query": "tea"})
-        assert (status, error["code"]) == (503, "unavailable")
-        assert "the disk is full" in error["message"]
-        event = click(served, "a")
-        assert local.error("POST", "/v1/feedback", json={"events": [event]})[0] == 503
-        assert local.error("GET", "/readyz")[0] == 503
-        store.full = False
-        told = local.json("POST", "/v1/feedback", {"events": [event]})
-        assert told["accepted"] == 1
-        assert local.json("GET", "/readyz") == {"status": "ready"}
-        state = local.json("GET", "/v1/queries/tea")
-        assert all(item["shown"] == 1 for item in state["items"])
 
 
 def test_lists_without_the_store_are_marked_and_counted_apart() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -19,10 +20,13 @@ from ebrank.service.engine import Engine
 from ebrank.service.http.app import App
 from ebrank.service.settings import LimitsSettings, Settings
 from ebrank.service.store.memory import MemoryStore
-from tests.serving import free_port
 
 SETTINGS = Settings(limits=LimitsSettings(body_bytes=1000))
 ITEMS = {"items": [{"id": "a/b", "features": [1.0]}]}
+
+
+def url_of(listening: socket.socket) -> str:
+    return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 @asynccontextmanager
@@ -32,9 +36,7 @@ async def under_uvicorn(app: App) -> AsyncIterator[httpx.AsyncClient]:
         running = asyncio.create_task(server._serve([listening]))  # without taking the signals
         while not server.started:
             await asyncio.sleep(0.01)
-        async with httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{listening.getsockname()[1]}"
-        ) as client:
+        async with httpx.AsyncClient(base_url=url_of(listening)) as client:
             yield client
         server.should_exit = True
         await running
@@ -42,17 +44,15 @@ async def under_uvicorn(app: App) -> AsyncIterator[httpx.AsyncClient]:
 
 @asynccontextmanager
 async def under_hypercorn(app: App) -> AsyncIterator[httpx.AsyncClient]:
-    config, stop, port = HypercornConfig(), asyncio.Event(), free_port()
-    config.bind = [f"127.0.0.1:{port}"]
+    config, stop = HypercornConfig(), asyncio.Event()
     config.errorlog = None
-    running = asyncio.create_task(hypercorn_serve(app, config, shutdown_trigger=stop.wait))  # type: ignore[arg-type]
-    transport = httpx.AsyncHTTPTransport(retries=5)  # until it listens
-    async with httpx.AsyncClient(
-        base_url=f"http://127.0.0.1:{port}", transport=transport
-    ) as client:
-        yield client
-    stop.set()
-    await running
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        config.bind = [f"fd://{os.dup(listening.fileno())}"]
+        running = asyncio.create_task(hypercorn_serve(app, config, shutdown_trigger=stop.wait))  # type: ignore[arg-type]
+        async with httpx.AsyncClient(base_url=url_of(listening)) as client:
+            yield client
+        stop.set()
+        await running
 
 
 @asynccontextmanager

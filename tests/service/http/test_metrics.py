@@ -13,13 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import ebrank
 from ebrank.service import engine as engines
-from ebrank.service.engine import Engine
 from ebrank.service.learning import training
 from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.memory import MemoryStore
 from tests.in_process import in_process
-from tests.service.scenes import Clock, better, play
+from tests.service.scenes import Scene, better, played
 from tests.threaded import Threaded
 
 PATIENCE = 60.0  # seconds: the machine may be busy
@@ -120,21 +118,19 @@ def test_a_training_run_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.M
         assert began < told["ebrank_training_ended_timestamp_seconds", "failed"] < time.time()
 
 
-def test_the_roll_up_is_late_until_one_succeeds() -> None:
-    clock, store = Clock(), MemoryStore()
-    roll_up = store.log.roll_up
+@played()
+async def test_the_roll_up_is_late_until_one_succeeds(engine: Scene) -> None:
+    log = engine.store.log
+    roll_up = log.roll_up
 
     async def fails(*_: object, **__: object) -> None:
         raise StoreError("the disk is full")
 
-    async def scene(engine: Engine) -> None:
-        clock.now += 700.0
-        store.log.roll_up = fails  # type: ignore[assignment, method-assign]
-        with pytest.raises(StoreError):
-            await engine._roll_up()
-        assert engine.roll_up_lag == 700.0
-        store.log.roll_up = roll_up  # type: ignore[method-assign]
+    engine.clock.now += 700.0
+    log.roll_up = fails
+    with pytest.raises(StoreError):
         await engine._roll_up()
-        assert engine.roll_up_lag == 0.0
-
-    play(scene, store=store, clock=clock)
+    assert engine.roll_up_lag == 700.0
+    log.roll_up = roll_up
+    await engine._roll_up()
+    assert engine.roll_up_lag == 0.0

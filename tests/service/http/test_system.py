@@ -90,13 +90,6 @@ def test_pages_are_locked_down(local: Local, path: str) -> None:
     assert "https://" not in answer.text
 
 
-def test_the_dashboards_files_are_served(local: Local) -> None:
-    for name, kind in (("main.js", "javascript"), ("theme.css", "text/css"), ("icon.svg", "svg")):
-        answer = local.request("GET", f"/dashboard/{name}")
-        assert answer.status_code == 200
-        assert kind in answer.headers["content-type"]
-
-
 def test_examples_name_the_server_as_its_caller_does(local: Local) -> None:
     page = local.request("GET", "/docs", headers={"host": "shop.example:9000"}).text
     assert "curl -X GET http://shop.example:9000/v1/models" in page

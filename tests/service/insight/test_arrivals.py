@@ -55,7 +55,9 @@ async def test_an_item_that_arrives_is_watched_and_those_that_were_there_are_not
     assert new.seconds[-1] <= 30.0
     assert np.all(np.diff(new.seconds) >= 0.0)
     assert new.ranks[0] == new.ranks[-1] == 1  # explored at once, and liked
-    assert new.in_top_k
+    assert new.holds
+    assert not new.holds_by_clicks
+    assert len(new.ranks_by_features) == len(new.ranks_by_relevance) == len(new.seconds)
     # Clicks alone do not credit it with clicks that it got by exploration.
     assert set(new.ranks_by_clicks) == {7}  # behind all that were clicked
 

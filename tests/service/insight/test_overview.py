@@ -15,7 +15,7 @@ from ebrank.service.insight.survey import Survey, calibration, waiting
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import BOTH, START, Scene, click, ids, items, played, settings
+from tests.service.scenes import BOTH, START, Scene, better, click, ids, items, played, settings
 
 P = 1.0 / np.log2(np.arange(2, 12))
 
@@ -176,15 +176,15 @@ async def test_sums_of_a_day_come_in_wider_buckets_and_are_kept_for_a_while(engi
 
 @played(settings(insights={"bucket_seconds": 2.0}), start=START - START % 3600, count=2)
 async def test_short_buckets_grow_with_the_time_they_show(engine: Scene) -> None:
-    for seconds, width in ((10.0, 2.0), (600.0, 5.0), (1800.0, 15.0)):
+    for seconds, width in ((10.0, 2.0), (600.0, 6.0), (1800.0, 16.0)):
         engine.clock.now += seconds
         assert (await engine.insights()).bucket_seconds == width
 
 
 @played(settings(ranking={"policy": "ebrank:epsilon=7"}), on=BOTH, count=2)
 async def test_the_overview_describes_the_server(engine: Scene, tmp_path: Path) -> None:
-    await engine.start()
     await engine.ranked()
+    await engine.start()
     view = await engine.insights()
     assert [bucket.starts for bucket in view.buckets] == [1]
     system = view.system
@@ -306,3 +306,72 @@ async def test_coverage_and_the_queries_asked_most(engine: Scene) -> None:
         api.TopQuery("r", candidates=3, lists=2, shown=4, clicks=1),
         api.TopQuery("q", candidates=5, lists=1, shown=2, clicks=0),
     ]
+
+
+# --- trust -----------------------------------------------------------------------------------
+
+
+UNSCALED = settings(
+    ranking={"policy": "ebrank"},
+    features={"scaling": "none"},
+    insights={"refresh_seconds": 0.0},
+)
+
+
+@played(UNSCALED, on=BOTH)
+async def test_features_are_trusted_by_how_far_scores_move_with_them(engine: Scene) -> None:
+    given = [
+        ItemIn(f"i{i}", {"stars": float(i % 2), "age": float(i), "color": float(i % 3)})
+        for i in range(6)
+    ]
+    await engine.put_items("q", given)
+    await engine.ranked()
+    assert (await engine.insights()).features == [], "nothing was learned yet"
+    await engine._adopt(better(3.0, -1.0, 0.0, features=("p0", "p1", "p2")), against=0)
+    engine.clock.now += 1.0
+    trusted = (await engine.insights()).features
+    assert [(each.name, each.columns) for each in trusted] == [
+        *(("age", 1), ("stars", 1), ("color", 1)),
+    ]
+    moves = np.array([np.std(range(6)), 3.0 * 0.5, 0.0])
+    assert [each.share for each in trusted] == pytest.approx(moves / moves.sum(), rel=1e-5)
+
+
+@played(UNSCALED)
+async def test_an_embedding_is_one_feature(engine: Scene) -> None:
+    given = [
+        ItemIn(f"i{i}", {"price": float(i), **{f"bert_{j}": float(i == j) for j in range(8)}})
+        for i in range(9)
+    ]
+    await engine.put_items("q", given)
+    await engine.ranked()
+    keys = tuple(f"p{column}" for column in range(9))
+    await engine._adopt(better(*[1.0] * 9, features=keys), against=0)
+    engine.clock.now += 1.0
+    price, bert = (await engine.insights()).features
+    assert (price.name, price.columns) == ("price", 1)
+    assert (bert.name, bert.columns) == ("bert", 8)
+    assert price.share + bert.share == pytest.approx(1.0)
+
+
+@played(UNSCALED)
+async def test_features_without_names_are_called_by_their_position(engine: Scene) -> None:
+    await engine.put_items("q", [ItemIn(f"i{i}", [0.0, float(i)]) for i in range(3)])
+    await engine.ranked()
+    await engine._adopt(better(1.0, 1.0, features=("p0", "p1")), against=0)
+    engine.clock.now += 1.0
+    first, second = (await engine.insights()).features
+    assert (first.name, first.share) == ("2", 1.0)
+    assert (second.name, second.share) == ("1", 0.0)
+
+
+@played(settings(insights={"bucket_seconds": 2.0}))
+async def test_a_steady_rate_is_a_level_line(scene: Scene) -> None:
+    """Bins of a chart are whole spans of the store, so that none has more of them."""
+    await scene.put_items("q", items(3))
+    for _ in range(450):
+        scene.clock.now += 1.0
+        await scene.ranked()
+    seen = await scene.insights(1)
+    assert seen.bucket_seconds > 2.0
+    assert {bucket.rankings for bucket in seen.buckets[1:-1]} == {seen.bucket_seconds}

@@ -87,7 +87,7 @@ def test_losses_are_those_of_queries_that_neither_version_has_seen() -> None:
     It has seen the rows, and is charged as much for that as the new one gains by it.
     """
     store = lived_in(30)
-    active = EBRanker(scaling=Scaling("none"))
+    active = EBRanker("ebrank", scaling=Scaling("none"))
     active.state_ = linear_state(0.3, 0.2, intercept=-0.1)
     add_model(store, active)
     job = TrainingJob(active=1, policy="ebrank", examination=BELIEVED)
@@ -147,7 +147,7 @@ def test_a_run_continues_from_the_version_in_use(policy: str) -> None:
 
 def test_other_features_begin_anew() -> None:
     store = lived_in(20)
-    active = EBRanker()
+    active = EBRanker("ebrank")
     active.state_ = linear_state(9.0)
     add_model(store, active, ("0",))
     fresh = fitted_on(lived_in(20), TrainingJob(active=0, policy="ebrank"))
@@ -183,7 +183,7 @@ def test_a_prior_for_other_users_is_replaced_and_does_not_come_back() -> None:
     store = lived_in(20)
     good = fitted_on(store, TrainingJob(active=0, policy="ebrank"))
     assert good.document is not None
-    upside_down = EBRanker(scaling=Scaling("query"))
+    upside_down = EBRanker("ebrank", scaling=Scaling("query"))
     upside_down.state_ = linear_state(-2.0, 0.0, intercept=1.0)
     add_model(store, upside_down, good.features)
     assert fitted_on(store, TrainingJob(active=1, policy="ebrank")).better

@@ -8,12 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from ebrank.cli import root
 from ebrank.service.ops.clock import DAY, ClockError, check
 from ebrank.service.store import open
 from ebrank.testing.histories import new_items
+from tests.cli.commands import refused
 
 NOW = 1_800_000_000.0
 YEAR = 365 * DAY
@@ -63,7 +62,5 @@ def written(folder: Path, moment: float) -> None:
 def test_a_server_does_not_start_with_such_a_clock(tmp_path: Path, years: int, told: str) -> None:
     written(tmp_path / "store", time.time() + years * YEAR)
     for _ in range(2):  # what is refused is refused again, if a supervisor starts it again
-        arguments = ["serve", "--store", str(tmp_path / "store"), "--port", "0"]
-        done = CliRunner().invoke(root, arguments, prog_name="ebrank")
-        assert done.exit_code == 2
-        assert f"{told} the log's last entry" in done.stderr
+        said = refused("serve", "--store", tmp_path / "store", "--port", "0")
+        assert f"{told} the log's last entry" in said

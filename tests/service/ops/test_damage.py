@@ -58,7 +58,7 @@ async def fill(store: Store) -> None:
         await store.log.write([served, *clicks])
     await store.log.roll_up(100.0)
     await store.catalog.put(new_items(*"abcdefghijklmnopqrstuvwxyz", width=30), 1.0)
-    ranker = EBRanker()
+    ranker = EBRanker("ebrank")
     ranker.state_ = linear_state(*[1.0] * 30)
     for version in (1, 2):
         record = ModelRecord(version, 50.0, 10, 0.1, 0.2, activated=True)
@@ -135,7 +135,6 @@ def test_damage_anywhere_is_told_and_found(sound: Path, tmp_path: Path, seed: in
         refused = await opened(folder, look)
         if any(told.values()):
             assert refused or found, told
-        assert not any("Traceback" in text for text in told.values())
         before = (folder / "log.db").read_bytes()
         await outcome(survey(str(folder)))
         assert (folder / "log.db").read_bytes() == before

@@ -22,8 +22,8 @@ from ebrank.service.ops.demo import PRESENT, DemoWorld, demo_settings
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from tests.service.dashboard.page import Page
-from tests.service.running import Running
 from tests.service.scenes import Clock
+from tests.serving import serving
 from tests.threaded import Threaded
 
 
@@ -219,8 +219,9 @@ def test_the_command_shows_its_point_soon_and_leaves_nothing(
     tmp_path: Path, browser: Chrome
 ) -> None:
     (tmp_path / "tmp").mkdir()
-    with Running(tmp_path, "", "--demo", variables={"TMPDIR": str(tmp_path / "tmp")}) as server:
-        assert f"Open {server.url}/" in server.log()
+    place = {"TMPDIR": str(tmp_path / "tmp")}
+    with serving(tmp_path / "store", "--demo", variables=place) as server:
+        server.printed(f"Open {server.url}/")
         page = Page(browser, server.url)
         page.emulate()
         page.open()
@@ -231,8 +232,9 @@ def test_the_command_shows_its_point_soon_and_leaves_nothing(
             return page.attributes("#panel-newest svg", "aria-label")
 
         page.wait(lambda: not labels()[0].startswith("As served: 0 "), "a new item in the top ten")
-        assert labels()[1].startswith("By clicks alone: 0 ")
+        assert labels()[2].startswith("By clicks alone: 0 ")
         assert page.complaints() == []
+        code, errors = server.stop()
+    assert (code, "Traceback" in errors) == (0, False)
     assert list((tmp_path / "tmp").iterdir()) == []
     assert not (tmp_path / "store").exists()
-    assert "Traceback" not in server.log()

@@ -99,13 +99,13 @@ async def test_without_features_items_come_back_when_they_are_put(
 async def test_names_of_queries_may_stay(evidence: Path, tmp_path: Path) -> None:
     url = str(tmp_path / "store")
     read = read_evidence(evidence, features=tmp_path / "items.csv")
-    await import_evidence(read, url, normalize=False)
+    literal = StoreSettings(normalize_queries=False)
+    await import_evidence(read, url, settings=Settings(store=literal))
     async with open(url) as store:
         assert await store.items.queries() == [" TEA", "milk", "tea"]
         with pytest.raises(SettingsError, match="normalize_queries"):
             await Engine.open(store, SETTINGS)
-        literal = Settings(store=StoreSettings(normalize_queries=False), events=SETTINGS.events)
-        engine = await Engine.open(store, literal)
+        engine = await Engine.open(store, Settings(store=literal, events=SETTINGS.events))
         await engine.close()
 
 

@@ -25,7 +25,7 @@ from ebrank.service.settings import Settings
 from ebrank.service.store import open as open_store
 from ebrank.service.store.base import SALT, Store, StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, Minute, ModelRecord, RankingEntry
+from ebrank.service.store.records import EventEntry, Minute, ModelRecord, RankingEntry, Trial
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, fill, new_items
 from tests.service.store.blocking import run
@@ -36,10 +36,11 @@ async def fill_all(store: Store) -> None:
     await fill(store)
     await store.log.roll_up(30.5)  # the ranking r2 is rolled up, its events are not
     minutes = [Minute(60.0, {"clicks": 1.0, "cost": 0.1}), Minute(120.0, {"clicks": 2.0})]
-    await store.meta.set({"features": '["☂"]'}, minutes)
+    trials = [Trial("t", 1, "a", 7, 3, 2, 0.5, 1), Trial("t", 2, "b", 9, 1, 0, 0.0, 0)]
+    await store.meta.set({"features": '["☂"]'}, minutes, trials)
     await store.models.add(ModelRecord(1, 5.0, 10, None, 0.5, activated=True), b"one\0")
     second = ModelRecord(2, 6.0, 20, 0.4, 0.3, activated=True, reason="fine")
-    await store.models.add(second, b"two")
+    await store.models.add(second, b"two", {"auto": "three"})
     await store.models.activate(1)
 
 
@@ -82,12 +83,29 @@ def test_a_round_trip_gives_the_same_store_and_the_same_rows(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "copy", "export", "store"]
 
 
+def test_an_export_of_the_version_before_experiments_is_read(
+    store: SqliteStore, folder: Path
+) -> None:
+    (folder / "trials.parquet").unlink()
+    for name in ("rankings", "models"):
+        file = folder / f"{name}.parquet"
+        table = pq.read_table(file)
+        kept = [column for column in table.column_names if column not in tables.ADDED[3]]
+        assert len(kept) < len(table.column_names)
+        schema = tables.schema(name, 3)
+        pq.write_table(table.select(kept).cast(schema), file)
+    manifest = json.loads((folder / "export.json").read_text())
+    (folder / "export.json").write_text(json.dumps(manifest | {"version": 3}))
+    exported = Exported(folder)
+    assert run(contents(exported)) == run(contents(store))
+    assert run(exported.meta.trials()) == []
+    assert run(exported.models.arms(2)) == {}
+
+
 def test_an_export_is_replayed_like_its_store(store: SqliteStore, folder: Path) -> None:
     report = run(replay(Exported(folder)))
     assert report == run(replay(store))
     assert run(contents(Exported(folder))) == run(contents(store))
-    assert run(Exported(folder).log.ranking("r3")) == run(store.log.ranking("r3"))
-    assert run(Exported(folder).log.ranking("r1")) is None
     assert (report.queries, report.items, report.rankings, report.events) == (2, 5, 1, 4)
 
 
@@ -229,7 +247,7 @@ def test_replay_tells_what_differs(folder: Path) -> None:
         (None, "no complete export"),
         ("{", "damaged export"),
         ("[]", "not the manifest"),
-        ({"version": 1}, "version 1, this ebrank knows 3"),
+        ({"version": 1}, "version 1, this ebrank knows 4"),
         ({"rows": 5}, "rows is missing or of the wrong type"),
         ({"rows": {}}, "5 rows, export.json says otherwise"),
     ],

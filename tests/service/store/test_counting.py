@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from ebrank.evidence.slots import slot_of
-from ebrank.service.store.counting import items_of, shown, steps
+from ebrank.service.store.counting import (
+    EVENT,
+    entry_of,
+    items_of,
+    latest_epoch,
+    shown,
+    steps,
+)
+from ebrank.service.store.tables import EVENTS
 from ebrank.testing.histories import event, ranking
 
 
@@ -21,10 +29,17 @@ def test_the_order_that_was_not_served_adds_nothing() -> None:
     assert shown(entry, [5, 6, 7, 8, 9]) == [5, 6]
 
 
-def test_a_list_that_waits_for_impressions_adds_and_shows_nothing() -> None:
-    entry = ranking("r", "ab", counted=False)
-    assert steps(entry, items_of(entry)) == []
-    assert not shown(entry, items_of(entry))
-    click = event("e", entry, "b", shows=True)
-    assert steps(click, [7]) == [(7, 0, 1, 1), (7, 1, 1, 1)]
-    assert list(shown(click, [7])) == [7]
+def test_no_entries_are_of_epoch_0() -> None:
+    assert latest_epoch([]) == 0
+
+
+def test_rows_are_read_back_unless_a_value_is_missing() -> None:
+    entry = event("e", ranking("r", "ab"), "b")
+    row = (*EVENT.row(1, 2, [7], entry), "q")
+    assert entry_of(EVENT, row, {7: "b"}) == entry
+    needed = [column.name for column in EVENTS.columns if not column.null]
+    assert {"seq", "query", "place"} <= set(needed)
+    for name in {*needed} & {*EVENT.columns}:
+        place = EVENT.columns.index(name)
+        with pytest.raises(ValueError, match="invalid log row"):
+            entry_of(EVENT, (*row[:place], None, *row[place + 1 :]), {7: "b"})

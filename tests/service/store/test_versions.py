@@ -13,11 +13,11 @@ from typing import Any
 import asyncpg
 import pytest
 
-from ebrank.service.api import RankRequest
+from ebrank.service.api import RankRequest, StartExperimentRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.check import check
 from ebrank.service.ops.replay import replay
-from ebrank.service.store import Mode, Store, StoreError, open
+from ebrank.service.store import Mode, StoreError, open
 from ebrank.service.store.postgresql.database import Address, quoted
 from ebrank.service.store.schema import POSTGRESQL, SQLITE
 from ebrank.service.store.urls import migrated
@@ -25,15 +25,9 @@ from tests.postgres import Postgres
 from tests.service.scenes import Clock, click, ids
 from tests.service.store.versions import make
 
-VERSIONS = ["sqlite-4", "postgresql-1", "postgresql-2"]
+VERSIONS = ["sqlite-4", "sqlite-5", "postgresql-1", "postgresql-2", "postgresql-3"]
+NOW = [f"sqlite-{SQLITE.version}", f"postgresql-{POSTGRESQL.version}"]
 CONTENTS = json.loads((make.HERE / "contents.json").read_text(encoding="utf-8"))
-
-
-async def contents(store: Store) -> dict[str, Any]:
-    """Return how much is in a store, without a setting that the first versions do not have."""
-    found = await make.contents(store)
-    found["settings"] = [name for name in found["settings"] if name != "learned_from"]
-    return found
 
 
 async def unpacked(version: str, database: Postgres, folder: Path) -> str:
@@ -53,6 +47,39 @@ async def unpacked(version: str, database: Postgres, folder: Path) -> str:
     return url
 
 
+async def columns(url: str) -> set[tuple[Any, ...]]:
+    """Return the columns of a store's tables with types, how names are sorted, what is unique."""
+    async with open(url, "read") as store, store.driver.read() as connection:
+        if url.startswith("postgresql"):
+            kinds = """SELECT table_name, column_name, data_type, is_nullable,
+                CASE WHEN column_name IN ('name', 'id') THEN collation_name END
+                FROM information_schema.columns WHERE table_schema = current_schema()"""
+            keys = """SELECT relname, pg_get_constraintdef(c.oid) FROM pg_constraint AS c
+                JOIN pg_class AS t ON t.oid = conrelid
+                JOIN pg_namespace AS n ON n.oid = relnamespace
+                WHERE nspname = current_schema()"""
+        else:
+            kinds = """SELECT m.name, c.name, c.type, c."notnull" OR c.pk, c.pk
+                FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c
+                WHERE m.type = 'table'"""
+            keys = "SELECT tbl_name, name FROM sqlite_schema WHERE type = 'index'"
+        return {tuple(row) for sql in (kinds, keys) for row in await connection.fetch(sql)}
+
+
+@pytest.mark.parametrize("version", NOW)
+async def test_a_store_of_this_version_is_opened_as_it_is(
+    version: str, database: Postgres, tmp_path: Path
+) -> None:
+    """Tables that change without a new version would lock everybody out of stores in use."""
+    url = await unpacked(version, database, tmp_path / "store")
+    async with open(url, "read") as store:
+        assert await make.contents(store) == CONTENTS
+    new = database.url("new") if version.startswith("postgresql") else str(tmp_path / "new")
+    async with open(new):
+        pass
+    assert await columns(url) == await columns(new)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_store_of_an_earlier_version_is_migrated_and_served(
     version: str, database: Postgres, tmp_path: Path
@@ -65,8 +92,12 @@ async def test_a_store_of_an_earlier_version_is_migrated_and_served(
     done = await migrated(url)
     assert str(done.before) == version[-1]
     assert (await migrated(url)).before == done.now, "again does nothing"
+    new = database.url("new") if version.startswith("postgresql") else str(tmp_path / "new")
+    async with open(new):
+        pass
+    assert await columns(url) == await columns(new)
     async with open(url, "read") as store:
-        assert await contents(store) == CONTENTS
+        assert await make.contents(store) == CONTENTS
         assert (await replay(store)).equal
         assert await check(store, make.NOW) == []
     clock = Clock(make.NOW + 60.0)
@@ -75,6 +106,9 @@ async def test_a_store_of_an_earlier_version_is_migrated_and_served(
         answer = await engine.rank(RankRequest("tea", k=3))
         events = [click("new", answer.ranking_id, ids(answer)[0])]
         assert (await engine.feedback(events)).accepted == 1
+        await engine.start_experiment(StartExperimentRequest("t", {"a": "auto"}))
+        answer = await engine.rank(RankRequest("tea", k=3))
+        assert [arm.lists for arm in (await engine.experiment("t")).arms] == [1]
         clock.now += 10 * make.DAY
         await engine._roll_up()
         assert [query async for query in store.deletions.expire(make.NOW + 1.0, 9)] == [
@@ -100,7 +134,7 @@ async def test_a_migration_that_fails_changes_nothing(
             await migrated(url)
     assert (await migrated(url)).before == int(number)
     async with open(url, "read") as store:
-        assert await contents(store) == CONTENTS
+        assert await make.contents(store) == CONTENTS
 
 
 async def test_two_migrations_of_a_database_at_once_are_one(

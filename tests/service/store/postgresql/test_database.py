@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import asyncpg
 import pytest
@@ -409,3 +409,22 @@ async def test_a_query_that_is_being_written_to_does_not_expire(database: Postgr
         assert expired == ["idle"]
         assert [query async for query in store.deletions.expire(5.0, 9)] == []
         assert await store.items.queries() == ["busy"]
+
+
+async def test_a_list_of_a_query_that_is_deleted_while_it_is_read_is_not_found(
+    database: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = database.url("read and deleted")
+    async with open(url) as store, open(url) as other:
+        await store.items.put("q", new_items("a"), 1.0)
+        await store.log.write([ranking("r", "a", query="q")])
+        matching = driver.PostgresConnection.matching
+
+        async def late(*given: Any, **named: Any) -> Any:  # noqa: ANN401 (as the connection's)
+            monkeypatch.undo()  # only the first look for names is late
+            await other.deletions.query("q", "digest", 2.0)
+            return await matching(*given, **named)
+
+        assert await store.log.ranking("r") is not None
+        monkeypatch.setattr(driver.PostgresConnection, "matching", late)
+        assert await store.log.ranking("r") is None

@@ -15,12 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.api import RankRequest
-from ebrank.service.engine import Engine
 from ebrank.service.store.records import ModelRecord
 from ebrank.service.store.sqlite import SqliteStore, database
 from ebrank.testing.histories import new_items
-from tests.service.scenes import better, click, items, play, settings
+from tests.service.scenes import Scene, better, click, played, settings
 from tests.service.store.blocking import run
 
 FILES = ("log.db", "log.db-wal")
@@ -61,42 +59,32 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     return disk
 
 
-def test_acknowledged_feedback_survives_a_power_cut(tmp_path: Path, disk: Disk) -> None:
-    store = SqliteStore(tmp_path / "store")
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(4))
-        for number in range(3):
-            answer = await engine.rank(RankRequest("q"))
-            await engine.feedback([click(f"e{number}", answer.ranking_id, "i0")])
-            shutil.copytree(tmp_path / "disk", tmp_path / f"disk{number}")
-
-    play(scene, store=store)
-    run(store.close())
+@played(on=SqliteStore, count=4)
+async def test_acknowledged_feedback_survives_a_power_cut(
+    engine: Scene, tmp_path: Path, disk: Disk
+) -> None:
+    for number in range(3):
+        answer = await engine.ranked()
+        await engine.feedback([click(f"e{number}", answer.ranking_id, "i0")])
+        shutil.copytree(tmp_path / "disk", tmp_path / f"disk{number}")
     disks = [Disk(tmp_path / "store", tmp_path / f"disk{number}") for number in range(3)]
     seen = [disk.column("SELECT event_id FROM events ORDER BY seq") for disk in disks]
     assert seen == [["e0"], ["e0", "e1"], ["e0", "e1", "e2"]]
 
 
-def test_items_models_and_durable_lists_are_flushed_before_the_answer(
-    tmp_path: Path, disk: Disk
+@played(settings(store={"durability": "disk"}), on=SqliteStore, count=4)
+async def test_items_models_and_durable_lists_are_flushed_before_the_answer(
+    engine: Scene, disk: Disk
 ) -> None:
-    store = SqliteStore(tmp_path / "store")
-
-    async def scene(engine: Engine) -> None:
-        await engine.put_items("q", items(4))
-        assert disk.column("SELECT count(*) FROM items") == [4]
-        await engine.withdraw("q", "i3")
-        assert disk.column("SELECT count(*) FROM items WHERE active") == [3]
-        await engine.rank(RankRequest("q"))
-        assert disk.column("SELECT count(*) FROM rankings") == [1]
-        record = ModelRecord(1, 1.0, 1, None, None, activated=False)
-        await store.models.add(record, (better().document or "").encode())
-        await engine.activate(1)
-        assert disk.column("SELECT active_model FROM state") == [1]
-
-    play(scene, settings(store={"durability": "disk"}), store=store)
-    run(store.close())
+    assert disk.column("SELECT count(*) FROM items") == [4]
+    await engine.withdraw("q", "i3")
+    assert disk.column("SELECT count(*) FROM items WHERE active") == [3]
+    await engine.ranked()
+    assert disk.column("SELECT count(*) FROM rankings") == [1]
+    record = ModelRecord(1, 1.0, 1, None, None, activated=False)
+    await engine.store.models.add(record, (better().document or "").encode())
+    await engine.activate(1)
+    assert disk.column("SELECT active_model FROM state") == [1]
 
 
 def test_every_connection_that_writes_flushes_at_checkpoints(tmp_path: Path) -> None:

@@ -93,7 +93,8 @@ async def contents(store: Store) -> dict[str, Any]:
         "models": [record.version for record in await store.models.all()],
         "active": await store.models.active(),
         "deletions": [astuple(proof)[3:] for proof in await store.deletions.all()],
-        "settings": sorted(await store.meta.all()),
+        # The first versions do not say what the last run learned from.
+        "settings": sorted((await store.meta.all()).keys() - {"learned_from"}),
         "last_time": await store.log.last_time(),
     }
     whole: dict[str, Any] = json.loads(json.dumps(found))

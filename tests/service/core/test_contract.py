@@ -1,0 +1,156 @@
+"""Exploration within its contract: a budget that holds at all times, and a guard that stops it."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import numpy as np
+import pytest
+
+from ebrank import Examination
+from ebrank.service.api import StartExperimentRequest
+from ebrank.service.core.contract import CONTRACT, HELD_OUT, held_out, new_token
+from ebrank.service.core.problems import NotFound
+from tests.service.scenes import DAY, Scene, ids, played, settings
+
+EXPLORES = {"policy": "ebrank:epsilon=1000,estimator=exposure", "k": 5}
+SHARE = 0.05
+
+
+async def visited(engine: Scene, lists: int) -> list[float]:
+    """Serve lists to users who click everything; return what the day may have cost after each."""
+    spent = []
+    for _ in range(lists):
+        answer = await engine.ranked()
+        await engine.clicked(answer)
+        spent.append(engine.resources.contract.out().spent)
+    return spent
+
+
+@played(settings(ranking={**EXPLORES, "max_cost": SHARE}), count=30)
+async def test_the_budget_holds_after_every_list_and_is_used(engine: Scene) -> None:
+    spent = await visited(engine, 300)
+    assert max(spent) <= SHARE
+    assert spent[-1] > 0.5 * SHARE
+    contract = engine.resources.contract
+    assert contract.refused > 100
+    listed = await engine.lists()
+    assert 0 < sum(any(entry.explored) for entry in listed) < 150
+    cost, p = sum(entry.cost for entry in listed), Examination()(np.arange(1, 6))
+    by_relevance = cost + sum(float(p @ entry.relevance) for entry in listed)
+    assert 0.0 < cost < SHARE * by_relevance, "what it costs by what is believed is less"
+    engine.clock.now += DAY  # what was not spent is gone
+    assert (await visited(engine, 1)) == [0.0]
+
+
+@played(settings(ranking=EXPLORES), count=30)
+async def test_without_a_limit_nothing_changes_and_nothing_is_stored(engine: Scene) -> None:
+    await visited(engine, 300)
+    assert any(any(entry.explored) for entry in await engine.lists())
+    assert (await engine.insights()).contract is None
+    assert CONTRACT not in await engine.store.meta.all()
+    with pytest.raises(NotFound, match=r"max_cost. is off"):
+        await engine.resume()
+
+
+@played(settings(ranking={**EXPLORES, "max_cost": SHARE, "window": 60.0}), count=30)
+async def test_clicks_are_compared_by_the_draw_in_the_id(engine: Scene) -> None:
+    expected = dict.fromkeys(
+        (
+            f"{arm} {name}"
+            for arm in ("exploring", "held_out")
+            for name in ("lists", "clicks", "squares")
+        ),
+        0,
+    )
+    for user in range(120):
+        answer = await engine.ranked(user=str(user))
+        again = await engine.ranked(user=str(user))  # a refresh of the same draw
+        arm = "held_out" if held_out(answer.ranking_id) else "exploring"
+        await engine.clicked(answer, ids(answer)[0])
+        await engine.clicked(again, *ids(again)[:2])
+        await engine.clicked(again, ids(again)[0])
+        for name, number in (("lists", 1), ("clicks", 2), ("squares", 4)):
+            expected[f"{arm} {name}"] += number
+    await engine.resources.contract.save(engine.store)
+    assert json.loads(await engine.store.meta.get(CONTRACT)) == {
+        k: v for k, v in expected.items() if v
+    }
+    for entry in await engine.lists():
+        if entry.continues is None:  # a refresh shows what was there, as relevance changes
+            assert not (held_out(entry.id) and any(entry.explored))
+
+
+def test_lists_are_held_out_at_the_stated_share() -> None:
+    drawn = sum(held_out(f"5c3f-{new_token()}") for _ in range(20_000))
+    assert drawn == pytest.approx(HELD_OUT * 20_000, abs=160)
+
+
+@played(settings(ranking={**EXPLORES, "max_cost": SHARE}), count=30, pair=True)
+async def test_the_guard_stops_all_servers_until_somebody_resumes(
+    engine: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = {"exploring lists": 20_000, "exploring clicks": 8_000, "exploring squares": 8_000}
+    kept = {"held_out lists": 5_000, "held_out clicks": 2_500, "held_out squares": 2_500}
+    await engine.store.meta.add(CONTRACT, lost | kept)
+    contract, other = engine.resources.contract, engine.other.resources.contract
+    with caplog.at_level(logging.ERROR, "ebrank.service"):
+        await contract.save(engine.store)
+    assert "it costs more than 5 % of clicks (0.4000 per list, 0.5000 without)" in caplog.text
+    await other.save(engine.store)
+    shown = (await engine.insights()).contract
+    assert shown is not None
+    assert shown.stopped
+    assert (shown.high or 0.0) < 0.0
+    for each in (engine, engine.other, await engine.opened()):
+        await visited(each, 40)
+    assert not any(any(entry.explored) for entry in await engine.lists())
+    assert not (await engine.resume()).stopped
+    await other.save(engine.store)
+    await visited(engine.other, 100)
+    assert any(any(entry.explored) for entry in await engine.lists())
+
+
+@played(settings(ranking={**EXPLORES, "max_cost": SHARE}))
+async def test_the_guard_lets_go_what_keeps_the_contract(engine: Scene) -> None:
+    sums = {"exploring lists": 20_000, "exploring clicks": 9_600, "exploring squares": 9_600}
+    kept = {"held_out lists": 5_000, "held_out clicks": 2_500, "held_out squares": 2_500}
+    await engine.store.meta.add(CONTRACT, sums | kept)
+    await engine.resources.contract.save(engine.store)
+    assert not engine.resources.contract.stopped
+
+
+SLICED = {"policy": "auto:bonus=none", "k": 5, "max_cost": SHARE, "random_slice": 0.5}
+
+
+@played(settings(ranking=SLICED), count=30)
+async def test_the_budget_does_not_choose_among_swaps(engine: Scene) -> None:
+    """Nobody clicks, so there is nothing to spend; a swap that was drawn is served all the same."""
+    for _ in range(80):
+        await engine.ranked()
+    drawn = [entry.propensities for entry in await engine.lists() if entry.propensities]
+    swapped = [min(chances) < 0.5 for chances in drawn]
+    assert swapped == [False] * (len(drawn) - 1) + [True], "then it has cost too much"
+    assert len(drawn) < 80
+
+
+@played(settings(ranking={**EXPLORES, "max_cost": SHARE}), count=30)
+async def test_clicks_on_lists_that_are_not_compared_do_not_count(engine: Scene) -> None:
+    arms = {"own": "own", "greedy": "auto:bonus=none"}
+    for interleaved in (False, True):
+        chosen = {"a": "auto", "b": arms["greedy"]} if interleaved else arms
+        request = StartExperimentRequest(
+            f"t{interleaved}", chosen, unit="user", interleaved=interleaved
+        )
+        await engine.start_experiment(request)
+        for user in map(str, range(40)):
+            answer = await engine.ranked(user=user, items=["i0", "i1", "i2"])
+            if interleaved or answer.arm == "tFalse:own":
+                engine.resources.recent.clear()  # as after a restart
+                await engine.clicked(answer)
+        await engine.stop_experiment(request.name)
+    await engine._guard()
+    sums = json.loads(await engine.store.meta.get(CONTRACT) or "{}")
+    assert not sums.get("exploring clicks")
+    assert not sums.get("held_out clicks")

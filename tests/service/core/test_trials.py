@@ -1,0 +1,572 @@
+"""Experiments: who gets which arm, what its lists earn, and what is not compared."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ebrank.evaluation.off_policy import examination_curve, neighbor_moments
+from ebrank.evaluation.sequential import Moments, difference
+from ebrank.service.api import (
+    ChangeExperimentRequest,
+    ExperimentOut,
+    ItemIn,
+    RankResponse,
+    StartExperimentRequest,
+)
+from ebrank.service.core import trials
+from ebrank.service.core.models import fitted_parts
+from ebrank.service.core.problems import NotFound, Problem
+from ebrank.service.core.trials import CELLS, dealt
+from ebrank.service.insight.readout import readout
+from ebrank.service.ops.transfer.exposures import exposures
+from ebrank.service.store.base import StoreError
+from ebrank.service.store.records import Trial
+from ebrank.service.store.sqlite import SqliteStore
+from tests.service.scenes import DAY, Scene, better, click, ids, items, played, settings
+
+QUERIES = [f"q{number}" for number in range(60)]
+ORDER = [f"i{at}" for at in range(6)]
+THREE = {"own": "own", "auto": "auto", "greedy": "auto:bonus=none"}
+TWO = {"a": "auto", "b": "auto:bonus=none"}
+
+
+async def filled(engine: Scene) -> None:
+    for query in QUERIES:
+        await engine.put_items(query, items(6))
+
+
+async def started(engine: Scene, **given: Any) -> ExperimentOut:  # noqa: ANN401 (any field)
+    return await engine.start_experiment(
+        StartExperimentRequest(**{"name": "t", "arms": THREE} | given)
+    )
+
+
+def arm_of(answer: RankResponse) -> str:
+    return answer.arm if isinstance(answer.arm, str) else ""
+
+
+def test_a_ramp_moves_no_more_cells_than_it_must() -> None:
+    rng = np.random.default_rng(1)
+    cells = [""] * CELLS
+    for _ in range(30):
+        names = list("abcd")[: rng.integers(1, 5)]
+        shares = dict(zip(names, rng.dirichlet(np.ones(len(names))) * rng.random(), strict=True))
+        after = dealt(cells, shares)
+        wanted = {arm: round(share * CELLS) for arm, share in shares.items()}
+        assert {arm: after.count(arm) for arm in shares} == wanted
+        before = Counter(cells)
+        stayed = Counter(old for old, new in zip(cells, after, strict=True) if old == new)
+        for arm in shares:
+            assert stayed[arm] == min(before[arm], wanted[arm])
+        cells = after
+
+
+@played()
+async def test_each_query_has_an_arm_and_every_list_and_click_counts_there(engine: Scene) -> None:
+    await filled(engine)
+    await started(engine)
+    arms, lists, clicks = dict[str, str](), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    rng = np.random.default_rng(5)
+    for turn in range(600):
+        query = QUERIES[rng.integers(60)]
+        answer = await engine.ranked(query, items=ORDER, k=3)
+        arm = arms.setdefault(query, arm_of(answer))
+        assert arm_of(answer) == arm, "a query stays in its arm"
+        if arm == "t:own":
+            assert ids(answer) == ORDER[:3]
+            assert answer.would_rank
+        name = arm.partition(":")[2]
+        lists[name, query] += 1
+        if turn % 3 == 0:
+            clicks[name, query] += await engine.clicked(answer, ids(answer)[0])
+    assert {entry.arm for entry in await engine.lists()} == {"t:own", "t:auto", "t:greedy"}
+    shown = await engine.experiment("t")
+    moments = {}
+    for each in shown.arms:
+        mine = [query for query in QUERIES if arms.get(query) == f"t:{each.name}"]
+        assert each.lists == sum(lists[each.name, query] for query in mine)
+        assert each.units == len(mine)
+        assert each.clicks.value == pytest.approx(
+            sum(clicks[each.name, query] for query in mine) / each.lists
+        )
+        moments[each.name] = Moments.of(
+            [clicks[each.name, query] for query in mine],
+            [lists[each.name, query] for query in mine],
+        )
+    estimate, low, _ = difference(moments["auto"], moments["own"])
+    compared = shown.arms[1].difference["clicks"]
+    assert compared.value == pytest.approx(estimate)
+    assert (compared.low is None) == (low == -np.inf)
+    rows = await exposures(engine.store, "t")
+    assert len(rows) == 600
+    assert sum(row.clicks for row in rows) == clicks.total()
+    assert await engine.replays()
+
+
+@played(settings(events={"behaviors": ["click=0.25", "purchase"], "negative": ["hide"]}))
+async def test_outcomes_are_weighted_and_what_is_new_is_found_once(engine: Scene) -> None:
+    await engine.put_items("q", items(4))
+    await started(engine, arms={"only": "auto"})
+
+    async def figures() -> list[float | None]:
+        [arm] = (await engine.experiment("t")).arms
+        return [arm.clicks.value, arm.outcome.value, arm.found.value]
+
+    answer = await engine.ranked()
+    first, second = ids(answer)[:2]
+    await engine.clicked(answer, first)
+    assert await figures() == [1.0, 0.25, 1.0]
+    await engine.feedback([click("p", answer.ranking_id, first, "purchase")])
+    assert await figures() == [1.0, 1.0, 1.0]
+    await engine.feedback([click("h", answer.ranking_id, first, "hide")])
+    assert await figures() == [0.0, 0.0, 1.0]
+    engine.clock.now += 2 * DAY
+    later = await engine.ranked()
+    await engine.clicked(later, second)
+    assert await figures() == [0.5, 0.125, 0.5], "no longer new"
+
+
+@played(settings(ranking={"window": 60.0, "k": 2}), count=6)
+async def test_a_list_and_its_pages_count_once(engine: Scene) -> None:
+    await started(engine, unit="user", arms={"a": "auto", "b": "ebrank"})
+    assert arm_of(await engine.ranked()) == "", "nobody's list"
+    first = await engine.ranked(user="ann")
+    for offset in (0, 2):
+        page = await engine.ranked(user="ann", offset=offset)
+        assert arm_of(page) == arm_of(first)
+    await engine.clicked(page, ids(page)[0])
+    shown = await engine.experiment("t")
+    assert sum(arm.lists for arm in shown.arms) == 1
+    assert sum(arm.units for arm in shown.arms) == 1
+    assert [arm.clicks.value for arm in shown.arms if arm.lists] == [1.0]
+    assert any("list the same queries" in note for note in shown.notes)
+
+
+def test_an_experiment_is_not_changed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "MOST_STRETCHES", 3)
+    text = trials.started("{}", StartExperimentRequest("t", TWO), 0.0)
+    for share in (0.4, 0.3):
+        request = ChangeExperimentRequest(dict.fromkeys(TWO, share))
+        text = trials.changed(text, "t", request, 1.0)
+    assert trials.changed(text, "t", request, 1.0) == text, "nothing changes"
+    with pytest.raises(Problem, match="changed 2 times"):
+        trials.changed(text, "t", ChangeExperimentRequest(dict.fromkeys(TWO, 0.5)), 1.0)
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.05])
+def test_lost_lists_are_seen_where_every_cell_has_some(lost: float) -> None:
+    request = StartExperimentRequest("t", {"a": "auto", "b": "ebrank"}, unit="user")
+    experiment = trials.read(trials.started("{}", request, 0.0))["t"]
+    lists = np.random.default_rng(8).poisson(50.0, CELLS)
+    kept = {"a": 1.0, "b": 1.0 - lost}
+    sums = [
+        Trial("t", 1, arm, cell, round(number * kept[arm]), 10, 10.0, 0)
+        for cell, (arm, number) in enumerate(zip(experiment.stretch.cells, lists, strict=True))
+    ]
+    shown = readout(experiment, sums, waits=False)
+    assert [arm.units for arm in shown.arms] == [CELLS // 2] * 2, "which says nothing"
+    assert shown.sample_ratio_p is not None
+    assert (shown.sample_ratio_p < 0.01) == bool(lost)
+    assert any("shares of units or lists" in note for note in shown.notes) == bool(lost)
+
+
+@played(count=4)
+async def test_the_caller_may_draw_the_arm(engine: Scene) -> None:
+    assert arm_of(await engine.ranked(arm="b")) == "", "no experiment"
+    await started(engine, unit="caller", arms={"a": "auto", "b": "ebrank"})
+    assert arm_of(await engine.ranked()) == ""
+    assert arm_of(await engine.ranked(arm="b")) == "t:b"
+    with pytest.raises(Problem, match="has no arm 'c': a, b"):
+        await engine.ranked(arm="c")
+    shown = await engine.experiment("t")
+    assert [arm.lists for arm in shown.arms] == [0, 1]
+    assert shown.sample_ratio_p is None
+
+
+@played(count=4)
+async def test_requests_without_an_order_take_no_part_in_a_holdout(engine: Scene) -> None:
+    await started(engine)
+    assert arm_of(await engine.ranked()) == ""
+    assert arm_of(await engine.ranked(items=ORDER[:4])) != ""
+
+
+@played(settings(ranking={"mode": "shadow"}), count=4)
+async def test_in_shadow_mode_only_arms_are_live(engine: Scene) -> None:
+    await started(engine, arms={"new": "auto"}, shares={"new": 1.0})
+    answer = await engine.ranked(items=ORDER[:4])
+    assert (arm_of(answer), bool(answer.would_rank)) == ("t:new", False)
+    await engine.stop_experiment("t")
+    assert ids(await engine.ranked(items=ORDER[:4])) == ORDER[:4]
+
+
+@played()
+async def test_only_comparable_stretches_are_read(engine: Scene) -> None:
+    await filled(engine)
+    await started(engine, shares=dict.fromkeys(THREE, 0.1))
+
+    async def served() -> dict[str, str]:
+        return {query: arm_of(await engine.ranked(query, items=ORDER)) for query in QUERIES}
+
+    async def ramped(**given: Any) -> ExperimentOut:  # noqa: ANN401 (any field)
+        return await engine.change_experiment("t", ChangeExperimentRequest(**given))
+
+    before = await served()
+    shown = await ramped(shares=dict.fromkeys(THREE, 0.3))
+    assert shown.left_out == 0
+    after = await served()
+    moved = [query for query in QUERIES if before[query] and after[query] != before[query]]
+    assert moved == []
+    lists = [entry.arm for entry in await engine.lists()]
+    assert any(arm and arm.endswith(":2") for arm in lists), "the log tells stretches apart"
+    both = sum(map(bool, before.values())) + sum(map(bool, after.values()))
+    assert sum(arm.lists for arm in (await engine.experiment("t")).arms) == both
+    assert len(await exposures(engine.store, "t")) == both
+    shown = await ramped(shares=dict.fromkeys(THREE, 0.3) | {"own": 0.1})
+    assert (shown.left_out, sum(arm.lists for arm in shown.arms)) == (2, 0)
+    assert await exposures(engine.store, "t") == [], "an arm's rows are of lists that are compared"
+    assert any("2 of 3 stretches are left out" in note for note in shown.notes)
+    other = dict(reversed((THREE | {"greedy": "ebrank"}).items()))
+    shown = await ramped(arms=other, shares=dict(zip(other, (0.1, 0.2, 0.3), strict=True)))
+    assert (shown.stretches, shown.left_out) == (4, 3)
+    assert [(arm.name, arm.share) for arm in shown.arms] == [
+        ("own", 0.3),
+        ("auto", 0.2),
+        ("greedy", 0.1),
+    ]
+    assert (await ramped(arms=THREE | {"greedy": "ebrank"})).stretches == 4, "nothing changed"
+
+
+@played(settings(ranking={"window": 60.0, "k": 2}))
+async def test_interleaved_lists_go_on_over_pages_and_credit_who_chose(engine: Scene) -> None:
+    await engine.put_items("q", [ItemIn(f"i{at}", [float(at)]) for at in range(8)])
+    arms = {"a": "auto:bonus=none", "b": "ebrank:epsilon=50"}
+    await started(engine, interleaved=True, arms=arms)
+    credit = Counter[int]()
+    for turn in range(40):
+        pages = [await engine.ranked(user=f"u{turn}", offset=offset) for offset in (0, 2, 4)]
+        again = await engine.ranked(user=f"u{turn}")
+        assert ids(again) == ids(pages[0])
+        assert len({item for page in pages for item in ids(page)}) == 6
+        *_, second, third, refresh = await engine.lists()
+        assert refresh.teams == tuple((await engine.lists())[-4].teams)
+        assert len(second.teams) == len(third.teams) == 2
+        clicked = ids(pages[1])[0]
+        await engine.clicked(pages[1], clicked)
+        credit[second.teams[0]] += 1
+    shown = await engine.experiment("t")
+    slots = Counter(
+        team
+        for entry in await engine.lists()
+        for team, seen in zip(entry.teams, entry.seen or (0, 0), strict=True)
+        if not seen
+    )
+    assert [arm.lists for arm in shown.arms] == [slots[0], slots[1]]
+    clicks = [round((arm.clicks.value or 0.0) * arm.lists) for arm in shown.arms]
+    assert clicks == [credit[0], credit[1]]
+    rows = await exposures(engine.store, "t")
+    assert {(row.variation_id, row.clicks) for row in rows} == {("interleaved", 1)}
+    listed = [json.loads(row.items) for row in rows]
+    assert [[item["position"] for item in each] for each in listed] == [list(range(6))] * 40
+    every = [item for each in listed for item in each]
+    chose = Counter(item["variation"] for item in every if item["competitive"])
+    assert 0 < chose["a"] == chose["b"] <= min(slots[0], slots[1])
+    earned = Counter[str]()
+    for item in every:
+        earned[item["variation"] if item["competitive"] else ""] += item["clicks"]
+    assert (earned["a"], earned["b"]) == (credit[0], credit[1])
+    pairs = (slots[0] + slots[1]) / 2
+    assert shown.arms[1].difference["clicks"].value == pytest.approx(
+        (credit[1] - credit[0]) / pairs
+    )
+
+
+@played(settings(ranking={"window": 60.0, "k": 3}), count=12)
+async def test_an_interleaved_item_stays_with_its_arm_when_another_is_withdrawn(
+    engine: Scene,
+) -> None:
+    arms = {"a": "auto:bonus=none", "b": "ebrank:epsilon=1000,estimator=exposure"}
+    await started(engine, arms=arms, interleaved=True)
+    with pytest.raises(Problem, match="two arms, each of them a policy"):
+        await engine.change_experiment("t", ChangeExperimentRequest(arms=arms | {"a": "own"}))
+    for user in map(str, range(8)):
+        first = await engine.ranked(user=user)
+        await engine.withdraw("q", ids(first)[0])
+        for offset in (3, 0, 3):
+            await engine.ranked(user=user, offset=offset)
+        await engine.put_items("q", [ItemIn(ids(first)[0], [0.1, 0.2])])
+    chose = dict[tuple[str | None, str], set[int]]()
+    for entry in await engine.lists():
+        for item, team in zip(entry.items, entry.teams, strict=True):
+            chose.setdefault((entry.user, item), set()).add(team)
+    assert {len(teams) for teams in chose.values()} == {1}
+
+
+@played(settings(ranking={"policy": "ebrank"}, training={"min_rows": 1}), count=6)
+async def test_an_arm_with_other_parts_waits_for_a_prior_of_its_own(engine: Scene) -> None:
+    for _ in range(30):
+        answer = await engine.ranked()
+        await engine.clicked(answer, ids(answer)[0])
+    await engine._adopt(better(1.0, 0.0, features=("p0", "p1")), 0)
+    arms = {"a": "ebrank:bonus=none", "b": "auto"}
+    shown = await started(engine, arms=arms)
+    assert shown.state == "waiting"
+    assert arm_of(await engine.ranked()) == ""
+    assert any("prior of its own" in note for note in shown.notes)
+    assert engine._training.due(), "a run is asked for"
+    assert (await engine.opened())._training.due(), "after a restart, too"
+    await engine.train()
+    await engine._training.finished()
+    assert (await engine.experiment("t")).state == "running", (await engine.models()).training
+    assert arm_of(await engine.ranked()) != ""
+    model = engine.resources.active.model
+    rankers = {name: arm.ranker for name, arm in model.arms.items()}
+    assert rankers["a"].state_ is not None
+    assert rankers["a"].policy.choices.bonus == "none"
+    assert rankers["b"].policy.choices.family == "shape"
+    assert rankers["b"].state_ is not None
+    assert list(await engine.store.models.arms(model.version)) == [fitted_parts("auto")]
+    again = await engine.opened()
+    assert again.resources.active.model.arms["b"].fit == fitted_parts("auto")
+
+
+@played(settings(training={"min_rows": 1}), count=6)
+async def test_an_arm_that_cannot_be_fitted_keeps_nobody_else_from_learning(
+    engine: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "lightgbm", None)  # as if it were not installed
+    for _ in range(30):
+        await engine.clicked(await engine.ranked(), "i0")
+    await engine._adopt(better(1.0, 0.0, features=("p0", "p1")), 0)
+    await started(engine, arms={"a": "auto", "b": "auto:learner=trees"})
+    await engine.train()
+    await engine._training.finished()
+    models = await engine.models()
+    assert (models.active, models.prior.state) == (2, "live")
+    assert "; the arm auto:learner=trees cannot be fitted (" in models.training.outcome
+    assert "pip install" in models.training.outcome
+    assert (await engine.experiment("t")).state == "waiting"
+
+
+@pytest.fixture
+def hopeful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A policy with a bonus of one's own."""
+    code = """from dataclasses import dataclass
+from ebrank.bonus import Bonus
+
+@dataclass(frozen=True)
+class Hopeful(Bonus):
+    name, help = "hopeful", "Hopes."
+
+    @staticmethod
+    def value(spread):
+        return 2.0 * spread
+"""
+    (tmp_path / "hopeful.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    return "ebrank:bonus=hopeful:Hopeful"
+
+
+@played(
+    lambda hopeful: settings(ranking={"policy": hopeful}, training={"min_rows": 1}),
+    count=6,
+)
+async def test_a_part_of_ones_own_locks_neither_arms_nor_other_settings_out(
+    engine: Scene, hopeful: str
+) -> None:
+    for _ in range(30):
+        await engine.clicked(await engine.ranked(), "i0")
+    await engine.train()
+    await engine._training.finished()
+    arms = {"a": "ebrank", "b": "ebrank:bonus=none"}
+    assert (await started(engine, arms=arms)).state == "running"
+    again = await engine.opened()
+    assert arm_of(await again.ranked()) in ("t:a", "t:b")
+    assert again.resources.active.model.arms["a"].ranker.state_ is not None
+    plain = await engine.opened(settings(ranking={"policy": "ebrank"}, training={"min_rows": 1}))
+    prior = (await plain.models()).prior
+    assert (prior.state, "does not name" in prior.reason) == ("unused", True)
+    await plain.train()
+    await plain._training.finished()
+    assert ((await plain.models()).prior.state, plain.version) == ("live", 2)
+
+
+@played(count=4)
+async def test_an_arm_that_this_version_does_not_know_keeps_no_server_from_starting(
+    engine: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    await started(engine, arms={"a": "auto"})
+
+    def of_a_later_version(text: str) -> str:
+        return text.replace('"auto"', '"auto:telepathy=7"')
+
+    await engine.store.meta.change("experiments", of_a_later_version)
+    again = await engine.opened()
+    assert arm_of(await again.ranked()) == ""
+    assert (await again.experiment("t")).state == "waiting"
+    assert "arm a of experiment t: auto has no parameter 'telepathy'" in caplog.text
+    assert (await again.train()).started
+
+
+@played(pair=True, count=4)
+async def test_other_servers_follow(engine: Scene) -> None:
+    await started(engine, arms={"a": "auto"})
+    await engine.other._follow_experiments()
+    assert arm_of(await engine.other.ranked()) == arm_of(await engine.ranked()) == "t:a"
+    await engine.other._activity.save()
+    assert (await engine.experiment("t")).arms[0].lists == 2
+    await engine.stop_experiment("t")
+    await engine.other._follow_experiments()
+    assert arm_of(await engine.other.ranked()) == ""
+
+
+@played(count=4)
+async def test_arms_are_those_of_the_last_change_whatever_takes_long(
+    engine: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, compiled = threading.Event(), threading.Event()
+
+    def slow(*_: object, whole: bool) -> None:
+        begun.set()
+        compiled.wait(10.0)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("ebrank.service.core.models.warm_up", slow)
+        start = asyncio.create_task(started(engine, arms={"a": "auto"}))
+        await asyncio.to_thread(begun.wait, 10.0)
+        stop = asyncio.create_task(engine.stop_experiment("t"))
+        await asyncio.wait([stop], timeout=0.2)
+        compiled.set()
+        await asyncio.gather(start, stop)
+    assert arm_of(await engine.ranked()) == "", "it was stopped last"
+
+
+@played(pair=True, count=4)
+async def test_a_server_that_could_not_follow_tries_again(
+    engine: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await started(engine, arms={"a": "auto"})
+    active = engine.other.resources.active
+
+    async def fails(version: int) -> Any:  # noqa: ANN401 (never returns)
+        raise StoreError("no connection")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(active, "load", fails)
+        with pytest.raises(StoreError):
+            await engine.other._follow_experiments()
+    await engine.other._follow_experiments()
+    assert arm_of(await engine.other.ranked()) == "t:a"
+    early = await active.load(active.model.version)
+    await engine.stop_experiment("t")
+    await engine.other._follow_experiments()
+    active.use(early)  # a version that went live meanwhile
+    await engine.other._follow_experiments()
+    assert arm_of(await engine.other.ranked()) == ""
+
+
+@played(count=4)
+async def test_the_dashboard_adds_up_an_experiment_now_and_then(engine: Scene) -> None:
+    async def shown() -> list[int]:
+        experiment = (await engine.insights()).experiment
+        return [] if experiment is None else [arm.lists for arm in experiment.arms]
+
+    assert await shown() == []
+    await started(engine, arms={"a": "auto"})
+    assert await shown() == [0]
+    await engine.ranked()
+    await engine._activity.save()
+    assert await shown() == [0], "every viewer asks every few seconds"
+    engine.timer.now += 5.0
+    assert await shown() == [1]
+    await engine.change_experiment("t", ChangeExperimentRequest(shares={"a": 0.5}))
+    assert (await engine.insights()).experiment == await engine.experiment("t"), "at once"
+    await engine.stop_experiment("t")
+    assert await shown() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"arms": {"a": "nonsense"}}, r"arm a: .*nonsense"),
+        ({"arms": {"a": "ebrank:bonus=os:Path"}}, "parts of your own"),
+        ({"shares": {"own": 0.5}}, "a share for each arm"),
+        ({"shares": dict.fromkeys(THREE, 0.5)}, "at most 1 together"),
+        ({"unit": "user", "evidence": "apart"}, "only with the unit `query`"),
+        ({"arms": TWO, "interleaved": True, "evidence": "apart"}, "not interleaved"),
+        ({"interleaved": True}, "two arms, each of them a policy"),
+        ({"name": "old"}, "there is an experiment 'old' already"),
+    ],
+)
+@played()
+async def test_what_cannot_be_compared_is_refused(
+    engine: Scene, given: dict[str, Any], told: str
+) -> None:
+    await started(engine, name="old")
+    await engine.stop_experiment("old")
+    with pytest.raises(Problem, match=told):
+        await started(engine, **given)
+    with pytest.raises(Problem, match="has ended"):
+        await engine.stop_experiment("old")
+    with pytest.raises(NotFound, match="there are old"):
+        await engine.experiment("t")
+    await started(engine)
+    with pytest.raises(Problem, match="'t' is running"):
+        await started(engine, name="other")
+
+
+@played(settings(ranking={"random_slice": 0.5, "window": 0.0, "k": 4}), count=6)
+async def test_a_random_slice_swaps_neighbors_and_logs_propensities(engine: Scene) -> None:
+    swapped = 0
+    for _ in range(400):
+        await engine.ranked()
+    for entry in await engine.lists():
+        assert len(entry.propensities) == 4
+        moved = [rank for rank, chance in enumerate(entry.propensities) if chance < 0.5]
+        swapped += bool(moved)
+        assert len(moved) in (0, 2)
+        if moved:
+            assert moved[1] == moved[0] + 1
+            assert entry.propensities[moved[0]] == pytest.approx(0.5 / 6)
+    assert 60 < swapped < 140, "half of half"
+
+
+@played(settings(ranking={"random_slice": 1.0, "window": 0.0, "k": 3}), count=6)
+async def test_the_log_of_a_random_slice_tells_how_far_down_users_look(engine: Scene) -> None:
+    """Whatever the order that is learned meanwhile: its propensities are in the log."""
+    rng, looks = np.random.default_rng(6), np.array([1.0, 0.6, 0.3])
+    relevance = dict(zip(ORDER, (0.9, 0.3, 0.5, 0.7, 0.4, 0.6), strict=True))
+    clicks = np.zeros((1500, 3))
+    for row in clicks:
+        answer = await engine.ranked()
+        chances = looks * [relevance[item] for item in ids(answer)]
+        row[:] = rng.random(3) < chances
+        await engine.feedback(
+            [
+                click(f"{answer.ranking_id} {at}", answer.ranking_id, ids(answer)[at])
+                for at in np.flatnonzero(row)
+            ]
+        )
+    propensities = [entry.propensities for entry in await engine.lists()]
+    curve = examination_curve(neighbor_moments(propensities, clicks), looks="once", alpha=0.01)
+    assert all(low <= p <= high for p, (_, low, high) in zip(looks, curve, strict=True))
+    assert curve[2].high - curve[2].low < 0.3
+
+
+@played(on=SqliteStore, count=3)
+async def test_a_restart_goes_on_with_the_experiment(engine: Scene) -> None:
+    await started(engine, arms={"a": "auto"})
+    answer = await engine.ranked()
+    await engine.close()
+    later = await engine.opened()
+    await later.clicked(answer, ids(answer)[0])
+    [arm] = (await later.experiment("t")).arms
+    assert (arm.lists, arm.clicks.value) == (1, 1.0)
