@@ -21,6 +21,7 @@ NAMES = (
     "chaos",
     "fuzz",
     "logs",
+    "imports",
     "fleet",
 )
 

@@ -67,6 +67,10 @@ def run(work: str, folder: Path) -> None:
     if work == "pandas":
         with_pandas(folder, out)
         seconds = time.perf_counter() - began
+    elif work.startswith("import-"):
+        from benchmarks.imports import imported
+
+        seconds = imported(work.removeprefix("import-"), folder)
     else:
         from ebrank.logs import aggregate
 
@@ -133,7 +137,6 @@ def _figures(folder: Path, events: int) -> Iterator[Figure]:
     tenth.mkdir()
     (log / "0.parquet").rename(tenth / "0.parquet")
     few, pandas = measured("duckdb", tenth), measured("pandas", tenth)
-    (tenth / "0.parquet").rename(log / "0.parquet")
     equal = same_rows(folder / "duckdb-tenth.parquet", folder / "pandas-tenth.parquet")
     rates = [events / PARTS / one["seconds"] / 1e6 for one in (few, pandas)]
     yield Figure(
@@ -145,6 +148,7 @@ def _figures(folder: Path, events: int) -> Iterator[Figure]:
         "≥ 1×, equal",
         equal and rates[0] >= rates[1],
     )
+    (tenth / "0.parquet").rename(log / "0.parquet")
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         print("Spark is not measured: pip install 'ebrank[spark]', and Java 17", file=sys.stderr)
         return

@@ -23,8 +23,8 @@ def figures() -> Iterator[Figure]:
     """Yield the prior's figures."""
     features, relevance, stats = world()
     more = stats.merge(sessions(relevance, 0.3, seed=2))
-    EBRanker(ridge=RIDGE).fit(features[:1000], stats[:1000])  # compiles
-    ranker = EBRanker(ridge=RIDGE)
+    EBRanker("ebrank", ridge=RIDGE).fit(features[:1000], stats[:1000])  # compiles
+    ranker = EBRanker("ebrank", ridge=RIDGE)
     cold = best_seconds(lambda: ranker.fit(features, stats), repeats=1)
     learned = ranker.state_
 
@@ -46,7 +46,7 @@ def figures() -> Iterator[Figure]:
         warm <= 1.25,
     )
     part, few = features[:SLICE], more[:SLICE]
-    ours = best_seconds(lambda: EBRanker(ridge=RIDGE).fit(part, few), repeats=2)
+    ours = best_seconds(lambda: EBRanker("ebrank", ridge=RIDGE).fit(part, few), repeats=2)
     theirs = best_seconds(lambda: scipy_fit(part, few), repeats=1)
     yield Figure(
         f"fit from scratch on {SLICE:,} rows against SciPy's L-BFGS-B on vectorized NumPy",
@@ -61,8 +61,8 @@ def figures() -> Iterator[Figure]:
         "≤ 3 s",
         auto <= 3.0,
     )
-    chosen = refit_seconds(EBRanker(), features, stats, more)
-    given = refit_seconds(EBRanker(ridge=FIRST_RIDGE), features, stats, more)
+    chosen = refit_seconds(EBRanker("ebrank"), features, stats, more)
+    given = refit_seconds(EBRanker("ebrank", ridge=FIRST_RIDGE), features, stats, more)
     yield Figure(
         f"refit from a warm start where {VALIDATION // 1000} k of the rows choose the ridge",
         f"{chosen / given:.2f}× as long as under a given ridge, where they decide when to stop",

@@ -1,42 +1,113 @@
-"""What the documentation site needs beyond its pages: generated ones, and links that hold.
+"""Build the documentation site, without a network: `python tools/docs.py [FOLDER]`.
 
-The command line's page is what `--help` prints, the HTTP page what OpenAPI says, so neither can be
-out of date. Notebooks become pages, with what they printed. Links to files beside `docs/`, which
-the site does not have, become plain text.
+Pages are copied, and generated ones added: the command line's page is what `--help` prints, the
+HTTP page what OpenAPI says, so neither can be out of date. Notebooks become pages, with what they
+printed. Figures get a version for dark pages. Links to files beside `docs/`, which the site does
+not have, become plain text. Zensical then builds all of it, and fails on a link that leads nowhere.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import nbformat
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page
 
 from ebrank.cli import root
+from ebrank.report.figures.palette import INK, every_look
 from ebrank.service.http.openapi import document
 from ebrank.service.http.routes import API
 
+PROJECT = Path(__file__).parents[1]
+ICON = PROJECT / "src" / "ebrank" / "service" / "dashboard" / "icon.svg"
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((\.\./[^)]*)\)")
+FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)]*)\.svg\)")
+DOCTEST = re.compile(r"^```python\n(?=>>> )", re.MULTILINE)
+PAPER = "#e3e5e8"
+"""The color of texts and axes on dark pages."""
+TABLES = ("beyond", "beyond-shared", "opinions", "table2", "waiting")
+"""The tables of results that pages link to; the others are in the ledgers."""
 WIDTH = 100
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages."""
+def main() -> None:
+    """Build the site into a folder, `site` by default."""
+    site = Path(sys.argv[1] if len(sys.argv) > 1 else PROJECT / "site").resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        write_pages(Path(folder) / "docs")
+        shutil.copy(PROJECT / "mkdocs.yml", folder)
+        build = (sys.executable, "-m", "zensical", "build", "--strict")
+        done = subprocess.run(build, check=False, capture_output=True, text=True, cwd=folder)
+        if done.returncode != 0:
+            sys.exit(done.stdout + done.stderr)
+        shutil.rmtree(site, ignore_errors=True)
+        shutil.copytree(Path(folder) / "site", site)
+
+
+def write_pages(folder: Path) -> None:
+    """Write all pages: those of `docs/`, and the generated ones."""
+    shutil.copytree(PROJECT / "docs", folder)
+    shutil.copy(ICON, folder / "images" / "logo.svg")
+    for table in folder.glob("results/*/tables/*.md"):
+        if table.stem not in TABLES:
+            table.unlink()
     pages = {
         "reference/command-line.md": command_line_page(),
         "reference/http.md": http_page(),
     }
-    for notebook in sorted(Path(config.docs_dir, "notebooks").glob("*.ipynb")):
+    for notebook in sorted(folder.glob("notebooks/*.ipynb")):
         pages |= notebook_page(notebook)
     for path, text in pages.items():
-        files.append(File.generated(config, path, content=text))
-    return files
+        (folder / path).write_text(text, encoding="utf-8")
+    for figure in folder.rglob("*.svg"):
+        light = figure.read_text(encoding="utf-8")
+        figure.with_stem(f"{figure.stem}-dark").write_text(darkened(light), encoding="utf-8")
+    for page in folder.rglob("*.md"):
+        depth = len(page.relative_to(folder).parts) - 1
+        text = inside(page.read_text(encoding="utf-8"), depth)
+        page.write_text(adapted(text), encoding="utf-8")
+
+
+def adapted(markdown: str) -> str:
+    """Return a page with figures for light and dark, and prompts that copying leaves out.
+
+    Python-Markdown, unlike GitHub, takes the backslash of an escaped < for itself.
+
+    >>> adapted("![A curve](time.svg)")
+    '![A curve](time.svg#only-light)![A curve](time-dark.svg#only-dark)'
+    >>> adapted("p \\\\< .05")
+    'p &lt; .05'
+    """
+    both = r"![\1](\2.svg#only-light)![\1](\2-dark.svg#only-dark)"
+    return DOCTEST.sub("```pycon\n", FIGURE.sub(both, markdown)).replace(r"\<", "&lt;")
+
+
+def darkened(svg: str) -> str:
+    """Return a figure for dark pages: on no ground, with the series' colors for dark."""
+    for look in every_look():
+        svg = svg.replace(look.light, look.dark)
+    for ink in (INK, "#000000"):
+        svg = svg.replace(ink, PAPER)
+    svg = svg.replace("fill: #ffffff", "fill: none")
+    return svg.replace("</style>", f"svg{{fill: {PAPER}}}</style>", 1)  # letters may be shapes
+
+
+def inside(markdown: str, depth: int) -> str:
+    """Return a page that is so many folders deep, with links out of `docs/` as plain text.
+
+    >>> inside("[how fast](../benchmarks/README.md), [how](../index.md)", 0)
+    'how fast, how'
+    >>> inside("[how](../index.md)", 1)
+    '[how](../index.md)'
+    """
+    return LINK.sub(lambda link: link[1] if link[2].count("../") > depth else link[0], markdown)
 
 
 def notebook_page(path: Path) -> dict[str, str]:
@@ -57,23 +128,6 @@ def notebook_page(path: Path) -> dict[str, str]:
                 lines += ["```text", (shown.get("text") or data["text/plain"]).rstrip(), "```", ""]
     lines += [f"[Download the notebook]({path.name})."]
     return {**files, f"notebooks/{path.stem}.md": "\n".join(lines)}
-
-
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn links that lead out of `docs/` into plain text."""
-
-    def kept(link: re.Match[str]) -> str:
-        depth = page.file.src_uri.count("/")
-        outside = link[2].count("../") > depth
-        return link[1] if outside else link[0]
-
-    return LINK.sub(kept, markdown)
-
-
-def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Name the search for screen readers, which the theme forgets."""
-    search = '<div class="md-search" data-md-component="search" role="dialog"'
-    return output.replace(search, f'{search} aria-label="Search"')
 
 
 def command_line_page() -> str:
@@ -151,3 +205,7 @@ def kind_of(about: Any) -> str:  # noqa: ANN401 (JSON)
         return f"list of {kind_of(about.get('items', {}))}"
     kind = about.get("type", "anything")
     return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+if __name__ == "__main__":
+    main()
