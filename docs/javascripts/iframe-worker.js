@@ -1,9 +1,8 @@
 // Lets the search work where the site is opened from a disk. Browsers start no worker from a file://
 // page, so there the search's script runs in a hidden frame, which takes the same messages.
 if (location.protocol === "file:") {
-  window.Worker = window.IFrameWorker = class extends EventTarget {
+  window.Worker = window.IFrameWorker = class {
     constructor(url) {
-      super()
       const frame = document.createElement("iframe")
       frame.hidden = true
       frame.title = "Search"
@@ -11,7 +10,7 @@ if (location.protocol === "file:") {
       this.ready = new Promise((resolve, reject) => {
         frame.onload = () => {
           const inside = frame.contentWindow
-          inside.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }))
+          inside.postMessage = (data) => setTimeout(() => this.onmessage?.({ data: structuredClone(data) }))
           const script = inside.document.createElement("script")
           script.src = new URL(url, location)
           script.onload = () => resolve(inside)
@@ -20,10 +19,12 @@ if (location.protocol === "file:") {
         }
       })
       document.body.append(frame)
+      this.terminate = () => frame.remove()
     }
 
     postMessage(data) {
-      this.ready.then((inside) => inside.dispatchEvent(new MessageEvent("message", { data })))
+      const copy = structuredClone(data) // as a worker's messages are
+      this.ready.then((inside) => inside.dispatchEvent(new MessageEvent("message", { data: copy })))
     }
   }
 }
