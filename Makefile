@@ -12,7 +12,7 @@ PYTEST = $(BIN)/pytest -q --dist worksteal -n $$(($(CORES) + 1))
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock demo docs check test coverage browser lint format mutants benchmark release clean
+.PHONY: help install lock demo docs check test coverage browser lint format mutants benchmark release wheels clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -30,19 +30,20 @@ $(INSTALLED): pyproject.toml requirements-dev.lock
 lock: ## write the versions in .venv to requirements-dev.lock
 	$(BIN)/python -m pip freeze --exclude-editable > requirements-dev.lock
 
-demo: $(INSTALLED) ## the paper in small: all rankers on the embedded dataset, and a report
-	@$(BIN)/ebrank reproduce --scale 0.2 --trials 5 --also auto --out reproduction/demo \
+demo: $(INSTALLED) ## the paper in small, in a minute: all rankers on the embedded dataset, and a report
+	@echo 'All rankers on a fifth of the embedded dataset, five trials: about a minute on two cores.'
+	@$(BIN)/ebrank reproduce --scale 0.2 --trials 5 --out reproduction/demo \
 	  --only table1,table2,table3,time,toy,waiting $(OPTIONS)
 	@echo
-	@echo 'A fifth of the embedded dataset, five trials. What to try next:'
-	@echo '  $(BIN)/ebrank reproduce                       the whole of it, every table and figure'
+	@echo 'What to try next:'
+	@echo '  $(BIN)/ebrank reproduce                       the whole of it, every table and figure: seven minutes'
 	@echo '  $(BIN)/ebrank reproduce --dataset MQ2008 --data-dir FOLDER       on data of your own'
 	@echo '  $(BIN)/ebrank simulate --dataset mq2007-like --scale 0.1 --ranker ebrank:epsilon=5'
 	@echo '  $(BIN)/python examples/new_item.py            watch new items being found'
 	@echo '  $(BIN)/ebrank serve --demo                    the service, with simulated users and a dashboard'
 
 docs: $(INSTALLED) ## the documentation as a site, in site/; every link is checked
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	$(BIN)/python tools/docs.py
 	@echo 'Open site/index.html'
 
 check: $(INSTALLED) lint ## in a minute: lint, types and the quick tests
@@ -75,6 +76,13 @@ benchmark: $(INSTALLED) ## the figures of benchmarks/README.md, as ratios
 
 release: $(INSTALLED) ## build wheel and sdist, and try them in empty environments
 	$(BIN)/python tools/release.py
+
+wheels: $(INSTALLED) ## ebrank and all it needs to serve, as wheels for deploy/Containerfile, in dist/wheels
+	rm -rf dist/wheels
+	$(BIN)/python -m build --wheel --outdir dist/wheels
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --dest dist/wheels --only-binary=:all: \
+	  --python-version 3.12 --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
+	  --find-links dist/wheels 'ebrank[service]'
 
 clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist site htmlcov .coverage*

@@ -1,4 +1,4 @@
-"""Does a good new item get found? Watch three rankers serve the same simulated users.
+"""Does a good new item get found? Watch four rankers serve the same simulated users.
 
 Users search the embedded dataset. So far every list was made by BM25; then, for each test query, a
 relevant item arrives that nobody has ever seen. `python examples/new_item.py` shows how soon each
@@ -38,14 +38,15 @@ def main() -> None:
     arrivals = new_items(data)
     history = bm25_history(data, relevance, absent=arrivals)
     train = data.rows_in("train")
-    ebrank_, auto = (
+    features_only, paper, auto = (
         EBRanker(policy, examination=USERS).fit(data.features[train], history[train])
-        for policy in ("ebrank:estimator=exposure", "auto")
+        for policy in ("auto:part=prior", "ebrank:estimator=exposure", "auto")
     )
     rankers: dict[str, Rank] = {
         "clicks alone": lambda _, stats: by_click_rate(stats),
-        "EBRank": lambda features, stats: ebrank_.rank(features, stats, k=SHOWN).order,
-        "auto": lambda features, stats: auto.rank(features, stats, k=SHOWN).order,
+        "features only": lambda rows, stats: features_only.rank(rows, stats, k=SHOWN).order,
+        "EBRank (paper)": lambda rows, stats: paper.rank(rows, stats, k=SHOWN).order,
+        "EBRank auto": lambda rows, stats: auto.rank(rows, stats, k=SHOWN).order,
     }
     shares: dict[str, Floats] = {}
     for name, rank in rankers.items():
@@ -60,7 +61,7 @@ def main() -> None:
     query, item = next(iter(arrivals.items()))
     rows = data.rows_of(query)
     why = auto.rank(data.features[rows], history[rows]).explain(item - rows.start)
-    console.print(f"Why auto tries an item nobody has clicked: {why}")
+    console.print(f"Why EBRank auto tries an item nobody has clicked: {why}")
 
     if len(sys.argv) > 1:
         draw(shares, sys.argv[1])
@@ -82,19 +83,26 @@ def draw(shares: dict[str, Floats], path: str) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    colors = {"clicks alone": "#8a8f98", "EBRank": "#6c9bd2", "auto": "#1f5fa8"}
+    looks = dict(
+        zip(
+            shares,
+            (("#8a8f98", ":"), ("#6e6e6e", "-."), ("#c4161c", "--"), ("#0b7a4b", "-")),
+            strict=True,
+        )
+    )
     with rc_context({"svg.hashsalt": "new item", "svg.fonttype": "none", "font.size": 11}):
         figure = Figure(figsize=(7.6, 3.6), layout="constrained")
         axes = figure.subplots()
         for name, listed in shares.items():
-            axes.plot(100 * listed, color=colors[name], linewidth=2.5)
+            color, style = looks[name]
+            axes.plot(100 * listed, style, color=color, linewidth=2.5)
             axes.annotate(
                 f"{name}  {listed[-1]:.0%}",
                 (len(listed) - 1, 100 * listed[-1]),
                 (6, 0),
                 textcoords="offset points",
                 va="center",
-                color=colors[name],
+                color=color,
                 weight="bold",
             )
         axes.set(xlim=(0, max(CHECKPOINTS)), ylim=(0, 100))
