@@ -26,7 +26,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Self, TypeVar
 
 from ebrank.service import api
@@ -80,6 +80,8 @@ UNLEARNED = "unlearned"
 """The setting that holds how much had been deleted when the last good training run began."""
 MOST_PROOFS = 1000
 """Deletions that are listed."""
+MOST_RETRIES = 9
+"""Of a request whose query others delete or retract while it is written."""
 MOST_SHOWN = 20
 """Versions of the prior that the dashboard requests again and again."""
 
@@ -347,7 +349,7 @@ class Engine:
             return await self._logged_list(request, admit, token)
 
         try:
-            return await self._current(lambda: _twice(logged))
+            return await self._current(lambda: _retried(logged))
         except Conflict:
             raise
         except StoreError as problem:
@@ -384,7 +386,7 @@ class Engine:
     async def feedback(self, events: Sequence[api.EventIn | api.Malformed]) -> api.FeedbackResponse:
         """Count events; those accepted are on disk when this returns."""
         incarnation = self._begin()
-        results = await _twice(lambda: self._feedback.take(events, incarnation))
+        results = await _retried(lambda: self._feedback.take(events, incarnation))
         counts = Counter(result.status for result in results)
         if counts["accepted"] or counts["duplicate"]:
             await self._flushed(incarnation)  # a duplicate too: its first copy may be on its way
@@ -685,12 +687,13 @@ class Engine:
                 log.info("%d idle queries expired", expired, extra=about("chore", queries=expired))
 
 
-async def _twice(call: Callable[[], Awaitable[T]]) -> T:
-    """Return what a call returns; call again if another server has deleted a query meanwhile.
+async def _retried(call: Callable[[], Awaitable[T]]) -> T:
+    """Return what a call returns; call again if its query was deleted or retracted meanwhile.
 
-    Memory has then dropped the query; if it was added again, it is read as it is now.
+    Memory has then dropped the query; if it is still there, it is read as it is now. Several
+    retractions may come one after another.
     """
-    try:
-        return await call()
-    except UnknownQuery:
-        return await call()
+    for _ in range(MOST_RETRIES):
+        with suppress(UnknownQuery):
+            return await call()
+    return await call()

@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,29 @@ async def test_a_request_must_say_what(engine: Scene, request_: RetractionReques
     with pytest.raises(Problem) as problem:
         await engine.retract(request_)
     assert problem.value.field == "since"
+
+
+@pytest.mark.parametrize("clicks", [False, True])
+@played(count=2, pair=True)
+async def test_several_retractions_in_a_row_fail_no_request(engine: Scene, clicks: bool) -> None:
+    users = ["ann", "bob", "cat"]
+    for user in users:
+        await engine.ranked(user=user)
+    listed, write = await engine.ranked(), engine.store.log.write
+
+    async def late(*given: Any, **named: Any) -> Any:  # noqa: ANN401
+        if users:
+            await engine.other.retract(RetractionRequest(user=users.pop(), apply=True))
+        return await write(*given, **named)
+
+    engine.store.log.write = late
+    if clicks:
+        assert await engine.clicked(listed, "i0") == 1
+    else:
+        await engine.ranked()
+    assert users == []
+    assert await engine.counts() == {"i0": (2 - clicks, clicks), "i1": (2 - clicks, 0)}
+    assert await engine.sound()
 
 
 async def raced(store: Store) -> None:
