@@ -34,8 +34,7 @@ def compare(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
     significantly. If the code of a ranker changed between two runs, both versions are compared, by
     folder. Options about running need a ranker to run.
 
-    --fold all runs every fold and pools their test queries. Folders of different folds of one
-    dataset are pooled, too.
+    --fold all runs every fold and pools their test queries.
 
     Ctrl-C stops; --out keeps finished trials for the next run.
 
@@ -45,7 +44,6 @@ def compare(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
         ebrank compare ebrank auto --dataset MQ2008 --trials 20 --cluster local:4
         ebrank compare ebrank auto --dataset MQ2008 --fold all
         ebrank compare run1 run2
-        ebrank compare fold1 fold2 fold3
         ebrank compare run1 ebrank:epsilon=5 --dataset MQ2008 --json
     """
     from ebrank.cli.stored_runs import results_of

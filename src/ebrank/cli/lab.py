@@ -24,7 +24,6 @@ from ebrank.experiments.framework.numbers import counted
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
-    from ebrank.experiments.framework.folds import AnyRanker
     from ebrank.experiments.framework.outcome import Table
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.config import SimulationConfig
@@ -232,20 +231,6 @@ def folds_to_run(options: Mapping[str, Any]) -> Sequence[int | None]:
     from ebrank.data.loading import folds_of
 
     return folds_of(options["dataset"], options["data_dir"])
-
-
-def read_rankers(texts: Sequence[str], options: Mapping[str, Any]) -> list[AnyRanker]:
-    """Return the rankers that texts name, each once.
-
-    With --fold all, a parameter may have a value for each fold: `ebrank:epsilon=20/5`.
-    """
-    from ebrank.experiments.framework.folds import parse_by_fold
-    from ebrank.rankers import registry
-
-    if options["fold"] != ALL_FOLDS:
-        return list(dict.fromkeys(map(registry.parse, texts)))
-    folds = len(folds_to_run(options))
-    return list(dict.fromkeys(parse_by_fold(text, folds) for text in texts))
 
 
 def say_what_begins(dataset: str, trials: int, seed: int) -> None:

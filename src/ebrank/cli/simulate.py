@@ -16,7 +16,6 @@ from ebrank.cli.verbs import verb
 from ebrank.errors import EBRankError
 
 if TYPE_CHECKING:
-    from ebrank.experiments.framework.folds import AnyRanker
     from ebrank.experiments.framework.outcome import Table
     from ebrank.experiments.query_files import QueryRow
     from ebrank.rankers.base import Ranker
@@ -60,8 +59,7 @@ def simulate(
     lists that users saw, with more weight on later ones; Run-NDCG is their mean. All are measured
     on test queries.
 
-    --fold all runs every fold of a dataset and pools their test queries. A parameter may then have
-    a value for each fold: ebrank:epsilon=20/5/20/10/20.
+    --fold all runs every fold of a dataset and pools their test queries.
 
     Ctrl-C stops and reports the finished trials; --out keeps them for the next run.
 
@@ -73,11 +71,11 @@ def simulate(
         ebrank simulate --dataset mine --baseline-feature 3 --ranker ebrank --json
         ebrank simulate --dataset MQ2008 --ranker auto --cluster dask://node1:8786
         ebrank simulate --dataset MQ2008 --fold all --ranker auto --trec trec
-        ebrank simulate --dataset mine --fold all --ranker ebrank:epsilon=20/5/10
     """
     from ebrank.experiments.query_files import check_form, query_rows, write_table, write_trec
+    from ebrank.rankers import registry
 
-    chosen = lab.read_rankers(rankers, options)
+    chosen = list(dict.fromkeys(map(registry.parse, rankers)))
     if per_query is not None:
         check_form(per_query)
         Path(per_query).parent.mkdir(parents=True, exist_ok=True)  # fail now rather than later
@@ -119,58 +117,43 @@ class FinishedFolds:
         by_fold: the results of each fold so far; the last lacks trials if it was stopped.
     """
 
-    rankers: Sequence[AnyRanker]
+    rankers: Sequence[Ranker]
     folds: int
-    by_fold: dict[int | None, dict[Ranker, Result]] = field(default_factory=dict)
+    by_fold: dict[int | None, list[Result]] = field(default_factory=dict)
 
     def run(self, plan: lab.SimulationPlan) -> list[Result]:
         """Run the rankers on the next fold, or on a dataset without folds; return the results."""
         from ebrank.simulation.parallel import Interrupted, NotKept
 
-        each = self._rankers_in(len(self.by_fold))
         try:
-            results = run(plan, each)
+            self.by_fold[plan.fold] = run(plan, self.rankers)
         except (Interrupted, NotKept) as problem:
-            self.by_fold[plan.fold] = dict(zip(each, problem.results, strict=True))
+            self.by_fold[plan.fold] = list(problem.results)
             raise
-        self.by_fold[plan.fold] = dict(zip(each, results, strict=True))
-        return results
+        return self.by_fold[plan.fold]
 
     def results(self) -> list[Result]:
         """Return the results of each ranker, over all folds if there are several."""
-        from ebrank.experiments.framework.folds import in_fold, pooled
+        from ebrank.experiments.framework.folds import pooled
 
         folds = list(self.by_fold.values())
-        if len(folds) == 1:
-            return list(folds[0].values())
-        return [
-            pooled([own[in_fold(ranker, place)] for place, own in enumerate(folds)], str(ranker))
-            for ranker in self.rankers
-        ]
+        return folds[0] if len(folds) == 1 else list(map(pooled, zip(*folds, strict=True)))
 
     def print_so_far(self, as_json: bool) -> None:
         """Print the results of each fold, which cannot be pooled before all have finished."""
-        by_fold = {fold: list(own.values()) for fold, own in self.by_fold.items()}
-        if self.folds > 1 and as_json and by_fold:
-            console.print_json({"folds": [{"fold": n} | plain(own) for n, own in by_fold.items()]})
+        if self.folds > 1 and as_json and self.by_fold:
+            folds = [{"fold": fold} | plain(own) for fold, own in self.by_fold.items()]
+            console.print_json({"folds": folds})
             return
-        for fold, results in by_fold.items():
+        for fold, results in self.by_fold.items():
             if self.folds > 1 and any(result.trials for result in results):
                 click.echo(f"Fold {fold}:")
             print_results(results, as_json)
 
     def progress(self, trials: int) -> tuple[int, int]:
         """Return how many trials finished, and how many there are in all folds."""
-        finished = sum(
-            len(result.trials) for own in self.by_fold.values() for result in own.values()
-        )
-        return finished, trials * sum(len(self._rankers_in(place)) for place in range(self.folds))
-
-    def _rankers_in(self, place: int) -> list[Ranker]:
-        """Return the rankers of a fold: what differs in one may be the same in another."""
-        from ebrank.experiments.framework.folds import in_fold
-
-        return list(dict.fromkeys(in_fold(ranker, place) for ranker in self.rankers))
+        finished = sum(len(result.trials) for own in self.by_fold.values() for result in own)
+        return finished, trials * len(self.rankers) * self.folds
 
 
 def run(plan: lab.SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, get_type_hints
@@ -19,29 +19,15 @@ from ebrank.cli import lab
 from ebrank.cli.options import ALL_FOLDS
 from ebrank.cli.protocol import given_options
 from ebrank.cli.simulate import FinishedFolds
-from ebrank.data.loading import folds_in, folds_of
+from ebrank.data.loading import folds_in
 from ebrank.errors import DataError, ParameterError
-from ebrank.experiments.framework.folds import (
-    AnyRanker,
-    RankerByFold,
-    check_disjoint,
-    pooled,
-    set_name,
-)
 from ebrank.kernels.provenance import fingerprint, stamp, versions
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result, about_config, about_dataset, measured
-from ebrank.simulation.storage import (
-    StoredTrials,
-    read_own,
-    read_query_ids,
-    read_trial,
-    write_json,
-)
+from ebrank.simulation.storage import StoredTrials, read_own, read_trial, write_json
 from ebrank.simulation.users import parse
-from ebrank.typing import Texts
 
 REMEDY = "Give a folder that `ebrank simulate --out` wrote."
 AGAIN = "Run `ebrank simulate` there again."
@@ -59,7 +45,6 @@ class Conditions:
     Attributes:
         where: the folder, for messages.
         dataset, fingerprint: the dataset's name, and a hash of its content.
-        fold: which fold of it; None where that is unknown.
         config: the simulation; its sessions are None where the dataset decides.
         sessions: of a trial.
         versions: of the code that ran it.
@@ -68,19 +53,15 @@ class Conditions:
     where: str
     dataset: str
     fingerprint: str
-    fold: int | None
     config: SimulationConfig
     sessions: int
     seed: int
     trials: int
     versions: dict[str, str]
 
-    def differences(self, other: Conditions, *, folds: bool = False) -> Iterator[str]:
-        """Yield the differences from other conditions.
-
-        Folds of one dataset may differ in their data, and in sessions that follow from it.
-        """
-        if not folds and self.fingerprint != other.fingerprint:
+    def differences(self, other: Conditions) -> Iterator[str]:
+        """Yield the differences from other conditions."""
+        if self.fingerprint != other.fingerprint:
             same = " of other content" if self.dataset == other.dataset else ""
             yield f"dataset ({self.dataset}, {other.dataset}{same})"
         others = about_config(other.config)
@@ -92,15 +73,8 @@ class Conditions:
                 yield f"{name} ({getattr(self, name)}, {getattr(other, name)})"
         if self.versions["source"] != other.versions["source"]:
             yield f"version of the code ({_release(self.versions)}, {_release(other.versions)})"
-        ours, theirs = (each.config.sessions if folds else each.sessions for each in (self, other))
-        if ours != theirs:
-            first, second = ("by the dataset" if n is None else n for n in (ours, theirs))
-            yield f"sessions ({first}, {second})"
-
-    def is_another_fold_of(self, other: Conditions) -> bool:
-        """Return whether two are different folds of one dataset, by their names and numbers."""
-        apart = self.fold is not None and other.fold is not None and self.fold != other.fold
-        return apart and set_name(self.dataset) == set_name(other.dataset)
+        if self.sessions != other.sessions:
+            yield f"sessions ({self.sessions}, {other.sessions})"
 
 
 @dataclass(frozen=True)
@@ -146,7 +120,6 @@ def conditions_of(plan: lab.SimulationPlan) -> Conditions:
         "the new run",
         plan.dataset.name,
         fingerprint(plan.dataset),
-        plan.dataset.fold,
         plan.config,
         plan.config.session_count(plan.dataset),
         plan.seed,
@@ -155,38 +128,23 @@ def conditions_of(plan: lab.SimulationPlan) -> Conditions:
     )
 
 
-@dataclass(frozen=True)
-class StoredRun:
-    """What `ebrank simulate` ran in one folder."""
-
-    conditions: Conditions
-    rankers: list[ComparedRanker]
-    test_queries: Texts
-
-
-def read_runs(folder: Path) -> list[StoredRun]:
-    """Return the runs in a folder: one, or one per fold if `--fold all` wrote it.
+def read_run(folder: Path) -> tuple[Conditions, list[ComparedRanker]]:
+    """Return what `ebrank simulate` ran in a folder.
 
     Raises:
         DataError: if the folder holds no such run, or a trial is missing, damaged or foreign.
     """
-    folds = [fold for fold in folds_in(folder).values() if (fold / RESULTS).exists()]
-    if folds and not (folder / RESULTS).exists():
-        return [_read_run(fold) for fold in folds]
-    return [_read_run(folder)]
-
-
-def _read_run(folder: Path) -> StoredRun:
     foreign = "not the results of a simulation"
     document = read_own(folder / RESULTS, KIND, foreign, REMEDY)
     if not document:
-        raise DataError("no results.json in this folder", path=folder, remedy=REMEDY)
+        inside = next((fold for fold in folds_in(folder).values() if (fold / RESULTS).exists()), "")
+        remedy = f"It has folds: give one of them, such as {inside}." if inside else REMEDY
+        raise DataError("no results.json in this folder", path=folder, remedy=remedy)
     try:
         conditions = Conditions(
             str(folder),
             document["dataset"]["name"],
             document["dataset"]["fingerprint"],
-            document["dataset"]["fold"],
             _config(document["config"], folder),
             document["rankers"][0]["sessions"],
             document["seed"],
@@ -197,80 +155,7 @@ def _read_run(folder: Path) -> StoredRun:
     except (KeyError, IndexError, TypeError, ValueError):
         path = folder / RESULTS
         raise DataError("the results are damaged", path=path, remedy=AGAIN) from None
-    rankers = [_stored_ranker(folder, conditions, *entry) for entry in entries]
-    return StoredRun(conditions, rankers, read_query_ids(folder / entries[0][1][0]))
-
-
-class StoredFolds:
-    """Runs by fold: within a fold they met the same users, and folds are pooled.
-
-    Attributes:
-        folds: the conditions of each, in the order of their numbers.
-    """
-
-    def __init__(self, runs: Iterable[StoredRun]) -> None:
-        groups: dict[str, list[StoredRun]] = {}
-        for run in runs:
-            groups.setdefault(run.conditions.fingerprint, []).append(run)
-        self._groups = sorted(groups.values(), key=lambda own: own[0].conditions.fold or 0)
-        self.folds = [own[0].conditions for own in self._groups]
-        for own in self._groups:
-            for run in own[1:]:
-                check_same(own[0].conditions, run.conditions)
-        for other in self.folds[1:]:
-            check_folds(self.folds[0], other)
-        check_disjoint(
-            {own[0].conditions.where: own[0].test_queries for own in self._groups},
-            "Leave one of them out.",
-        )
-
-    def rankers(self) -> dict[Identity, ComparedRanker]:
-        """Return each ranker once, its results pooled over folds, in the order of the runs."""
-        by_fold = [
-            {entry.identity: entry for run in reversed(own) for entry in run.rankers}
-            for own in self._groups
-        ]
-        everyone = {}
-        for identity in dict.fromkeys(
-            entry.identity for own in self._groups for run in own for entry in run.rankers
-        ):
-            self._check_everywhere(identity, by_fold)
-            entries = [own[identity] for own in by_fold]
-            results = [entry.result for entry in entries if entry.result is not None]
-            whole = pooled(results) if len(results) > 1 else results[0]
-            everyone[identity] = replace(entries[0], result=whole)
-        return everyone
-
-    def _check_everywhere(
-        self, identity: Identity, by_fold: Sequence[Mapping[Identity, ComparedRanker]]
-    ) -> None:
-        """Raise if a ranker is in one fold but not in another."""
-        present = [own[identity].where for own in by_fold if identity in own]
-        for fold, own in zip(self.folds, by_fold, strict=True):
-            if identity not in own:
-                ranker = identity[0]
-                changed = any(ranker == text for text, _ in own)
-                problem = "was run by other code" if changed else "was not run"
-                raise DataError(
-                    f"{ranker}, which {present[0]} has, {problem} in fold {fold.fold}",
-                    path=Path(fold.where),
-                    remedy=f"Run `ebrank simulate --fold {fold.fold} --ranker {ranker} --out "
-                    f"{fold.where}` with the options of the other folds.",
-                )
-
-
-def check_folds(first: Conditions, second: Conditions) -> None:
-    """Raise if two are not folds of one dataset that were run alike."""
-    if not first.is_another_fold_of(second):
-        check_same(first, second)
-    differ = ", ".join(first.differences(second, folds=True))
-    if differ:
-        raise DataError(
-            f"{first.where} and {second.where} are folds {first.fold} and {second.fold}, but "
-            f"differ in {differ}",
-            remedy=f"Run `ebrank simulate --fold {second.fold}` again with the options of "
-            f"{first.where}.",
-        )
+    return conditions, [_stored_ranker(folder, conditions, *entry) for entry in entries]
 
 
 def _stored_ranker(
@@ -321,44 +206,43 @@ WITHOUT_RUNNING = {"runs", "out", "as_json"}
 
 
 def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
-    """Return the results of all runs, in their order, each ranker once, over all folds.
+    """Return the results of all runs, in their order, each ranker once.
 
     Rankers with the same text but different code are different rankers; their names then include
     their folders.
     """
-    stored: list[StoredRun] = []
+    earlier: Conditions | None = None
     entries: dict[Identity, ComparedRanker] = {}
-    rankers: dict[Identity, AnyRanker] = {}
+    rankers: dict[Identity, Ranker] = {}
     typed: dict[str, str] = {}
     for run in runs:
         if is_folder(run):
-            held = read_runs(Path(run))
-            stored += held
-            named = [entry for own in held for entry in own.rankers]
+            conditions, named = read_run(Path(run))
+            earlier = earlier or conditions
+            check_same(earlier, conditions)
         else:
-            ranker = parsed(run, options)
-            named = [ComparedRanker(str(ranker), stamp_of(ranker), NOW)]
+            ranker = parsed(run)
+            named = [ComparedRanker(str(ranker), stamp(ranker), NOW)]
             rankers[named[0].identity] = ranker
             typed.setdefault(named[0].ranker, run)
         for entry in named:
-            entries.setdefault(entry.identity, entry)
-    earlier = StoredFolds(stored)
-    entries |= earlier.rankers()
+            if entry.identity not in entries or entries[entry.identity].result is None:
+                entries[entry.identity] = entry
     if len(entries) < 2:
         raise ParameterError("a comparison needs at least two rankers; name another one")
+    if earlier is not None and options["fold"] == ALL_FOLDS:
+        raise click.UsageError(
+            "folders are compared one fold at a time; leave out --fold all, or name rankers alone: "
+            "--out keeps their trials in every fold"
+        )
     new = [identity for identity, entry in entries.items() if entry.result is None]
     if not new:
-        check_nothing_else_was_meant(bool(rankers), earlier.folds, options)
+        check_nothing_else_was_meant(bool(rankers), earlier, options)
     else:
-        results = run_now([rankers[identity] for identity in new], earlier.folds, options)
+        results = run_now([rankers[identity] for identity in new], earlier, options)
         for identity, result in zip(new, results, strict=True):
             entries[identity] = replace(entries[identity], result=result)
     return named_apart(list(entries.values()), typed)
-
-
-def stamp_of(ranker: AnyRanker) -> str:
-    """Return a hash of a ranker's code."""
-    return stamp(*ranker.rankers) if isinstance(ranker, RankerByFold) else stamp(ranker)
 
 
 def named_apart(entries: Sequence[ComparedRanker], typed: Mapping[str, str]) -> list[Result]:
@@ -381,11 +265,10 @@ def is_folder(run: str) -> bool:
     return run.partition(":")[0] not in registry.built_in() and Path(run).is_dir()
 
 
-def parsed(run: str, options: Mapping[str, Any]) -> AnyRanker:
+def parsed(run: str) -> Ranker:
     """Return the ranker that a run names."""
-    folds = {} if options["dataset"] else {"fold": None}  # only datasets have any
     try:
-        return lab.read_rankers([run], {**options, **folds})[0]
+        return registry.parse(run)
     except ParameterError as problem:
         if ":" in run or run in registry.built_in():
             raise
@@ -393,7 +276,7 @@ def parsed(run: str, options: Mapping[str, Any]) -> AnyRanker:
 
 
 def run_now(
-    rankers: Sequence[AnyRanker], earlier: Sequence[Conditions], options: dict[str, Any]
+    rankers: Sequence[Ranker], earlier: Conditions | None, options: dict[str, Any]
 ) -> list[Result]:
     """Run the rankers that no folder holds, if they will meet the same users as the others."""
     if options["dataset"] is None:
@@ -411,18 +294,17 @@ def run_now(
 
 
 def plans_that_meet(
-    earlier: Sequence[Conditions], options: dict[str, Any]
+    earlier: Conditions | None, options: dict[str, Any]
 ) -> Iterator[lab.SimulationPlan]:
     """Yield the simulation of each fold; raise if it does not meet the users of the folders."""
-    check_folds_at_hand(earlier, options)
-    for place, plan in enumerate(lab.plan_pooled_folds(**options)):
-        if earlier:
-            check_same(earlier[place], conditions_of(plan))
+    for plan in lab.plan_pooled_folds(**options):
+        if earlier is not None:
+            check_same(earlier, conditions_of(plan))
         yield plan
 
 
 def check_nothing_else_was_meant(
-    names_rankers: bool, earlier: Sequence[Conditions], options: dict[str, Any]
+    names_rankers: bool, earlier: Conditions | None, options: dict[str, Any]
 ) -> None:
     """Raise if nothing runs, but options ask for a run that the folders do not hold."""
     if names_rankers and options["dataset"] is not None:
@@ -434,30 +316,6 @@ def check_nothing_else_was_meant(
         raise click.UsageError(
             f"nothing runs, because the folders hold all the rankers, so {', '.join(idle)} would "
             "have no effect. Leave such options out, or name a ranker to run on --dataset."
-        )
-
-
-def check_folds_at_hand(earlier: Sequence[Conditions], options: Mapping[str, Any]) -> None:
-    """Raise if the folders are of other folds than the options say."""
-    stored = [own.fold for own in earlier]
-    if options["fold"] == ALL_FOLDS and earlier:
-        folds = folds_of(options["dataset"], options["data_dir"])
-        missing = [fold for fold in folds if fold not in stored]
-        if missing:
-            raise DataError(
-                f"no folder holds fold {missing[0]} of {options['dataset']}",
-                remedy=f"Run `ebrank simulate --fold {missing[0]}` with the options of the others, "
-                "and name its folder too.",
-            )
-        beyond = [own for own in earlier if own.fold not in folds]
-        if beyond:
-            raise DataError(
-                f"{options['dataset']} has no fold {beyond[0].fold}", path=Path(beyond[0].where)
-            )
-    elif len(earlier) > 1:
-        numbers = ", ".join(map(str, stored))
-        raise ParameterError(
-            f"the folders hold folds {numbers}; to run rankers too, set --fold all"
         )
 
 

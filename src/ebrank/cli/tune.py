@@ -93,7 +93,7 @@ def tune(
                 write_json(Path(plan.out) / RESULTS, documents[-1])
     if as_json:
         seconds = sum(point.result.seconds for tuning in tunings for point in tuning.points)
-        console.print_json(as_one(documents, tunings) | {"seconds": seconds})
+        console.print_json(as_one(documents) | {"seconds": seconds})
     else:
         print_tuning(tunings, [document["dataset"]["fold"] for document in documents])
 
@@ -128,19 +128,11 @@ def report(plan: lab.SimulationPlan, tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def as_one(documents: Sequence[dict[str, Any]], tunings: Sequence[Tuning]) -> dict[str, Any]:
-    """Return the report of a dataset, or the reports of its folds with their choices."""
+def as_one(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the report of a dataset, or the reports of its folds."""
     if len(documents) == 1:
         return documents[0]
-    return {"kind": KIND, "best": {"ranker": best_text(tunings)}, "folds": list(documents)}
-
-
-def best_text(tunings: Sequence[Tuning]) -> str:
-    """Return the ranker with what was chosen, in each fold if that is not the same."""
-    from ebrank.experiments.framework.folds import RankerByFold, by_fold
-
-    ranker = by_fold([tuning.best.ranker for tuning in tunings])
-    return str(ranker) if isinstance(ranker, RankerByFold) else tunings[0].best.text
+    return {"kind": KIND, "folds": list(documents)}
 
 
 def print_tuning(tunings: Sequence[Tuning], folds: Sequence[int | None]) -> None:
@@ -154,7 +146,9 @@ def print_tuning(tunings: Sequence[Tuning], folds: Sequence[int | None]) -> None
             where = f" of fold{'s' if len(edge) > 1 else ''} {', '.join(map(str, edge))}"
             where = where if len(folds) > 1 else ""
             console.warn(f"the best {name}{where} is at the edge of its grid; {wider}")
-    click.echo(f"Use it: ebrank simulate {as_typed(OF_ONE_RUN)} --ranker {best_text(tunings)}")
+    for fold, tuning in zip(folds, tunings, strict=True):
+        simulation = as_typed(OF_ONE_RUN, fold=str(fold))
+        click.echo(f"Use it: ebrank simulate {simulation} --ranker {tuning.best.text}")
 
 
 def table(tunings: Sequence[Tuning], folds: Sequence[int | None]) -> Table:

@@ -23,7 +23,6 @@ import numpy as np
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.parameters import listed, to_text, typed
-from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker, Setting
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import METRICS, Result, TrialResult
@@ -182,25 +181,24 @@ def _stacked(weights: Sequence[Floats]) -> Floats | None:
 
 # --- rankers by fold -----------------------------------------------------------------------------
 
-SEPARATOR = "/"
-
 
 @dataclass(frozen=True)
 class RankerByFold:
     """Rankers of one class, one for each fold, as choosing parameters in each fold makes them.
 
-    Its text has the values in the order of the folds, so that people can type what was tuned:
+    Its text has the values in the order of the folds:
 
-    >>> tuned = parse_by_fold("ebrank:epsilon=20/5,estimator=exposure", folds=2)
+    >>> from ebrank.rankers import registry
+    >>> tuned = by_fold([registry.parse(f"ebrank:epsilon={value},beta=2") for value in (20, 5)])
     >>> print(tuned)
-    ebrank:epsilon=20/5,estimator=exposure
+    ebrank:epsilon=20/5,beta=2
     >>> print(in_fold(tuned, 1))
-    ebrank:epsilon=5,estimator=exposure
+    ebrank:epsilon=5,beta=2
 
     What is the same in all folds is a plain ranker:
 
-    >>> print(tuned.with_parameters(epsilon=0.0), parse_by_fold("ebrank:epsilon=3/3", folds=2))
-    ebrank:epsilon=0,estimator=exposure ebrank:epsilon=3
+    >>> print(tuned.with_parameters(epsilon=0.0))
+    ebrank:epsilon=0,beta=2
     """
 
     rankers: tuple[Ranker, ...]
@@ -220,14 +218,14 @@ class RankerByFold:
         values = [ranker.value(name) for ranker in self.rankers]
         if len(set(values)) == 1:
             return values[0]
-        return SEPARATOR.join(map(typed, values))
+        return "/".join(map(typed, values))
 
     def with_parameters(self, **changes: Any) -> AnyRanker:  # noqa: ANN401 (of any type)
         """Return the same ranker with some parameters changed in all folds."""
         return by_fold([ranker.with_parameters(**changes) for ranker in self.rankers])
 
     def __str__(self) -> str:
-        """Return the text that `parse_by_fold` reads back."""
+        """Return a text such as `ebrank:epsilon=20/5`."""
         first = self.rankers[0]
         return to_text(first.called, first.parameters(), self.value)
 
@@ -243,24 +241,3 @@ def by_fold(rankers: Sequence[Ranker]) -> AnyRanker:
 def in_fold(ranker: AnyRanker, place: int) -> Ranker:
     """Return what runs in the fold at a place in their order, from 0."""
     return ranker.rankers[place] if isinstance(ranker, RankerByFold) else ranker
-
-
-def parse_by_fold(text: str, folds: int) -> AnyRanker:
-    """Return the ranker that a text such as `ebrank:epsilon=20/5` names, given how many folds.
-
-    >>> parse_by_fold("ebrank:epsilon=20/5", folds=3)
-    Traceback (most recent call last):
-    ebrank.errors.ParameterError: ebrank:epsilon=20/5: 2 values for 3 folds; give one for each \
-fold, or one for all
-    """
-    settings = []
-    for setting in text.split(","):
-        begin, equals, value = setting.rpartition("=")
-        values = value.split(SEPARATOR)
-        if len(values) not in (1, folds):
-            raise ParameterError(
-                f"{text}: {len(values)} values for {folds} folds; give one for each fold, or one "
-                "for all"
-            )
-        settings.append([begin + equals + own for own in values * (folds // len(values))])
-    return by_fold([registry.parse(",".join(own)) for own in zip(*settings, strict=True)])
