@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,9 +13,7 @@ from ebrank.evaluation.interleaving import (
     NEITHER,
     SECOND,
     Draft,
-    balanced,
     coin,
-    counterfactual_difference,
     key_of,
     pair_difference,
     preference,
@@ -37,9 +33,6 @@ def test_a_page_goes_on_with_the_same_draft(
     whole = team_draft(a, b, key, depth)
     assert team_draft(a, b, key, depth, above=team_draft(a, b, key, top)) == whole
     assert len(set(whole.items)) == len(whole.items) == depth
-    merged = balanced(a, b, coin(key), depth)
-    assert balanced(a, b, coin(key), depth, above=balanced(a, b, coin(key), top)) == merged
-    assert len(set(merged)) == depth
 
 
 @given(ORDERS, ORDERS, ORDERS, st.integers(0, 2**64 - 1), st.integers(0, 9))
@@ -50,7 +43,6 @@ def test_orders_may_change_between_pages(
     whole = team_draft(changed, b[::-1], key, 9, above=above)
     assert whole.items[:top] == above.items
     assert sorted(whole.items) == list(range(9))
-    assert sorted(balanced(changed, b, 0, 9, above=above.items)) == list(range(9))
 
 
 @given(ORDERS, ORDERS, st.integers(0, 2**64 - 1))
@@ -68,26 +60,12 @@ def test_pairs_are_one_item_of_each_ranking_and_each_chose_its_best(
             assert draft.items[place] == next(item for item in order if item in left)
 
 
-@given(ORDERS, ORDERS, st.integers(1, 9))
-def test_a_balanced_list_has_the_best_of_both_down_to_every_rank(
-    a: list[int], b: list[int], depth: int
-) -> None:
-    for begins in (FIRST, SECOND):
-        merged = set(balanced(a, b, begins, depth))
-        assert any(
-            merged == set(a[:i]) | set(b[:j])
-            for i in range(10)
-            for j in range(max(i - 1, 0), min(i + 2, 10))
-        )
-
-
 def test_lists_of_different_lengths_are_used_up() -> None:
     draft = team_draft([1, 2], [3, 2, 5, 6], 7, 9)
     assert sorted(draft.items) == [1, 2, 3, 5, 6]
     assert draft.items[-3:] == (2, 5, 6)
     assert draft.teams[-3:] == (NEITHER, NEITHER, NEITHER)
     assert team_draft([], [], 1, 5) == Draft()
-    assert balanced([1], [2, 1, 3, 4], SECOND, 9) == (2, 1, 3, 4)
     half = team_draft([1], [3], 7, 1)
     assert team_draft([], [], 7, 3, above=half) == half, "the other half is gone meanwhile"
 
@@ -129,31 +107,6 @@ def test_the_better_ranking_gets_the_clicks() -> None:
     assert mean(Moments.of(values, weights)).low > 0.0
 
 
-@given(ORDERS, ORDERS, st.integers(1, 9), st.lists(st.floats(0, 1), min_size=9, max_size=9))
-def test_counterfactual_credit_is_unbiased_over_the_coin(
-    a: list[int], b: list[int], depth: int, relevance: list[float]
-) -> None:
-    """Expected credit, by enumeration of coin and clicks, is the difference of expected clicks."""
-    lists = [balanced(a, b, begins, depth) for begins in (FIRST, SECOND)]
-    expected = 0.0
-    for listed in lists:
-        for place, item in enumerate(listed):
-            clicks = np.zeros(depth)
-            clicks[place] = 1.0
-            credit = counterfactual_difference(a, b, listed, clicks, P)
-            expected += 0.5 * P[place] * relevance[item] * credit
-    reachable = set(lists[0]) | set(lists[1])
-    truth = sum(
-        P[rank] * sign * relevance[order[rank]]
-        for sign, order in ((1.0, b), (-1.0, a))
-        for rank in range(depth)
-        if order[rank] in reachable
-    )
-    assert math.isclose(expected, truth, abs_tol=1e-9)
-
-
 def test_bad_input_is_named() -> None:
     with pytest.raises(ParameterError, match="for each of its ranks"):
         pair_difference([0, 1], [1.0])
-    with pytest.raises(ParameterError, match="for each of its ranks"):
-        counterfactual_difference([1, 2], [2, 1], [1, 2], [1.0], P)

@@ -1,9 +1,8 @@
 """Interleaving: two rankings in one list, and what clicks say about which is better.
 
 Each user compares both rankings, so that differences between users and queries, which are most of
-the noise of an A/B test, cancel. Team draft is the default: rankings choose in turns, and a ranking
-gets the clicks on what it chose. Balanced interleaving changes lists less, and its clicks are
-weighted by how far each ranking would have been examined.
+the noise of an A/B test, cancel. In a team draft rankings choose in turns, and a ranking gets the
+clicks on what it chose.
 
 A draft is a pure function of both orders and a key, so a refresh makes the same list again, and a
 page goes on where the last one ended, even if the orders have changed since:
@@ -21,13 +20,10 @@ True
 1
 
 References:
-    Joachims (2002): Unbiased evaluation of retrieval quality using clickthrough data.
     Radlinski, Kurup and Joachims (2008): How does clickthrough data reflect retrieval
     quality? CIKM.
     Chapelle, Joachims, Radlinski and Yue (2012): Large-scale validation and analysis of interleaved
     search evaluation. ACM TOIS 30(1).
-    Bi, Castells, Gilbert, Galperin, Tardif and Ahuja (2022): Debiased balanced interleaving at
-    Amazon Search. CIKM.
     Zhang, Deng, Du, Gao, He and Katariya (2025): Harnessing the power of interleaving and
     counterfactual evaluation for Airbnb search ranking. KDD. arXiv 2508.00751.
 """
@@ -42,7 +38,6 @@ import numpy.typing as npt
 import xxhash
 
 from ebrank.errors import ParameterError
-from ebrank.typing import Floats
 
 NEITHER, FIRST, SECOND = -1, 0, 1
 """Who put an item into a list: both at once, the first ranking, or the second."""
@@ -122,36 +117,7 @@ def team_draft(
     return Draft(tuple(items[:depth]), tuple(teams[:depth]), tuple(pairs[:depth]))
 
 
-def balanced(
-    first: Sequence[int],
-    second: Sequence[int],
-    begins: int,
-    depth: int,
-    *,
-    above: Sequence[int] = (),
-) -> tuple[int, ...]:
-    """Return the first `depth` of both rankings in turns, those `above` first (Joachims 2002).
-
-    Down to every rank, the list consists of the best of both, equally many of each up to one. The
-    ranking that `begins` is drawn once for all pages: `coin(key)`.
-    """
-    items, orders, places = list(above), (first, second), [0, 0]
-    chosen = set(items)
-    while len(items) < depth:
-        turn = begins if places[FIRST] == places[SECOND] else int(places[FIRST] > places[SECOND])
-        if places[turn] >= len(orders[turn]):
-            turn = SECOND - turn
-            if places[turn] >= len(orders[turn]):
-                break
-        item = orders[turn][places[turn]]
-        places[turn] += 1
-        if item not in chosen:
-            chosen.add(item)
-            items.append(item)
-    return tuple(items[:depth])
-
-
-def coin(key: int, number: int = 0) -> int:
+def coin(key: int, number: int) -> int:
     """Return the coin of a number, 0 or 1."""
     return xxhash.xxh3_64_intdigest(number.to_bytes(8, "little"), key) & 1
 
@@ -176,39 +142,3 @@ def pair_difference(teams: Sequence[int], clicks: npt.ArrayLike) -> tuple[float,
         raise ParameterError("a list needs a team and a number of clicks for each of its ranks")
     signs = np.where(chosen == SECOND, 1.0, np.where(chosen == FIRST, -1.0, 0.0))
     return float(signs @ clicked), float(np.abs(signs).sum()) / 2.0
-
-
-def counterfactual_difference(
-    first: Sequence[int],
-    second: Sequence[int],
-    listed: Sequence[int],
-    clicks: npt.ArrayLike,
-    p: Floats,
-) -> float:
-    """Return clicks that the second ranking would have had minus those of the first.
-
-    For lists of `balanced`. Which ranking begins is a coin, so an item is examined with ½p at its
-    rank in either list. A click on item i counts (p at its rank in the second − p at its rank in
-    the first) over that (Horvitz and Thompson), which makes the sum unbiased for the items that
-    either list shows, if users click as by position-based examination p; compare Bi et al. (2022).
-    Ranks below the list's end count as not examined.
-    """
-    depth = len(listed)
-    merged = [balanced(first, second, begins, depth) for begins in (FIRST, SECOND)]
-    clicked = np.asarray(clicks, np.float64)
-    if clicked.shape != (depth,) or len(p) < depth:
-        raise ParameterError("a list needs clicks and examination for each of its ranks")
-    total = 0.0
-    for place in np.flatnonzero(clicked).tolist():
-        item = listed[place]
-        examined = sum(_at(order, item, p, depth) for order in merged) / 2.0
-        if examined > 0.0:
-            gain = _at(second, item, p, depth) - _at(first, item, p, depth)
-            total += clicked[place] * gain / examined
-    return total
-
-
-def _at(order: Sequence[int], item: int, p: Floats, depth: int) -> float:
-    """Return the examination of an item in an order, 0 below its depth."""
-    place = order.index(item) if item in order else depth
-    return float(p[place]) if place < depth else 0.0
