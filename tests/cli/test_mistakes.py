@@ -26,7 +26,7 @@ MISTAKES = [
     (f"{BM25} --measure-at 5,x", "--measure-at: '5,x' is not a list of numbers"),
     (f"{BM25} --users quiet_users:Quiet --noise 0.2", "have no parameter noise; leave out --noise"),
     (f"{BM25} --out text", "'--out'"),
-    (f"{BM25} --per-query a.txt", "must end with .csv or .parquet"),
+    (f"{BM25} --per-query a.txt", "must end with .csv"),
     (f"{BM25} --per-query text/a.csv", "error: text"),
     (f"{BM25} --trec text/trec", "error: text"),
     (f"{BM25} --cluster local:2 --jobs 2", "--jobs applies to this machine only"),

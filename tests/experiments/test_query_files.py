@@ -8,13 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from ebrank.data.dataset import Dataset
 from ebrank.equations import relevance_probability
-from ebrank.errors import ParameterError
-from ebrank.experiments.query_files import COLUMNS, check_form, query_rows, write_table, write_trec
+from ebrank.experiments.query_files import COLUMNS, query_rows, write_table, write_trec
 from ebrank.rankers import registry
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
@@ -28,17 +26,13 @@ def results(dataset: Dataset) -> list[Result]:
     return parallel.run(dataset, rankers, config, 1, trials=2)
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_rows_add_up_to_the_trials_figures(
-    form: str, dataset: Dataset, results: list[Result], tmp_path: Path
+    dataset: Dataset, results: list[Result], tmp_path: Path
 ) -> None:
-    path = tmp_path / "new" / f"queries.{form}"
+    path = tmp_path / "new" / "queries.csv"
     write_table(path, list(query_rows(dataset, results, fold=3)))
-    if form == "csv":
-        with path.open() as file:
-            rows = list(csv.DictReader(file))
-    else:
-        rows = pq.read_table(path).to_pylist()
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == COLUMNS
     ids = dataset.query_ids[dataset.queries_in("test")].tolist()
     assert len(rows) == 2 * 2 * len(ids)
@@ -84,9 +78,3 @@ def test_trec_files_give_the_same_ndcg(
             for own in (shown, best[:-6:-1])
         )
         assert dcg / ideal == pytest.approx(ndcg)
-
-
-def test_a_name_must_say_the_form() -> None:
-    check_form("a.csv")
-    with pytest.raises(ParameterError, match=r"must end with \.csv or \.parquet"):
-        check_form("a.txt")

@@ -13,7 +13,7 @@ import click
 from ebrank.cli import console, lab
 from ebrank.cli.options import json_option, option
 from ebrank.cli.verbs import verb
-from ebrank.errors import EBRankError
+from ebrank.errors import EBRankError, ParameterError
 
 if TYPE_CHECKING:
     from ebrank.experiments.framework.outcome import Table
@@ -36,7 +36,7 @@ WIDE = 92
 @lab.simulation_options()
 @option(
     "--per-query FILE",
-    "File for the measures of each test query: FILE.csv or FILE.parquet.",
+    "CSV file for the measures of each test query.",
     type=click.Path(dir_okay=False),
 )
 @option(
@@ -72,12 +72,13 @@ def simulate(
         ebrank simulate --dataset MQ2008 --ranker auto --cluster dask://node1:8786
         ebrank simulate --dataset MQ2008 --fold all --ranker auto --trec trec
     """
-    from ebrank.experiments.query_files import check_form, query_rows, write_table, write_trec
+    from ebrank.experiments.query_files import query_rows, write_table, write_trec
     from ebrank.rankers import registry
 
     chosen = list(dict.fromkeys(map(registry.parse, rankers)))
     if per_query is not None:
-        check_form(per_query)
+        if not per_query.endswith(".csv"):
+            raise ParameterError(f"{per_query}: the name must end with .csv")
         Path(per_query).parent.mkdir(parents=True, exist_ok=True)  # fail now rather than later
     if trec is not None:
         Path(trec).mkdir(parents=True, exist_ok=True)

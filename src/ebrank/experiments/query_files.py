@@ -1,4 +1,4 @@
-"""The measures of each test query for other tools: CSV, Parquet, and TREC's run and qrels files.
+"""The measures of each test query for other tools: CSV, and TREC's run and qrels files.
 
 A table has a row for each ranker, trial and test query. Cold- and Warm-NDCG are the query's own;
 its shares of Cum- and Run-NDCG add up to those of the trial.
@@ -12,14 +12,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from ebrank.data.dataset import Dataset
-from ebrank.environment.extras import import_extra
 from ebrank.environment.files import write_whole
-from ebrank.errors import ParameterError
 from ebrank.experiments.framework.measures import COLD, CUM, RUN, WARM
 from ebrank.simulation.result import Result, TrialResult
 from ebrank.typing import Ints
@@ -29,16 +27,7 @@ COLUMNS = (
     *("dataset", "fold", "ranker", "trial", "query"),
     *(COLD.title, WARM.title, f"{CUM.title} share", f"{RUN.title} share"),
 )
-FORMS = (".csv", ".parquet")
 LISTS = {"cold": "cold_lists", "warm": "warm_lists"}
-
-
-def check_form(path: str) -> None:
-    """Raise if a file's name does not say which format to write."""
-    if Path(path).suffix not in FORMS:
-        raise ParameterError(f"{path}: the name must end with {' or '.join(FORMS)}")
-    if path.endswith(".parquet"):
-        import_extra("pyarrow.parquet", extra="logs", purpose="to write Parquet files")
 
 
 def query_rows(
@@ -57,27 +46,12 @@ def query_rows(
                 yield (*about, query, *values)
 
 
-def write_table(path: Path, rows: Sequence[QueryRow]) -> None:
-    """Write rows in the format that the file's name says."""
+def write_table(path: Path, rows: Iterable[QueryRow]) -> None:
+    """Write rows as CSV, below their heading."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".csv":
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(rows)
-        write_whole(path, text.getvalue().encode())
-        return
-    arrow = import_extra("pyarrow", extra="logs", purpose="to write Parquet files")
-    parquet = import_extra("pyarrow.parquet", extra="logs", purpose="to write Parquet files")
-    kinds = (*(arrow.string(),) * 3, arrow.int32(), arrow.string(), *(arrow.float64(),) * 4)
-    columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
-    arrays = [
-        arrow.array(map(str, column) if kind == arrow.string() else column, kind)
-        for kind, column in zip(kinds, columns, strict=True)
-    ]
-    content = arrow.BufferOutputStream()
-    parquet.write_table(arrow.table(arrays, list(COLUMNS)), content)
-    write_whole(path, content.getvalue().to_pybytes())
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
+    write_whole(path, text.getvalue().encode())
 
 
 def write_trec(folder: Path, dataset: Dataset, results: Sequence[Result]) -> None:
