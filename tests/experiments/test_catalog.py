@@ -10,7 +10,6 @@ def test_all_without_a_choice_and_in_one_order_whatever_is_typed() -> None:
     assert [each.name for each in selected("time, table1,time")] == ["table1", "time"]
 
 
-def test_extras_are_all_that_the_paper_does_not_have() -> None:
+def test_the_paper_comes_first() -> None:
     paper = ["table1", "table2", "table3", "time", "entering", "ablation", "toy"]
     assert list(EXPERIMENTS)[: len(paper)] == paper
-    assert [each.name for each in selected("extras")] == list(EXPERIMENTS)[len(paper) : -3]

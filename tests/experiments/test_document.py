@@ -15,7 +15,7 @@ from ebrank.experiments.document import (
     read_document,
     write_document,
 )
-from ebrank.experiments.framework.entrants import ENTRANTS, UNTUNED
+from ebrank.experiments.framework.entrants import ENTRANTS
 from ebrank.experiments.framework.experiment import Run
 from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
@@ -59,7 +59,7 @@ def test_every_run_is_recorded_entrants_by_their_key(finished: FinishedDataset) 
     records = list(assembly.run_records(finished.setup, finished.results))
     assert len(records) == len(finished.results)
     usual = [r for r in records if r.entering_probability == 1.0 and r.believed is None]
-    assert {record.key for record in usual} == {"", UNTUNED, *(each.key for each in ENTRANTS)}
+    assert {record.key for record in usual} == {"", *(each.key for each in ENTRANTS)}
     (ours,) = [record for record in usual if record.key == "ebrank"]
     result = finished.results[finished.setup.run("ebrank")]
     assert (ours.warm, ours.cum) == (tuple(result.warm_ndcg), tuple(result.cum_ndcg))

@@ -42,10 +42,9 @@ ANY_FOLDER = "FOLDER"
 @verb()
 @option(
     "--only NAMES",
-    "Some of table1, table2, table3, time, entering, ablation, toy, extras; by default all of "
-    "these. You can also name single extras: waiting, epsilon, beta. beyond (auto against EBRank "
-    "and others), shared (a shop whose queries share items) and opinions (auto with features that "
-    "are opinions) run only if you name them, or all.",
+    "Some of table1, table2, table3, time, entering, ablation, toy, waiting; by default all of "
+    "these. beyond (auto against EBRank and others), shared (a shop whose queries share items) and "
+    "opinions (auto with features that are opinions) run only if you name them, or all.",
 )
 @option(
     f"--given {lab.RANKER}",

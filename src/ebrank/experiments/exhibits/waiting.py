@@ -138,4 +138,4 @@ def _cells(curve: Curve) -> tuple[Cell, ...]:
     return (Cell(median, digits=0), *(Cell(share, digits=2) for share in shares))
 
 
-EXPERIMENT = Experiment("waiting", "Waiting times of new relevant items", outcome, runs, extra=True)
+EXPERIMENT = Experiment("waiting", "Waiting times of new relevant items", outcome, runs)

@@ -168,7 +168,6 @@ class Experiment:
         title: what it shows.
         outcome: turns the results of `runs`, by the same names, into an `Outcome`.
         runs: the runs it needs, by names of its own; the same run may have several.
-        extra: whether it is not in the paper; `--only extras` selects all of these.
         on_request: whether it runs only if `--only` names it or `all`.
     """
 
@@ -176,7 +175,6 @@ class Experiment:
     title: str
     outcome: Callable[[Setup, NamedResults], Outcome]
     runs: Callable[[Setup], NamedRuns] = lambda setup: {}
-    extra: bool = False
     on_request: bool = False
 
     def outcome_of(self, setup: Setup, results: Results) -> Outcome:
