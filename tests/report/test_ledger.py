@@ -1,4 +1,4 @@
-"""The ledger and its findings: every figure of every entry, remarks by letter, claims by theme."""
+"""The ledger and its findings: every figure of every entry, claims by theme."""
 
 from __future__ import annotations
 

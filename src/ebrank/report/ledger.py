@@ -1,8 +1,6 @@
-"""The ledger as tables and as `LEDGER.md`: published figures, ours, the differences, and remarks.
+"""The ledger as tables and as `LEDGER.md`: published figures, ours, and the differences.
 
-Many differences share a remark. So each remark has a letter, which marks the differences it is
-about, and is written below the table once. Findings stand by theme: what the paper claims, and how
-much of it the test confirms.
+Findings stand by theme: what the paper claims, and how much of it the test confirms.
 
 >>> theme, = themes([Finding("a", "A leads", "confirmed", "", "Leads", "A"),
 ...                Finding("b", "B leads", "undecided", "", "Leads", "B")])
@@ -12,10 +10,9 @@ much of it the test confirms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ebrank.evaluation.letters import letter
 from ebrank.experiments.document import Document
 from ebrank.experiments.framework.numbers import counted
 from ebrank.experiments.framework.outcome import (
@@ -27,7 +24,7 @@ from ebrank.experiments.framework.outcome import (
     Table,
     Verdict,
 )
-from ebrank.experiments.ledger.entries import RULE, LedgerEntry, LedgerSection
+from ebrank.experiments.ledger.entries import MARK, RULE, LedgerEntry, LedgerSection
 from ebrank.report.tables.markdown import code, escaped, grid, prose
 
 OTHER = "Other claims"
@@ -42,27 +39,16 @@ HOW = (
 COMPARED = ("reference", "ours", "difference")
 
 
-def remarks(section: LedgerSection) -> dict[str, str]:
-    """Return the letter of each remark of a section.
-
-    >>> remarks(LedgerSection("", entries=(LedgerEntry("a", "Warm", 1.0, 2.0, remark="odd"),)))
-    {'odd': 'a'}
-    """
-    distinct = dict.fromkeys(entry.remark for entry in section.entries if entry.remark)
-    return {remark: letter(index) for index, remark in enumerate(distinct)}
-
-
 def ledger_table(section: LedgerSection) -> Table:
     """Return the entries of a section as a table: a row for each ranker, with all its figures.
 
     If there is only one name, its figures are below each other.
     """
-    letters = remarks(section)
     figures = tuple(dict.fromkeys(entry.figure for entry in section.entries))
     names = dict.fromkeys((entry.group, entry.name) for entry in section.entries)
     if len(names) == 1:
         columns = (Column("figure"), *map(Column, COMPARED))
-        rows = [Row((entry.figure, *_compared(entry, letters))) for entry in section.entries]
+        rows = [Row((entry.figure, *_compared(entry))) for entry in section.entries]
     else:
         beside = (Column(title, figure) for figure in figures for title in COMPARED)
         columns = (Column("ranker"), *beside)
@@ -70,20 +56,20 @@ def ledger_table(section: LedgerSection) -> Table:
         rows = []
         for group, name in names:
             entries = [by_name.get((group, name, figure)) for figure in figures]
-            cells = (cell for entry in entries for cell in _compared(entry, letters))
+            cells = (cell for entry in entries for cell in _compared(entry))
             rows.append(Row((name, *cells), group))
     return Table("ledger", section.title, "", columns, tuple(rows))
 
 
-def _compared(entry: LedgerEntry | None, letters: Mapping[str, str]) -> list[Cell]:
-    """Return their figure, ours, and the difference with the letter of its remark."""
+def _compared(entry: LedgerEntry | None) -> list[Cell]:
+    """Return their figure, ours, and the difference, marked if it is beyond the spread."""
     if entry is None:
         return [Cell(None)] * len(COMPARED)
-    letter = letters.get(entry.remark, "")
+    mark = MARK if entry.beyond_the_spread else ""
     return [
         Cell(entry.reference, sd=entry.reference_sd, digits=entry.digits),
         Cell(entry.ours, sd=entry.sd, digits=entry.digits),
-        Cell(entry.difference, digits=entry.digits, marks=letter, signed=True),
+        Cell(entry.difference, digits=entry.digits, marks=mark, signed=True),
     ]
 
 
@@ -93,7 +79,7 @@ def ledger_markdown(document: Document) -> str:
     lines = [
         "# Ledger",
         "",
-        f"Made by {code(document.command)}: {trials}, seed {document.seed}. {RULE}",
+        f"Made by {code(document.command)}: {trials}, seed {document.seed}. {escaped(RULE)}",
     ]
     for data in document.datasets:
         lines += ["", f"## {escaped(data.name)}", *_sections(data.ledger)]
@@ -110,8 +96,6 @@ def _sections(sections: Sequence[LedgerSection]) -> list[str]:
             lines += ["", prose(section.note)]
         if section.entries:
             lines += ["", grid(ledger_table(section))]
-            letters = remarks(section).items()
-            lines += ["", *(f"- {letter}: {escaped(remark)}" for remark, letter in letters)]
         if section.findings:
             lines += ["", f"**{tally(section.findings)}.** {escaped(HOW)}"]
             lines += ["", grid(findings_table(section.findings))]

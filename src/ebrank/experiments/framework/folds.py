@@ -23,7 +23,7 @@ import numpy as np
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.parameters import listed, to_text, typed
-from ebrank.rankers.base import Ranker, Setting
+from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import METRICS, Result, TrialResult
 from ebrank.typing import Floats, Texts
@@ -202,16 +202,6 @@ class RankerByFold:
     """
 
     rankers: tuple[Ranker, ...]
-
-    @property
-    def name(self) -> str:
-        """What the command line calls it."""
-        return self.rankers[0].name
-
-    @property
-    def setting(self) -> Setting:
-        """The feature setting that it runs in."""
-        return self.rankers[0].setting
 
     def value(self, name: str) -> Any:  # noqa: ANN401 (of the parameter's type)
         """Return the value of a parameter; as a text, such as `20/5`, if it is not the same."""

@@ -1,1 +1,1 @@
-"""Published numbers beside ours: the references, known differences, and the entries to show."""
+"""Published numbers beside ours: the references, and the entries to show."""

@@ -1,31 +1,28 @@
-"""The ledger's content: a published figure, ours, the difference, and a remark if it is not noise.
+"""The ledger's content: a published figure, ours, the difference, and whether it is noise.
 
 A figure differs beyond the spread of the trials if it is off by more than two standard deviations
-of ours, and by at least what a reader would care about: .005 of an NDCG or ratio, 1 of a Cum-NDCG.
-Then the remark lists the known differences between the two experiments, or says that there are
-none:
+of ours, and by at least what a reader would care about: .005 of an NDCG or ratio, 1 of a Cum-NDCG
+or a count.
 
->>> LedgerEntry("EBRank", "Warm-NDCG", 0.849, 0.852, sd=0.004).remarked([]).remark
-''
->>> LedgerEntry("EBRank", "Warm-NDCG", 0.849, 0.800, sd=0.004).remarked([]).remark
-'beyond the spread; not explained'
+>>> LedgerEntry("EBRank", "Warm-NDCG", 0.849, 0.852, sd=0.004).beyond_the_spread
+False
+>>> LedgerEntry("EBRank", "Warm-NDCG", 0.849, 0.800, sd=0.004).beyond_the_spread
+True
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ebrank.experiments.framework.outcome import Finding
 
 DEVIATIONS = 2.0
-WORTH_A_REMARK = {3: 0.005, 1: 1.0}
-"""The least difference to remark on, by a figure's digits after the point."""
+WORTH_A_MARK = {3: 0.005, 1: 1.0, 0: 1.0}
+"""The least difference to mark, by a figure's digits after the point."""
+MARK = "*"
 RULE = (
-    "A remark stands where the difference is at least .005 (Cum-NDCG: 1.0) and more than two "
-    "standard deviations of our trials; with one trial, whose spread is unknown, the size alone "
-    "decides. It lists known differences between the experiments, which may or may not be the "
-    "cause."
+    f"{MARK} : the difference is at least .005 (Cum-NDCG: 1.0) and more than two standard "
+    "deviations of our trials; with one trial, whose spread is unknown, the size alone decides."
 )
 
 
@@ -41,7 +38,6 @@ class LedgerEntry:
         sd: standard deviation over trials, None for a single one.
         digits: after the point.
         group: the heading above it, a feature setting.
-        remark: the known causes of a difference, or that none is known.
         reference_sd: their standard deviation, None if they gave none.
     """
 
@@ -52,7 +48,6 @@ class LedgerEntry:
     sd: float | None = None
     digits: int = 3
     group: str = ""
-    remark: str = ""
     reference_sd: float | None = None
 
     @property
@@ -62,20 +57,12 @@ class LedgerEntry:
             return None
         return self.ours - self.reference
 
-    def remarked(self, causes: Sequence[str]) -> LedgerEntry:
-        """Return the entry with its remark, given the known differences of the experiments."""
+    @property
+    def beyond_the_spread(self) -> bool:
+        """Whether the difference is large, and larger than chance makes it."""
         off = abs(self.difference or 0.0)
-        if self.ours is None:
-            remark = "not run"
-        elif off < WORTH_A_REMARK[self.digits]:
-            remark = ""
-        elif self.sd is None:
-            remark = "one trial: the spread is unknown"
-        elif off > DEVIATIONS * self.sd:
-            remark = "; ".join(["beyond the spread", *(causes or ["not explained"])])
-        else:
-            remark = ""
-        return replace(self, remark=remark)
+        large = off >= WORTH_A_MARK[self.digits]
+        return large and (self.sd is None or off > DEVIATIONS * self.sd)
 
 
 @dataclass(frozen=True)

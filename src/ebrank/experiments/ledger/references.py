@@ -34,8 +34,6 @@ RELEASED_CODE = (
     "the authors' released code (github.com/Taosheng-ty/EBRank), repaired just enough to run: "
     "14,560 sessions on MQ2008, fold 1; it does not repeat itself by seed; one to five runs each"
 )
-RELEASED_SESSIONS = 14_560
-"""Sessions of a trial of the released code on MQ2008, after as many by BM25."""
 STAND_INS = MappingProxyType(
     {"mq2007-like": "MQ2007", "mslr10k-like": "MSLR-10K", "mslr30k-like": "MSLR-30K"}
 )
