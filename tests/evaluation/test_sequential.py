@@ -12,14 +12,13 @@ from ville._boundaries import best_rho, normal_mixture
 
 from ebrank.errors import ParameterError
 from ebrank.evaluation.sequential import (
+    ALPHA,
     FEWEST_UNITS,
-    BoundedMean,
+    TUNED_FOR,
     Moments,
-    always_valid_p,
     difference,
     equal_lists_p,
     mean,
-    relative_difference,
     sample_ratio_p,
     tuning,
 )
@@ -88,6 +87,16 @@ def test_sums_add_up_and_a_unit_can_be_replaced() -> None:
     assert grown == Moments.of(clicks, lists)
 
 
+def test_the_p_value_is_small_exactly_where_the_interval_excludes_0() -> None:
+    """The p-value of lists compares arms of units whose lists are their values."""
+    for pace in np.linspace(0.8, 1.2, 9):
+        lists = np.random.default_rng(7).poisson([[3.0], [3.0 * pace]], (2, 400))
+        control, treatment = (Moments.of(arm) for arm in lists)
+        made = control.total + treatment.total
+        low, high = difference(treatment, control, tuned_for=TUNED_FOR * 800.0 / made)[1:]
+        assert (equal_lists_p([control, treatment]) <= ALPHA) == (not low <= 0.0 <= high)
+
+
 def test_few_effective_units_have_no_ends() -> None:
     few = Moments.of(np.arange(FEWEST_UNITS - 1))
     assert mean(few)[1:] == (-math.inf, math.inf)
@@ -97,42 +106,6 @@ def test_few_effective_units_have_no_ends() -> None:
     assert mean(one)[1:] == (-math.inf, math.inf)
     assert math.isnan(Moments().mean)
     assert difference(few, Moments())[1:] == (-math.inf, math.inf)
-    assert always_valid_p(few, Moments()) == 1.0
-
-
-def test_the_p_value_is_small_exactly_where_the_interval_excludes_0() -> None:
-    control = Moments.of(*units(7))
-    for shift in np.linspace(0.0, 0.2, 9):
-        clicks, lists = units(8)
-        treatment = Moments.of(clicks + shift * lists, lists)
-        for factor in (1.0, 0.9):
-            low, high = difference(treatment, control, factor=factor)[1:]
-            small = always_valid_p(treatment, control, factor=factor) <= 0.05
-            assert small == (not low <= 0.0 <= high)
-
-
-def test_a_relative_difference_is_that_of_the_ratio() -> None:
-    treatment, control = Moments.of(*units(9)), Moments.of(*units(10))
-    ours = relative_difference(treatment, control, looks="once")
-    assert ours.estimate == pytest.approx(treatment.mean / control.mean - 1.0)
-    # The same question as a linear contrast, whose ends exclude 0 at nearly the same factors.
-    for end in ours[1:]:
-        contrast = difference(treatment, control, factor=1.0 + end, looks="once")
-        gap = min(abs(contrast.low), abs(contrast.high))
-        assert gap < 0.1 * (contrast.high - contrast.low)
-    assert relative_difference(Moments(), control)[1:] == (-math.inf, math.inf)
-
-
-def test_a_bounded_mean_is_the_oracle_and_holds_from_the_first_outcome_on() -> None:
-    x = np.random.default_rng(11).beta(0.5, 4.0, 300)
-    oracle = ville.EmpiricalBernsteinCS(alpha=0.05).fit(x)
-    ours = BoundedMean()
-    for n, outcome in enumerate(x):
-        ours.add(outcome)
-        expected = (oracle.estimate_[n], oracle.lower_[n], oracle.upper_[n])
-        assert ours.interval == pytest.approx(expected, abs=1e-9)
-    with pytest.raises(ParameterError, match=r"between 0 and 1, not 1\.5"):
-        ours.add(1.5)
 
 
 def test_the_sample_ratio_check_is_a_bayes_factor_whose_minimum_rarely_alarms() -> None:
@@ -212,5 +185,4 @@ def test_units_that_are_all_alike_do_not_tell_how_far_others_differ() -> None:
     for estimate, low, high in (mean(nobody), difference(nobody, nobody)):
         assert (estimate, low, high) == (0.0, -np.inf, np.inf)
     assert difference(everybody, nobody) == (1.0, -np.inf, np.inf)
-    assert always_valid_p(everybody, nobody) == 1.0
     assert np.isfinite(difference(some, nobody)).all()

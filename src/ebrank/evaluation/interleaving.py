@@ -16,8 +16,8 @@ page goes on where the last one ended, even if the orders have changed since:
 >>> first = team_draft(a, b, key_of("experiment", "query", "user"), 2)
 >>> team_draft(a, b, key_of("experiment", "query", "user"), 5, above=first) == draft
 True
->>> preference(draft.teams, clicks=[1, 0, 1, 0, 0])
-1
+>>> pair_difference(draft.teams, clicks=[1, 0, 1, 0, 0])
+(1.0, 2.0)
 
 References:
     Radlinski, Kurup and Joachims (2008): How does clickthrough data reflect retrieval
@@ -120,14 +120,6 @@ def team_draft(
 def coin(key: int, number: int) -> int:
     """Return the coin of a number, 0 or 1."""
     return xxhash.xxh3_64_intdigest(number.to_bytes(8, "little"), key) & 1
-
-
-def preference(teams: Sequence[int], clicks: npt.ArrayLike) -> int:
-    """Return which ranking a list's clicks prefer: 1 the second, −1 the first, 0 none.
-
-    The mean over lists with a preference is the usual outcome of team draft (Radlinski et al.).
-    """
-    return int(np.sign(pair_difference(teams, clicks)[0]))
 
 
 def pair_difference(teams: Sequence[int], clicks: npt.ArrayLike) -> tuple[float, float]:

@@ -40,10 +40,9 @@ def words(shown: Document) -> Iterator[str]:
     yield summary.simulated(shown)
     yield summary.measures(shown)
     for each in summary.summaries(shown):
-        yield f"## {each.name}, {each.reference}"
+        yield f"## {each.name}"
         yield from each.sentences
         yield "" if each.table is None else markdown(each.table)
-        yield ", ".join(row.name for row in each.rows)
 
 
 @pytest.mark.parametrize(
@@ -110,9 +109,6 @@ def test_it_shows_all_measures_of_the_rankers_in_its_table() -> None:
         assert ">UCBRank<" in panel
         assert ">PDGD<" in panel
         assert ">MGD<" not in panel
-    scale = shown.scales["Cold-NDCG"]  # .3 to .52 ± .01 here, the paper's .4 and .6
-    assert (scale.low, scale.high) == pytest.approx((0.29, 0.6))
-    assert scale.place(0.6) == 95.0
 
 
 def test_each_part_stands_without_the_others() -> None:

@@ -1,8 +1,7 @@
-"""Scales of the page's own plots: findings as a forest plot, rankers as dots beside published ones.
+"""Scales of the page's own plots, which show findings as a forest plot.
 
 Effects of one theme share a scale: each is relative to what it is compared with, so that NDCG and
-Cum-NDCG can stand side by side. All rankers share a measure's scale. Positions are in percent of
-the width; the templates draw them.
+Cum-NDCG can stand side by side. Positions are in percent of the width; the templates draw them.
 """
 
 from __future__ import annotations

@@ -25,17 +25,14 @@ from ebrank.experiments.framework.entrants import (
     entrant_of,
 )
 from ebrank.experiments.framework.figures import Figure
-from ebrank.experiments.framework.measures import MEASURES, PUBLISHED, ndcg_at
+from ebrank.experiments.framework.measures import MEASURES, ndcg_at
 from ebrank.experiments.framework.numbers import number
 from ebrank.experiments.framework.outcome import Cell, Column, Finding, Row, Table
 from ebrank.parameters import listed
 from ebrank.report.figures.render import inline_panels
 from ebrank.report.ledger import tally
-from ebrank.report.page.plots import Scale
 
 COLD, WARM, CUM, RUN = TITLES = tuple(measure.title for measure in MEASURES)
-DOTS = tuple(measure.title for measure in PUBLISHED)
-"""The measures that are shown as dots."""
 MEASURED = (
     "Cold-NDCG judges the last model as if nobody had clicked, Warm-NDCG with the clicks; Cum-NDCG "
     "sums up the lists that users saw, the later ones with more weight; Run-NDCG is their plain "
@@ -66,16 +63,13 @@ SHOWN_SOON = Column(f"by {SOON} sessions", SHOWN)
 
 @dataclass(frozen=True)
 class Summary:
-    """One dataset's results: plots, a few sentences, a short table, and its rows as dots."""
+    """One dataset's results: plots, a few sentences, and a short table."""
 
     id: str
     name: str
     panels: Sequence[str]
     table: Table | None
     sentences: Sequence[str]
-    rows: Sequence[Standing]
-    scales: Mapping[str, Scale]
-    reference: str
 
 
 def summaries(document: Document) -> list[Summary]:
@@ -86,19 +80,10 @@ def summaries(document: Document) -> list[Summary]:
         styles = {standing.entrant.style for standing in chosen}
         panels = _panels(data.figures, styles, f"summary-{place}")
         if panels or chosen:
-            summary = Summary(
-                f"summary-{place}",
-                data.name,
-                panels,
-                headline_table(chosen, data.reference) if chosen else None,
-                sentences(data, by_key),
-                chosen,
-                dot_scales(chosen) if chosen else {},
-                f"the {data.reference}'s on {data.stands_in_for or data.name}"
-                if data.reference
-                else "",
+            table = headline_table(chosen, data.reference) if chosen else None
+            made.append(
+                Summary(f"summary-{place}", data.name, panels, table, sentences(data, by_key))
             )
-            made.append(summary)
     return made
 
 
@@ -200,11 +185,6 @@ class Standing:
         assert value is not None
         return value
 
-    def ends(self, measure: str) -> tuple[float, float]:
-        """Return the mean less and plus one standard deviation."""
-        value, deviation = self.value(measure), self.cells[measure].sd or 0.0
-        return value - deviation, value + deviation
-
 
 def standings(table: Table | None, data: DatasetRecord) -> dict[str, Standing]:
     """Return how every entrant did on a dataset, by key; empty without a Table 2."""
@@ -280,16 +260,6 @@ def _cells(row: Row, columns: Mapping[str, int]) -> dict[str, Cell]:
         for title, cell in cells.items()
         if isinstance(cell, Cell) and cell.value is not None
     }
-
-
-def dot_scales(chosen: Sequence[Standing]) -> dict[str, Scale]:
-    """Return the scale of each measure: ours with their deviations, and the published figures."""
-    scales = {}
-    for measure in DOTS:
-        values = [end for standing in chosen for end in standing.ends(measure)]
-        values += [each.published[measure] for each in chosen if measure in each.published]
-        scales[measure] = Scale(min(values), max(values))
-    return scales
 
 
 # --- sentences -----------------------------------------------------------------------------------
