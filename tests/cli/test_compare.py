@@ -176,12 +176,8 @@ CHANGES = [
     ("--measure-at", "3,10", ""),
     ("--seed", "2", "seed (1, 2)"),
     ("--trials", "3", "trials (2, 3)"),
-    ("--scale", "0.02", "dataset (mq2007-like×0.01, mq2007-like×0.02)"),
-    (
-        "--interactions",
-        "0.5",
-        "dataset (mq2007-like×0.01, mq2007-like×0.01-interactions0.5)",
-    ),
+    ("--scale", "0.02", "dataset (mq2007-like×0.01 "),
+    ("--interactions", "0.5", "dataset (mq2007-like×0.01 "),
 ]
 """Options of every type, a value that is not the usual one, and the difference that it makes."""
 
@@ -254,7 +250,7 @@ def keep_files(*counts: int) -> Callable[[dict[str, Any]], None]:
             "one: has users that this command does not know: no users are called 'bots'",
         ),
         (swap_files, "trial of another run. Run `ebrank simulate` there again."),
-        (keep_files(2, 1), "one: 2 finished trials of bm25, 1 of others. Run `ebrank simulate`"),
+        (keep_files(2, 1), "one: 1 finished trials of random, 2 of bm25. Run `ebrank simulate`"),
         (keep_files(0, 2), "one: no finished trial of bm25. Run `ebrank simulate` there again."),
     ],
 )

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias, get_type_hints
+from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
 import click
 import msgspec
@@ -25,7 +25,13 @@ from ebrank.kernels.provenance import fingerprint, stamp, versions
 from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.result import Result, about_config, about_dataset, measured
+from ebrank.simulation.result import (
+    Result,
+    TrialResult,
+    about_config,
+    about_dataset,
+    measured,
+)
 from ebrank.simulation.storage import StoredTrials, read_own, read_trial, write_json
 from ebrank.simulation.users import parse
 
@@ -38,43 +44,45 @@ Identity: TypeAlias = tuple[str, str]
 """A ranker's text, and the stamp of its code."""
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """Everything that decides which users rankers meet; rankers compare only if it is equal.
-
-    Attributes:
-        where: the folder, for messages.
-        dataset, fingerprint: the dataset's name, and a hash of its content.
-        config: the simulation; its sessions are None where the dataset decides.
-        sessions: of a trial.
-        versions: of the code that ran it.
-    """
+class Conditions(NamedTuple):
+    """What decides which users rankers meet, by name; rankers compare only if it is equal."""
 
     where: str
-    dataset: str
-    fingerprint: str
-    config: SimulationConfig
-    sessions: int
-    seed: int
-    trials: int
-    versions: dict[str, str]
+    values: Mapping[str, object]
 
-    def differences(self, other: Conditions) -> Iterator[str]:
-        """Yield the differences from other conditions."""
-        if self.fingerprint != other.fingerprint:
-            same = " of other content" if self.dataset == other.dataset else ""
-            yield f"dataset ({self.dataset}, {other.dataset}{same})"
-        others = about_config(other.config)
-        for name, value in about_config(self.config).items():
-            if name != "sessions" and others[name] != value:
-                yield f"{name} ({value}, {others[name]})"
-        for name in ("seed", "trials"):
-            if getattr(self, name) != getattr(other, name):
-                yield f"{name} ({getattr(self, name)}, {getattr(other, name)})"
-        if self.versions["source"] != other.versions["source"]:
-            yield f"version of the code ({_release(self.versions)}, {_release(other.versions)})"
-        if self.sessions != other.sessions:
-            yield f"sessions ({self.sessions}, {other.sessions})"
+
+def conditions_of(
+    document: Mapping[str, Any], where: str, trials: int, sessions: int
+) -> Conditions:
+    """Return the conditions of a document; `trials` have finished, of so many `sessions` each."""
+    size = {"trials": trials, "sessions": sessions}
+    return Conditions(where, {**_same_for_all(document), **size})
+
+
+def _same_for_all(document: Mapping[str, Any]) -> dict[str, object]:
+    """Return what all entries of a document share, by name."""
+    data, made = document["dataset"], document["versions"]
+    return {
+        "dataset": f"{data['name']} {data['fingerprint']}",
+        **document["config"],
+        "seed": document["seed"],
+        "version of the code": f"{made['ebrank']} {made['source'][:8]}",
+    }
+
+
+def check_same(first: Conditions, second: Conditions) -> None:
+    """Raise if two rankers did not meet the same users."""
+    differ = ", ".join(
+        f"{name} ({value}, {second.values[name]})"
+        for name, value in first.values.items()
+        if value != second.values[name]
+    )
+    if differ:
+        raise DataError(
+            f"{first.where} and {second.where} did not meet the same users: they differ in "
+            f"{differ}",
+            remedy="Compare runs with the same dataset, config, seed, trials and version.",
+        )
 
 
 @dataclass(frozen=True)
@@ -99,35 +107,6 @@ class ComparedRanker:
         return self.ranker, self.engine
 
 
-def _release(versions: dict[str, str]) -> str:
-    return f"{versions['ebrank']} {versions['source'][:8]}"
-
-
-def check_same(first: Conditions, second: Conditions) -> None:
-    """Raise if two rankers did not meet the same users."""
-    differ = ", ".join(first.differences(second))
-    if differ:
-        raise DataError(
-            f"{first.where} and {second.where} did not meet the same users: they differ in "
-            f"{differ}",
-            remedy="Compare runs with the same dataset, config, seed, trials and version.",
-        )
-
-
-def conditions_of(plan: lab.SimulationPlan) -> Conditions:
-    """Return the conditions under which a plan will run."""
-    return Conditions(
-        "the new run",
-        plan.dataset.name,
-        fingerprint(plan.dataset),
-        plan.config,
-        plan.config.session_count(plan.dataset),
-        plan.seed,
-        plan.trials,
-        versions(),
-    )
-
-
 def read_run(folder: Path) -> tuple[Conditions, list[ComparedRanker]]:
     """Return what `ebrank simulate` ran in a folder.
 
@@ -141,46 +120,44 @@ def read_run(folder: Path) -> tuple[Conditions, list[ComparedRanker]]:
         remedy = f"It has folds: give one of them, such as {inside}." if inside else REMEDY
         raise DataError("no results.json in this folder", path=folder, remedy=remedy)
     try:
-        conditions = Conditions(
-            str(folder),
-            document["dataset"]["name"],
-            document["dataset"]["fingerprint"],
-            _config(document["config"], folder),
-            document["rankers"][0]["sessions"],
-            document["seed"],
-            min(len(entry["files"]) for entry in document["rankers"]),
-            document["versions"],
-        )
+        config = _config(document["config"], folder)
         entries = [(entry["ranker"], entry["files"]) for entry in document["rankers"]]
+        trials, sessions = len(entries[0][1]), document["rankers"][0]["sessions"]
+        conditions = conditions_of(document, str(folder), trials, sessions)
+        run = [document["dataset"]["fingerprint"], document["seed"]]
     except (KeyError, IndexError, TypeError, ValueError):
         path = folder / RESULTS
         raise DataError("the results are damaged", path=path, remedy=AGAIN) from None
-    return conditions, [_stored_ranker(folder, conditions, *entry) for entry in entries]
+    rankers = []
+    for ranker, files in entries:
+        if not files or len(files) != trials:
+            problem = f"no finished trial of {ranker}"
+            if files:
+                problem = f"{len(files)} finished trials of {ranker}, {trials} of {entries[0][0]}"
+            raise DataError(problem, path=folder, remedy=AGAIN)
+        results, engine = _stored_trials(folder, [*run, ranker], files)
+        result = Result(document["dataset"]["name"], ranker, config, document["seed"], results)
+        rankers.append(ComparedRanker(ranker, engine, str(folder), result))
+    return conditions, rankers
 
 
-def _stored_ranker(
-    folder: Path, conditions: Conditions, ranker: str, files: list[str]
-) -> ComparedRanker:
-    if not files or len(files) != conditions.trials:
-        problem = f"no finished trial of {ranker}"
-        if files:
-            problem = f"{len(files)} finished trials of {ranker}, {conditions.trials} of others"
-        raise DataError(problem, path=folder, remedy=AGAIN)
+def _stored_trials(
+    folder: Path, run: Sequence[object], files: Sequence[str]
+) -> tuple[tuple[TrialResult, ...], str]:
+    """Return the trials of a ranker in their order, and the stamp of the code that ran them."""
     trials, engines = [], set()
     for number, name in enumerate(files):
         try:
             trial, identity = read_trial(folder / name)
         except FileNotFoundError:
             raise DataError("no such file", path=folder / name, remedy=AGAIN) from None
-        stored = [identity.get(key) for key in ("dataset", "seed", "ranker", "trial")]
-        if stored != [conditions.fingerprint, conditions.seed, ranker, number]:
+        if [identity.get(key) for key in ("dataset", "seed", "ranker", "trial")] != [*run, number]:
             raise DataError("trial of another run", path=folder / name, remedy=AGAIN)
         trials.append(trial)
         engines.add(str(identity.get("engine")))
     if len(engines) > 1:
-        raise DataError(f"different code ran the trials of {ranker}", path=folder, remedy=AGAIN)
-    result = Result(conditions.dataset, ranker, conditions.config, conditions.seed, tuple(trials))
-    return ComparedRanker(ranker, engines.pop(), str(folder), result)
+        raise DataError(f"different code ran the trials of {run[-1]}", path=folder, remedy=AGAIN)
+    return tuple(trials), engines.pop()
 
 
 def _config(plain: dict[str, Any], folder: Path) -> SimulationConfig:
@@ -299,7 +276,9 @@ def plans_that_meet(
     """Yield the simulation of each fold; raise if it does not meet the users of the folders."""
     for plan in lab.plan_pooled_folds(**options):
         if earlier is not None:
-            check_same(earlier, conditions_of(plan))
+            document = document_of(plan, fingerprint(plan.dataset))
+            sessions = plan.config.session_count(plan.dataset)
+            check_same(earlier, conditions_of(document, "the new run", plan.trials, sessions))
         yield plan
 
 
@@ -332,38 +311,39 @@ def write_results(
 
     It keeps earlier results of other rankers if all else is the same.
     """
-    document: dict[str, Any] = {
-        "kind": KIND,
-        "dataset": about_dataset(plan.dataset) | {"fingerprint": store.fingerprint},
-        "config": about_config(plan.config),
-        "seed": plan.seed,
-        "trials": plan.trials,
-        "complete": all(len(result.trials) == plan.trials for result in results),
-        "versions": versions(),
-        "rankers": [
-            {"ranker": result.ranker}
-            | measured(result)
-            | {"files": [store.path(ranker, trial).name for trial in range(plan.trials)]}
-            for ranker, result in zip(rankers, results, strict=True)
-        ],
-    }
+    document = document_of(plan, store.fingerprint)
+    document["complete"] = all(len(result.trials) == plan.trials for result in results)
+    document["rankers"] = [
+        {"ranker": result.ranker}
+        | measured(result)
+        | {"files": [store.path(ranker, trial).name for trial in range(plan.trials)]}
+        for ranker, result in zip(rankers, results, strict=True)
+    ]
     path = store.folder / RESULTS
-    document["rankers"] = _others(read_own(path, KIND), document) + document["rankers"]
+    document["rankers"][:0] = _others(read_own(path, KIND), document)
     for entry in document["rankers"]:
         entry["files"] = [name for name in entry["files"] if (store.folder / name).exists()]
     write_json(path, document)
 
 
+def document_of(plan: lab.SimulationPlan, fingerprint: str) -> dict[str, Any]:
+    """Return the `results.json` of a plan before any trial, as JSON reads it back."""
+    document: dict[str, Any] = {
+        "kind": KIND,
+        "dataset": about_dataset(plan.dataset) | {"fingerprint": fingerprint},
+        "config": about_config(plan.config),
+        "seed": plan.seed,
+        "trials": plan.trials,
+        "complete": False,
+        "versions": versions(),
+        "rankers": [],
+    }
+    return msgspec.json.decode(msgspec.json.encode(document), type=dict[str, Any])
+
+
 def _others(earlier: dict[str, Any], document: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the earlier entries of rankers that a document lacks, if they are comparable."""
-    if not earlier or _compared(earlier) != _compared(document):
+    if not earlier or _same_for_all(earlier) != _same_for_all(document):
         return []
     present = {entry["ranker"] for entry in document["rankers"]}
     return [entry for entry in earlier["rankers"] if entry["ranker"] not in present]
-
-
-def _compared(document: dict[str, Any]) -> str:
-    """Return what entries of one document must share, as text: JSON knows no tuples."""
-    data, versions = document["dataset"], document["versions"]
-    shared = (data["fingerprint"], document["config"], document["seed"], versions["source"])
-    return json.dumps(shared, sort_keys=True)
