@@ -73,33 +73,6 @@ def test_a_comparison_is_over_the_queries_of_all_folds(dataset: Path) -> None:
     assert p_values == [2 / 2**12, 2 / 2**6], "twelve queries decide more than six"
 
 
-def test_tuning_chooses_in_each_fold(dataset: Path) -> None:
-    grid = ("--param", "epsilon", "--grid", "0,5,50")
-    order = ("tune", "--dataset", dataset, "--ranker", "ebrank", *grid, *SHORT, "--seed", "4")
-    document = answered(*order, "--fold", "all", "--out", "tuned")
-    assert [fold["dataset"]["fold"] for fold in document["folds"]] == [1, 2]
-    for number, fold in enumerate(document["folds"], 1):
-        folder = Path(f"tuned/Fold{number}")
-        alone = answered(*order, "--fold", str(number), "--out", folder)
-        assert alone.items() >= fold.items(), "as it chooses alone"
-        assert json.loads((folder / "tuning.json").read_text()) == fold
-        assert len(trials(folder)) == 6, "none was run twice"
-    best = [fold["best"]["values"]["epsilon"] for fold in document["folds"]]
-    assert best[0] != best[1]
-
-    lines = good(*order, "--fold", "all", "--out", "tuned").stdout.splitlines()
-    assert [line.split(":")[0] for line in lines[:2]] == [f"mine/Fold{n}, fold {n}" for n in (1, 2)]
-    assert lines[2].split() == ["epsilon", "fold", "1", "fold", "2"]
-    rows = {line.split()[0]: line for line in lines[4:7]}
-    assert all("*" in rows[f"{value:g}"] for value in best)
-    assert sum(line.count("*") for line in rows.values()) == 2
-    for number, line in enumerate(lines[-2:], 1):
-        _, _, words = line.partition("Use it: ebrank ")
-        text = f"ebrank:epsilon={best[number - 1]:g}"
-        assert words.endswith(f"--fold {number} --ranker {text}")
-        assert answered(*words.split())["rankers"][0]["ranker"] == text
-
-
 def test_a_reproduction_pools_folds(dataset: Path) -> None:
     tuned = ("ebrank:epsilon=30", "ebrank:epsilon=20,estimator=exposure", "ucbrank:epsilon=0.01")
     given = [word for ranker in tuned for word in ("--given", ranker)]
@@ -168,7 +141,6 @@ class Stop:
 
 
 SIMULATE = ("simulate", "--ranker", "bm25")
-TUNE = ("tune", "--ranker", "ebrank", "--param", "epsilon", "--grid", "0,5")
 COMPARE = ("compare", "bm25", "random")
 
 
@@ -176,7 +148,6 @@ COMPARE = ("compare", "bm25", "random")
     ("words", "between", "said"),
     [
         (SIMULATE, False, "2 of 4"),
-        (TUNE, False, "4 of 8"),
         (COMPARE, False, "4 of 8"),
         (SIMULATE, True, "2 of 4"),
         (COMPARE, True, "4 of 8"),

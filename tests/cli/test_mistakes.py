@@ -58,7 +58,7 @@ MISTAKES = [
     ("data check mine --max-label none", "max_label must be a"),
     ("data check mine --fold 0", "fold must be a whole number of 1 or more"),
     ("data check mine --fold x", "is not N|all: a whole number"),
-    ("data check mine --fold all", "all works only with simulate, compare, tune and reproduce"),
+    ("data check mine --fold all", "all works only with simulate, compare and reproduce"),
     ("data check absent", "error: absent: no such dataset or folder. "),
     ("data check ''", "error: '' is not a path\n"),
     ("data info mq2007-like --max-label 3", "max_label works only with files"),

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-import ebrank
+import ebrank as package
 from ebrank.parameters import typed as typed_value
 from ebrank.rankers import registry
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.tuning import tune, tuning_seed
 from ebrank.simulation.users import parse
-from tests.cli.commands import TINY, answered, good, trials, write_fold
+from tests.cli.commands import TINY, answered, ebrank, good, trials, write_fold
 
 TUNE = ("tune", "--ranker", "ebrank:estimator=exposure")
 SHORT = (*TUNE, *TINY, "--sessions", "120", "--updates", "4", "--trials", "2")
@@ -27,7 +27,7 @@ def test_json_has_the_grid_and_the_librarys_choice(tmp_path: Path) -> None:
     document = answered(*SHORT, *grid, "--out", tmp_path)
     run = partial(
         parallel.run,
-        ebrank.load("mq2007-like", scale=0.01),
+        package.load("mq2007-like", scale=0.01),
         config=SimulationConfig(sessions=120, updates=4, users=parse("dcm")),
         seed=tuning_seed(3),
         trials=2,
@@ -94,3 +94,13 @@ def test_the_declared_grid_is_the_default() -> None:
 def test_a_choice_at_the_edge_is_warned_of() -> None:
     said = good(*SHORT, "--param", "epsilon", "--grid", "3,4").stderr
     assert "warning: the best epsilon is at the edge of its grid" in said
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(parallel, "compile_for", stop)
+    done = ebrank(*SHORT, "--param", "epsilon", "--grid", "0,5", "--out", tmp_path)
+    assert done.exit_code == 130
+    assert f"stopped: 0 of 4 trials finished, kept in {tmp_path}" in done.stderr

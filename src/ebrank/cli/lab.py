@@ -161,25 +161,37 @@ class SimulationPlan:
 
 
 def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
-    """Yield the simulation that the options describe, or one per fold, each read when needed.
+    """Yield the simulation that the options describe, or one per fold.
 
-    Each fold has its own folder in --out.
+    All folds are read first, since they must not share a test query. Only the first stays in
+    memory; each other one is read again when it is needed. Each has its own folder in --out.
     """
+    from ebrank.experiments.framework.folds import check_disjoint
+    from ebrank.kernels.threads import available_threads
+
     refuse_jobs_on_clusters()
     folds = folds_to_run(options)
     own = ("dataset", "trials", "seed", "jobs", "cluster", "out")  # not of `ebrank.load`
     name, trials, seed, jobs, cluster, out = map(options.pop, own)
+    plans: list[SimulationPlan] = []
+    test_ids: dict[str, Texts] = {}
     for fold in folds:
         say_what_begins(name if fold is None else f"{name}, fold {fold}", trials, seed)
-        from ebrank.kernels.threads import available_threads
-
         others = options | {"fold": fold}
         config = config_of(others)
         dataset, locator = read_dataset(name, config, "reading", others)
+        test_ids[f"fold {fold}"] = test_ids_of(dataset)
         jobs = jobs or available_threads()
         inside = f"Fold{fold}" if options["fold"] == ALL_FOLDS else ""
         folder = None if out is None else str(Path(out) / inside)
-        yield SimulationPlan(dataset, config, trials, seed, jobs, cluster, locator, folder, fold)
+        kept = plans[0].dataset if plans else dataset
+        plan = SimulationPlan(kept, config, trials, seed, jobs, cluster, locator, folder, fold)
+        plans.append(plan)
+    check_disjoint(test_ids)
+    first, *later = plans
+    yield first
+    for plan in later:
+        yield replace(plan, dataset=read_again(plan.locator))
 
 
 def read_dataset(
@@ -193,23 +205,6 @@ def read_dataset(
         dataset = ebrank.load(name, progress=progress, **options)
     config.session_count(dataset)  # raises if it is too short
     return dataset, Locator.of(name, **options)
-
-
-def plan_pooled_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
-    """Yield the same once all folds have been read, and share no test query.
-
-    Only the first stays in memory; each other one is read again when it is needed.
-    """
-    from ebrank.experiments.framework.folds import check_disjoint
-
-    plans: list[SimulationPlan] = []
-    test_ids: dict[str, Texts] = {}
-    for plan in plan_folds(**options):
-        test_ids[f"fold {plan.fold}"] = test_ids_of(plan.dataset)
-        plans.append(plan if not plans else replace(plan, dataset=plans[0].dataset))
-    check_disjoint(test_ids)
-    for plan in plans:
-        yield plan if plan is plans[0] else replace(plan, dataset=read_again(plan.locator))
 
 
 def test_ids_of(dataset: Dataset) -> Texts:

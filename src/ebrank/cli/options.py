@@ -62,9 +62,9 @@ ALL_FOLDS = "all"
 def _fold(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
     if value is None or value != ALL_FOLDS:
         return None if value is None else _whole(ctx, param, value)
-    if ctx.command.name in ("simulate", "compare", "tune", "reproduce"):
+    if ctx.command.name in ("simulate", "compare", "reproduce"):
         return value
-    allowed = "simulate, compare, tune and reproduce"
+    allowed = "simulate, compare and reproduce"
     raise click.BadParameter(f"all works only with {allowed}; choose one fold")
 
 
@@ -109,7 +109,7 @@ dataset_options: Option[Any] = together(
         option(
             "--fold N|all",
             "Which fold of a dataset that has several, 1 by default. With all, simulate, "
-            "compare and reproduce pool the test queries of all folds, and tune chooses in each.",
+            "compare and reproduce pool the test queries of all folds.",
             callback=_fold,
         ),
         option(

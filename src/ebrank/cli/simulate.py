@@ -86,7 +86,7 @@ def simulate(
     rows: list[QueryRow] = []
     with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
         try:
-            for plan in lab.plan_pooled_folds(**options):
+            for plan in lab.plan_folds(**options):
                 if not as_json:
                     click.echo(str(plan))
                 results = finished.run(plan)

@@ -274,7 +274,7 @@ def plans_that_meet(
     earlier: Conditions | None, options: dict[str, Any]
 ) -> Iterator[lab.SimulationPlan]:
     """Yield the simulation of each fold; raise if it does not meet the users of the folders."""
-    for plan in lab.plan_pooled_folds(**options):
+    for plan in lab.plan_folds(**options):
         if earlier is not None:
             document = document_of(plan, fingerprint(plan.dataset))
             sessions = plan.config.session_count(plan.dataset)
