@@ -86,7 +86,6 @@ LEDGER = (
     ),
     LedgerSection("Table 1", "", (LedgerEntry("data", "queries", 1643.0, 164.0, digits=0),)),
 )
-MISSING = (LedgerSection("MSLR: not at hand", f"Fill it by `ebrank reproduce --dataset {NASTY}`."),)
 
 
 def dataset(name: str = NASTY) -> DatasetRecord:
@@ -115,6 +114,5 @@ def document(**changes: Any) -> Document:  # noqa: ANN401
         "config": {"entering_probability": 1.0, "cutoffs": [5, 10], "sessions": None},
         "tables": (PERFORMANCE,),
         "datasets": (dataset(),),
-        "missing": MISSING,
     }
     return Document(**(fields | changes))

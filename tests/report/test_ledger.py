@@ -24,7 +24,7 @@ def test_the_file_tells_all() -> None:
 
 
 def test_names_are_no_markup() -> None:
-    text = ledger_markdown(document(command="ebrank reproduce", missing=()))
+    text = ledger_markdown(document(command="ebrank reproduce"))
     assert NASTY not in text
     assert "<script>" not in text
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,8 +110,8 @@ def reproduce(
     plan = make_plan(options)
     jobs, address = options.pop("jobs"), options.pop("cluster")
     with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
-        sources = [load(name, plan, options) for name in dict.fromkeys(datasets)]
-        loaded = named_apart(sources)
+        loaded = [load(name, plan, options) for name in dict.fromkeys(datasets)]
+        check_names(loaded)
         folder = prepared_folder(out, loaded)
         note_what_is_left_out(folder, plan)
         try:
@@ -172,12 +173,6 @@ class Source:
 
         return set_name(self.dataset.name) if self.folds else self.name
 
-    def called(self, name: str) -> Source:
-        """Return the same dataset by another name."""
-        return replace(
-            self, name=name, dataset=replace(self.dataset, name=name, check_values=False)
-        )
-
     def opened(self, place: int) -> Dataset:
         """Return the fold at a place."""
         return self.dataset if place == 0 else lab.read_again(self.locators[place])
@@ -205,20 +200,11 @@ def load(name: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
     return Source(pooled_name(first.name, len(folds)), first, tuple(locators), tuple(folds))
 
 
-def named_apart(sources: Sequence[Source]) -> list[Source]:
-    """Return the datasets, folds named with their number; raise if two names are still equal."""
-    names = [source.name for source in sources]
-    apart = [
-        source.called(f"{source.name}, fold {source.dataset.fold}")
-        if names.count(source.name) > 1 and not source.folds and source.dataset.fold
-        else source
-        for source in sources
-    ]
-    names = [source.name for source in apart]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ParameterError(f"two datasets have the name {twice}; reproduce one at a time")
-    return apart
+def check_names(sources: Sequence[Source]) -> None:
+    """Raise if tables would call two datasets the same."""
+    name, times = Counter(source.name for source in sources).most_common(1)[0]
+    if times > 1:
+        raise ParameterError(f"two datasets have the name {name}; reproduce one at a time")
 
 
 def prepared_folder(out: str | None, loaded: Sequence[Source]) -> Path:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from ebrank.data.dataset import Origin
 from ebrank.experiments.document import DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.entrants import CONTENDERS, ENTRANTS, TUNING, Entrant, entrant_of
@@ -40,12 +39,10 @@ class DatasetPart:
 
     Attributes:
         record: what belongs to this dataset alone.
-        origin: where the dataset came from.
         shared: its part of the tables that all datasets share, by name.
     """
 
     record: DatasetRecord
-    origin: Origin | None
     shared: dict[str, Table]
 
 
@@ -77,12 +74,11 @@ def dataset_part(command: str, finished: FinishedDataset, *, several: bool) -> D
         folds=tuple(fold.number for fold in setup.folds if fold.number is not None),
     )
     shared = {table.name: table for table in whole.tables if table.name in SHARED}
-    return DatasetPart(record, data.origin, shared)
+    return DatasetPart(record, shared)
 
 
 def document(command: str, plan: ReproductionPlan, parts: Sequence[DatasetPart]) -> Document:
     """Return the document that the datasets' parts make up."""
-    origins = [part.origin for part in parts]
     behaviors = [f"{each.name}={each.weight:g}" for each in plan.config.behaviors.all]
     return Document(
         command=command,
@@ -93,7 +89,6 @@ def document(command: str, plan: ReproductionPlan, parts: Sequence[DatasetPart])
         config=json.loads(json.dumps(about_config(plan.config) | {"behaviors": behaviors})),
         tables=tuple(_shared(parts)),
         datasets=tuple(part.record for part in parts),
-        missing=build.missing(origins, trials=plan.trials, seed=plan.seed),
     )
 
 

@@ -108,7 +108,6 @@ class Document:
         config: the simulation.
         tables: those with a group of columns for each dataset.
         datasets: everything else, dataset by dataset.
-        missing: what the ledger says about datasets that were not available.
     """
 
     command: str
@@ -119,7 +118,6 @@ class Document:
     config: dict[str, Any]
     tables: tuple[Table, ...]
     datasets: tuple[DatasetRecord, ...]
-    missing: tuple[LedgerSection, ...]
 
 
 def write_document(document: Document, folder: Path) -> Path:

@@ -74,7 +74,7 @@ def _compared(entry: LedgerEntry | None) -> list[Cell]:
 
 
 def ledger_markdown(document: Document) -> str:
-    """Return `LEDGER.md`: dataset by dataset, then the datasets that were not available."""
+    """Return `LEDGER.md`, dataset by dataset."""
     trials = counted(document.trials, "trial")
     lines = [
         "# Ledger",
@@ -83,8 +83,6 @@ def ledger_markdown(document: Document) -> str:
     ]
     for data in document.datasets:
         lines += ["", f"## {escaped(data.name)}", *_sections(data.ledger)]
-    if document.missing:
-        lines += ["", "## Not at hand", *_sections(document.missing)]
     return "\n".join([*lines, ""])
 
 

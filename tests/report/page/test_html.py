@@ -301,6 +301,6 @@ def test_claims_of_our_own_are_called_so() -> None:
 
 
 def test_it_does_without_what_was_not_run() -> None:
-    bare = page(document(tables=(), datasets=(), missing=()))
+    bare = page(document(tables=(), datasets=()))
     assert "Run times" not in bare
     assert "None of the experiments run here checks one" in bare

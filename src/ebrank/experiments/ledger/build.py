@@ -1,7 +1,6 @@
 """Fills the ledger: puts ours beside every published figure.
 
-`ledger` makes the sections of one dataset, `missing` those of datasets that were not available. How
-the experiments are known to differ is told in docs/reproduce.md.
+How the experiments are known to differ is told in docs/reproduce.md.
 """
 
 from __future__ import annotations
@@ -9,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ebrank.data import published
-from ebrank.data.dataset import Origin
 from ebrank.experiments.framework.entrants import CONCATENATING, PAPER, Entrant
 from ebrank.experiments.framework.experiment import Results, Run, Setup
 from ebrank.experiments.framework.folds import in_words
@@ -19,7 +16,6 @@ from ebrank.experiments.framework.outcome import Finding
 from ebrank.experiments.framework.significance import caution
 from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
 from ebrank.experiments.ledger.references import (
-    REFERENCES,
     Performance,
     Reference,
     Variant,
@@ -30,9 +26,6 @@ from ebrank.experiments.ledger.references import (
 from ebrank.rankers import registry
 from ebrank.simulation.result import Result, spread
 from ebrank.typing import Floats
-
-TRIALS, SEED = 5, 0
-"""The defaults of `ebrank reproduce`."""
 
 
 def ledger(
@@ -48,49 +41,6 @@ def ledger(
         sections.append(_statistics(setup, theirs))
     lookup = _Lookup(command, setup, results, theirs)
     return (*sections, lookup.performance(), lookup.ratios(), lookup.variants())
-
-
-def missing(
-    origins: Sequence[Origin | None], *, trials: int, seed: int
-) -> tuple[LedgerSection, ...]:
-    """Return a section for each dataset that has reference figures but is not among these.
-
-    >>> here = [Origin("MQ2007", fold=1), Origin("mslr10k-like", preset=True)]
-    >>> [section.title for section in missing(here, trials=5, seed=1)]
-    ['MSLR-10K: not at hand', 'MSLR-30K: not at hand', 'MQ2008: not at hand']
-    """
-    here = [origin for origin in origins if origin is not None]
-    present = [published.find(origin.name) for origin in here if origin.published]
-    absent = [name for name in REFERENCES if published.find(name) not in present]
-    return tuple(_not_at_hand(name, here, trials, seed) for name in absent)
-
-
-def command_for(name: str, *, trials: int = TRIALS, seed: int = SEED) -> str:
-    """Return the command that reproduces a published dataset; defaults are left out.
-
-    >>> command_for("MQ2008", trials=2)
-    'ebrank reproduce --dataset MQ2008 --data-dir FOLDER --trials 2'
-    """
-    words = [f"--dataset {name} --data-dir FOLDER"]
-    if trials != TRIALS:
-        words.append(f"--trials {trials}")
-    if seed != SEED:
-        words.append(f"--seed {seed}")
-    return " ".join(["ebrank reproduce", *words])
-
-
-def _not_at_hand(name: str, origins: Sequence[Origin], trials: int, seed: int) -> LedgerSection:
-    entry = published.find(name)
-    assert entry is not None
-    stand_ins = (origin.name for origin in origins if stands_in_for(origin) == name)
-    stand_in = next(stand_ins, None)
-    instead = "" if stand_in is None else f", for which {stand_in} stands in"
-    command = command_for(entry.name, trials=trials, seed=seed)
-    return LedgerSection(
-        f"{name}: not at hand",
-        f"No figure here is of {name} itself{instead}. Download it from {entry.page}; then "
-        f"`{command}` fills this in.",
-    )
 
 
 def _about(setup: Setup, theirs: Reference | None) -> str:

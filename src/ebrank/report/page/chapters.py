@@ -1,4 +1,4 @@
-"""The parts of the page: chapters of exhibits, the ledger dataset by dataset, and all runs."""
+"""The parts of the page: chapters of exhibits, and the ledger dataset by dataset."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from ebrank.experiments.document import DatasetRecord, Document, RunRecord
+from ebrank.experiments.document import DatasetRecord, Document
 from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.folds import in_words
-from ebrank.experiments.framework.measures import COLUMNS, MEASURES, cell
-from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
+from ebrank.experiments.framework.outcome import Table
 from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.report.figures.render import inline_panels
 from ebrank.report.ledger import tally
@@ -88,14 +85,13 @@ def _is_beyond(value: Table | Figure) -> bool:
 
 def ledger_chapters(document: Document) -> list[LedgerChapter]:
     """Return the ledger without the findings, which are at the top of the page."""
-    chapters = [(data.name, data.ledger) for data in document.datasets]
-    chapters += [("Not at hand", document.missing)]
     return [
         LedgerChapter(
-            f"ledger-{number}", title, [section for section in sections if not section.findings]
+            f"ledger-{number}",
+            data.name,
+            [section for section in data.ledger if not section.findings],
         )
-        for number, (title, sections) in enumerate(chapters)
-        if sections
+        for number, data in enumerate(document.datasets)
     ]
 
 
@@ -148,29 +144,3 @@ def _place(name: str, only: Sequence[str]) -> int:
         if name == experiment or name.startswith(f"{experiment}-")
     ]
     return own[-1] if own else len(only)
-
-
-# --- how results were made -----------------------------------------------------------------------
-
-
-def runs_table(data: DatasetRecord) -> Table:
-    """Return every run on a dataset."""
-    columns = map(Column, ("ranker", "users", "η", "believed", "sessions"))
-    rows = tuple(Row(_run(run)) for run in data.runs)
-    return Table("runs", f"All runs on {data.name}", "", (*columns, *COLUMNS), rows)
-
-
-def _run(run: RunRecord) -> tuple[Cell | str, ...]:
-    return (
-        run.ranker,
-        _users(run),
-        f"{run.entering_probability:g}",
-        run.believed or "as users are",
-        Cell(run.sessions, digits=0),
-        *(cell(np.array(getattr(run, each.name)), each.digits) for each in MEASURES),
-    )
-
-
-def _users(run: RunRecord) -> str:
-    rate = "" if run.click_rate == 1 else f", click rate × {run.click_rate:g}"
-    return run.users + rate + ("" if run.labels == "graded" else f", {run.labels} labels")
