@@ -105,9 +105,7 @@ def holm(p_values: npt.ArrayLike) -> Floats:
     return adjusted
 
 
-def compare(
-    a: Result, b: Result, metric: Metric, *, flips: int = FLIPS, seed: int = 0
-) -> PairedComparison:
+def compare(a: Result, b: Result, metric: Metric) -> PairedComparison:
     """Return how two rankers that met the same queries differ, and how sure that is.
 
     Cold- and Warm-NDCG of a query are averaged over trials, and so is what it adds to Cum- and
@@ -120,7 +118,7 @@ def compare(
         a=a.ranker,
         b=b.ranker,
         difference=float(whole),
-        p_value=fisher_randomization(differences, flips=flips, seed=seed),
+        p_value=fisher_randomization(differences),
         queries=int(np.count_nonzero(differences)),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ebrank.experiments.exhibits import ablation, time, waiting
+from ebrank.experiments.exhibits import ablation, waiting
 from ebrank.experiments.framework.entrants import EBRANK, ENTRANTS, FIGURES, PAPER, UCBRANK
 from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.framework.measures import MEASURES
@@ -90,17 +90,13 @@ def test_table_3_has_the_weights_of_the_last_models(finished: FinishedDataset) -
 
 
 def test_over_time_every_ranker_has_a_line_through_its_means(finished: FinishedDataset) -> None:
-    figures = finished.outcomes["time"].figures
-    assert [figure.name for figure in figures] == ["time", "time-others"]
-    for figure, drawn in zip(figures, (FIGURES, time.OTHERS), strict=True):
-        assert [panel.title for panel in figure.panels] == TITLES
-        for panel in figure.panels:
-            assert [line.style for line in panel.series] == [each.style for each in drawn]
-            assert all(line.x == (100.0, 200.0, 300.0, 400.0) for line in panel.series)
-    assert {*FIGURES, *time.OTHERS} == set(ENTRANTS)
-    assert [entrant.key for entrant in FIGURES if entrant in time.OTHERS] == ["bm25"]
+    (figure,) = finished.outcomes["time"].figures
+    assert [panel.title for panel in figure.panels] == TITLES
+    for panel in figure.panels:
+        assert [line.style for line in panel.series] == [each.style for each in FIGURES]
+        assert all(line.x == (100.0, 200.0, 300.0, 400.0) for line in panel.series)
     trials = finished.results[finished.setup.run("ebrank")].trials
-    (line,) = [line for line in figures[0].panels[1].series if line.style == "ebrank"]
+    (line,) = [line for line in figure.panels[1].series if line.style == "ebrank"]
     warm = np.array([trial.warm_ndcg[:, 0] for trial in trials])
     assert line.y == tuple(warm.mean(axis=0))
     assert line.error == tuple(warm.std(axis=0, ddof=1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from ebrank.experiments.exhibits.beyond import FAR_BELOW
-from ebrank.experiments.exhibits.time import OTHERS as OTHERS_OVER_TIME
 from ebrank.experiments.framework import entrants
 from ebrank.report.figures import palette
 from ebrank.report.figures.palette import LOOKS, OTHERS, Look, every_look, looks
@@ -38,7 +37,7 @@ def test_every_entrant_has_a_look_of_its_own() -> None:
     assert {entrant.style for entrant in everyone} == set(LOOKS)
     beyond = [each for each in entrants.CONTENDERS if each.key not in FAR_BELOW]
     beyond.append(entrants.entrant_of(entrants.UCBRANK))
-    for drawn_together in (entrants.FIGURES, OTHERS_OVER_TIME, beyond):
+    for drawn_together in (entrants.FIGURES, beyond):
         styles = {entrant.style for entrant in drawn_together}
         assert len({LOOKS[style].marker for style in styles}) == len(styles)
     assert len({look.marker for look in OTHERS}) == len(OTHERS)

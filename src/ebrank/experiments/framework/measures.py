@@ -188,17 +188,15 @@ def panels_against(
     x_label: str,
     results: Mapping[Entrant, Mapping[float, Result]],
     measures: Iterable[Measure] = MEASURES,
-    *,
-    log_x: bool = True,
 ) -> tuple[Panel, ...]:
-    """Return measures at the end against a varied value, a line for each ranker."""
+    """Return measures at the end against a varied value, on a logarithmic axis."""
 
     def line(entrant: Entrant, own: Mapping[float, Result], measure: Measure) -> Series:
         values = np.array([measure.values(result) for result in own.values()])
         return series(entrant.label, entrant.style, tuple(own), values.T)
 
     drawn = _panels(x_label, results, line, measures)
-    return tuple(replace(panel, log_x=log_x) for panel in drawn)
+    return tuple(replace(panel, log_x=True) for panel in drawn)
 
 
 def _panels(

@@ -14,15 +14,16 @@ from ebrank.experiments.exhibits.table2 import CLICKS_AS_FEATURE, HINGES, better
 from ebrank.experiments.exhibits.waiting import SHOWN, SOON
 from ebrank.experiments.framework.entrants import (
     AUTO,
+    CONCATENATING,
     EBRANK,
     ENTRANTS,
     EXPOSURE,
-    NAMES,
     OURS,
     PAPER,
     UCBRANK,
     Entrant,
     entrant_of,
+    twin,
 )
 from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.measures import MEASURES, ndcg_at
@@ -335,11 +336,11 @@ def _paper(standings: Mapping[str, Standing]) -> list[Standing]:
 
 def _twins(standings: Mapping[str, Standing]) -> list[tuple[Standing, Standing]]:
     """Return the rankers with clicks as a feature, each with its twin without."""
-    keys = [(f"{name}:features=concate", f"{name}:features=none") for name in NAMES]
+    pairs = ((entrant.key, twin(entrant)) for entrant in CONCATENATING)
     return [
-        (standings[concate], standings[none])
-        for concate, none in keys
-        if concate in standings and none in standings
+        (standings[key], standings[other.key])
+        for key, other in pairs
+        if other is not None and key in standings and other.key in standings
     ]
 
 
@@ -352,20 +353,11 @@ def leaders(standings: Mapping[str, Standing]) -> Iterator[str]:
         first, second, *_ = sorted(paper, key=lambda standing: -standing.value(measure))
         sure = "" if "†" in first.cells[measure].marks else "not "
         ahead = number(first.value(measure) - second.value(measure), first.cells[measure].digits)
-        text = (
+        yield (
             f"Of the paper's rankers, {first.name} is first in {measure} with "
             f"{_value(first, measure)}, {ahead} ahead of {second.name}; it is {sure}significantly "
             "ahead of all of them."
         )
-        ours = standings.get(EBRANK)
-        if ours is not None and ours not in (first, second):
-            text += f" {ours.name} has {_value(ours, measure)}."
-        if EXPOSURE in standings:
-            variant = standings[EXPOSURE]
-            text += f" The variant {variant.name} has {_value(variant, measure)}."
-        if AUTO in standings:
-            text += f" {standings[AUTO].name}, untuned, has {_value(standings[AUTO], measure)}."
-        yield text
 
 
 def concatenation(standings: Mapping[str, Standing], findings: Sequence[Finding]) -> Iterator[str]:
