@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from statistics import fmean
 
 import pytest
 from hypothesis import given
@@ -13,14 +12,6 @@ from ebrank.report.figures.panels import spread
 
 HEIGHT, GAP = 186.0, 10.5
 HEIGHTS = st.lists(st.floats(-50, 250), min_size=1, max_size=30)
-
-
-def isotonic_level(targets: list[float], rank: int) -> float:
-    """The nearest rising sequence by its max-min formula: means of all stretches around a rank."""
-    return max(
-        min(fmean(targets[start : stop + 1]) for stop in range(rank, len(targets)))
-        for start in range(rank + 1)
-    )
 
 
 @given(HEIGHTS)
@@ -33,15 +24,6 @@ def test_labels_keep_order_gap_and_bounds(wanted: list[float]) -> None:
         assert above - below >= room - 1e-6
     assert rising[0] >= -1e-6
     assert rising[-1] <= HEIGHT + 1e-6
-
-
-@given(HEIGHTS)
-def test_moves_are_the_least_possible(wanted: list[float]) -> None:
-    heights = sorted(spread(wanted, gap=GAP, low=-1e6, high=1e6))
-    targets = [place - GAP * rank for rank, place in enumerate(sorted(wanted))]
-    best = [isotonic_level(targets, rank) for rank in range(len(targets))]
-    expected = [level + GAP * rank for rank, level in enumerate(best)]
-    assert heights == pytest.approx(expected, abs=1e-6)
 
 
 def test_where_there_is_no_room_for_all_the_gap_shrinks() -> None:
