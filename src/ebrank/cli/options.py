@@ -62,9 +62,9 @@ ALL_FOLDS = "all"
 def _fold(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
     if value is None or value != ALL_FOLDS:
         return None if value is None else _whole(ctx, param, value)
-    if ctx.command.name in ("simulate", "compare", "reproduce"):
+    if ctx.command.name in ("simulate", "compare", "tune", "reproduce"):
         return value
-    allowed = "simulate, compare and reproduce"
+    allowed = "simulate, compare, tune and reproduce"
     raise click.BadParameter(f"all works only with {allowed}; choose one fold")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import json_option, option
+from ebrank.cli.options import ALL_FOLDS, json_option, option
 from ebrank.cli.protocol import as_typed
 from ebrank.cli.verbs import verb
 
@@ -67,6 +67,8 @@ def tune(
     from ebrank.simulation.storage import write_json
     from ebrank.simulation.tuning import check_validation, read_grid, tune, tuning_seed
 
+    if options["fold"] == ALL_FOLDS:
+        raise click.UsageError("parameters are chosen in one fold at a time; choose one")
     chosen = registry.parse(ranker)
     grid = read_grid(chosen, params, grids)
     with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
