@@ -185,11 +185,7 @@ def sources(
         groups.setdefault((format, tuple(sorted(columns.items())), header), []).append(file)
         names = names or list(shape)
     if absent and files and not names:
-        raise DataError(
-            "the log is empty: it has no event",
-            path=files[0],
-            remedy="Name other files, or check how they were written.",
-        )
+        raise empty_log(files[0])
     if absent and files:
         there = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
         raise DataError(
@@ -201,6 +197,15 @@ def sources(
         LogSource(format, tuple(paths), dict(columns), header)
         for (format, columns, header), paths in groups.items()
     ]
+
+
+def empty_log(file: Path) -> DataError:
+    """Return the error for a log without events."""
+    return DataError(
+        "the log is empty: it has no event",
+        path=file,
+        remedy="Name other files, or check how they were written.",
+    )
 
 
 Shape: TypeAlias = dict[str, Any]
