@@ -79,32 +79,6 @@ def test_info_of_a_preset() -> None:
     assert 'ebrank.load("mq2007-like", scale=0.1)' in text
 
 
-def test_info_of_a_folder(tmp_path: Path) -> None:
-    folder = write_fold(tmp_path / "mine", features=136)
-    document = answered("data", "info", folder)
-    assert (document["kind"], document["features"]) == ("folder", 136)
-    assert document["interpretation"]["feature_set"] == "MSLR-WEB"
-    assert document["interpretation"]["drop_features"] == [134, 135, 136]
-    assert document["files"]["vali"] == {"queries": 1, "rows": 7}
-    done = good("data", "info", folder)
-    assert "folder, MSLR-WEB features (by their number)" in done.stdout
-    assert done.stderr.startswith("note: mine has 136 features, like MSLR-WEB. So feature 110 ")
-    assert done.stderr == f"note: {document['notes'][0]}\n"
-
-
-def test_info_takes_choices(tmp_path: Path) -> None:
-    write_fold(tmp_path / "mine" / "Fold2", features=136)
-    done = good("data", "info", tmp_path / "mine", "--fold", "2", *CHOICES)
-    text = " ".join(done.stdout.split())
-    assert done.stderr == ""
-    assert "baseline none; the initial order is random" in text
-    assert "labels 0–3" in text
-    assert "derived from clicks" not in text
-    for name, typed, dropped in (("MSLR-WEB10K", "none", []), ("mq2007-like", "1,2", [1, 2])):
-        document = answered("data", "info", name, "--drop-features", typed)
-        assert document["interpretation"]["drop_features"] == dropped
-
-
 # --- check ---------------------------------------------------------------------------------------
 
 

@@ -6,20 +6,18 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import json_option, option
+from ebrank.cli.options import history_options, json_option, option
 from ebrank.cli.verbs import verb
 from ebrank.environment.paths import expanded
 from ebrank.errors import ParameterError
 
 if TYPE_CHECKING:
     from ebrank.logs.aggregation import Application
-    from ebrank.service.ops.examine import ExaminedRank
     from ebrank.service.ops.transfer.evidence import Imported
     from ebrank.service.settings import Settings
     from ebrank.service.store.base import StoreView
@@ -257,7 +255,7 @@ def imported_lines(store: str, came: Imported, features: str | None) -> list[str
 
 
 @verb()
-@click.argument("path", metavar="STORE|EXPORT|EVIDENCE")
+@history_options
 @option("--out FILE", "The file to write; must not exist.", required=True)
 @option(
     "--format",
@@ -265,11 +263,9 @@ def imported_lines(store: str, came: Imported, features: str | None) -> list[str
     type=click.Choice(["opensearch", "quepid", "trec", "parquet"]),
     default="parquet",
 )
-@option("--config FILE", "Settings of the service, in TOML.")
-@option("--features FILE", "Features of items, for evidence.")
 @json_option
 def judgments(
-    path: str, out: str, format: str, config: str | None, features: str | None, as_json: bool
+    path: str, config: str | None, features: str | None, out: str, format: str, as_json: bool
 ) -> None:
     """Write how relevant each item is to its query, as users showed it.
 
@@ -301,14 +297,9 @@ def judgments(
 
 
 @verb()
-@click.argument("path", metavar="STORE|EXPORT|EVIDENCE")
-@option("--config FILE", "Settings of the service, in TOML.")
-@option("--features FILE", "Features of items, for evidence.")
-@option("--plot FILE", "Plot the curve to an .svg or .png file.")
+@history_options
 @json_option
-def examine(
-    path: str, config: str | None, features: str | None, plot: str | None, as_json: bool
-) -> None:
+def examine(path: str, config: str | None, features: str | None, as_json: bool) -> None:
     """Estimate how far down users look.
 
     Items shown at several ranks reveal how likely users are to look at each rank, relative to the
@@ -319,18 +310,14 @@ def examine(
 
     Examples:
         ebrank examine ebrank-store
-        ebrank examine exports/2026-11 --plot curve.svg
+        ebrank examine exports/2026-11
         ebrank examine evidence.parquet --features items.parquet
         ebrank examine ebrank-store --config ebrank.toml --json
     """
     from ebrank.priors.fitting import FEWEST_ROWS
     from ebrank.service.ops.examine import examined
 
-    if plot is not None and Path(plot).suffix not in (".svg", ".png"):
-        raise click.UsageError(f"--plot writes .svg and .png files, not {plot!r}.")
     curve = asyncio.run(watched_store(path, config, features, examined))
-    if plot is not None:
-        draw(curve.ranks, Path(plot))
     if as_json:
         console.print_json({"path": path} | asdict(curve))
     else:
@@ -358,8 +345,12 @@ async def watched_store(
     config: str | None,
     features: str | None,
     work: Callable[[StoreView, Settings], Awaitable[T]],
+    of_evidence: Callable[[Settings], T] | None = None,
 ) -> T:
-    """Return what some work learns from a store, a backup, an export or evidence."""
+    """Return what some work learns from a store, a backup, an export or evidence.
+
+    Evidence becomes a store in memory, unless there is a shorter way.
+    """
     from ebrank.logs.evidence_file import is_evidence
     from ebrank.service.ops import configuration
     from ebrank.service.ops.transfer.evidence import in_memory
@@ -369,6 +360,8 @@ async def watched_store(
 
     settings = configuration.read(config, environment=os.environ, flags={})
     if is_evidence(path):
+        if of_evidence is not None:
+            return of_evidence(settings)
         return await work(*await in_memory(path, features, settings))
     if features is not None:
         raise click.UsageError("--features works only with evidence: a store has its own features.")
@@ -376,27 +369,3 @@ async def watched_store(
         return await work(Exported(path), settings)
     async with open(path, "browse") as store:
         return await work(store, settings)
-
-
-def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:
-    """Draw the learned curve with its errors beside the configured one."""
-    from ebrank.environment.files import write_whole
-    from ebrank.experiments.framework.figures import Figure, Panel, Series
-    from ebrank.report.figures.render import FIGURE_FILES
-
-    x = tuple(float(rank.first) for rank in ranks)
-    learned = Series(
-        "learned",
-        "ebrank",
-        x,
-        tuple(rank.probability for rank in ranks),
-        tuple(rank.error or 0.0 if rank.learned else 0.0 for rank in ranks),
-    )
-    configured = Series("configured", "bm25", x, tuple(rank.configured for rank in ranks))
-    panel = Panel("", "rank", "probability", (learned, configured), zero=True)
-    caption = "How likely users are to look at a rank; bands are one standard error."
-    figure = Figure("examination", "How far down users look", caption, (panel,))
-    try:
-        write_whole(path, FIGURE_FILES[path.suffix[1:]](figure))
-    except OSError as problem:
-        raise ParameterError(f"{path}: cannot be written: {problem.strerror}") from None

@@ -56,6 +56,16 @@ def together(options: Iterable[Option[Any]]) -> Option[F]:
     return add
 
 
+history_options: Option[Any] = together(
+    [
+        click.argument("path", metavar="STORE|EXPORT|EVIDENCE"),
+        option("--config FILE", "Settings of the service, in TOML."),
+        option("--features FILE", "Features of items, for evidence."),
+    ]
+)
+"""What verbs ask that read what users did: where it is, and what the files do not say."""
+
+
 ALL_FOLDS = "all"
 
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import json_option, option
+from ebrank.cli.history import watched_store
+from ebrank.cli.options import history_options, json_option, option
 from ebrank.cli.verbs import verb
 
 if TYPE_CHECKING:
-    from ebrank.whatif.history import History
+    from ebrank.service.settings import Settings
+    from ebrank.service.store.base import StoreView
     from ebrank.whatif.replay import Begin
 
 
 @verb()
-@click.argument("path", metavar="STORE|EXPORT|EVIDENCE")
+@history_options
 @option(
     "--policy POLICY",
     "A policy, or any ranker of the lab; `today` is the one in use. Repeat it for several; "
@@ -40,20 +41,18 @@ if TYPE_CHECKING:
 )
 @option("--length N", "Items in a list; default: as in the log.", type=click.IntRange(min=1))
 @option("--seed N", "Seed of all draws.", type=int, default=0)
-@option("--features FILE", "Features of items, for evidence.")
-@option("--config FILE", "Settings of the service, in TOML.")
 @option("--out FOLDER", "Folder for a page to read, with its table and figure.")
 @json_option
 def whatif(
     path: str,
+    config: str | None,
+    features: str | None,
     policies: tuple[str, ...],
     begin: Begin,
     worlds: int,
     lists: int | None,
     length: int | None,
     seed: int,
-    features: str | None,
-    config: str | None,
     out: str | None,
     as_json: bool,
 ) -> None:
@@ -76,9 +75,21 @@ def whatif(
         ebrank whatif evidence.parquet --from start --worlds 64 --out forecast
         ebrank whatif exports/2026-11 --policy auto --json
     """
+    from ebrank.logs import read_evidence
+    from ebrank.service.ops.whatif import history_of
+    from ebrank.whatif import History
     from ebrank.whatif import forecast as made
 
-    history = asyncio.run(read(path, features, config))
+    def of_evidence(settings: Settings) -> History:
+        evidence = read_evidence(path, features=features, missing="drop")
+        if evidence.dropped:
+            console.note(f"{evidence.dropped:,} items have no features in {features}: left out")
+        return History.of_evidence(evidence, path, settings.examination.examination())
+
+    async def of_store(store: StoreView, settings: Settings) -> History:
+        return await history_of(store, settings, path)
+
+    history = asyncio.run(watched_store(path, config, features, of_store, of_evidence))
     with lab.note_of_compilation(), console.progress("replaying") as progress:
         forecast = made.whatif(
             history,
@@ -106,28 +117,3 @@ def whatif(
         from ebrank.report.whatif import write
 
         click.echo(f"Page: {write(forecast, Path(out))}", err=True)
-
-
-async def read(path: str, features: str | None, config: str | None) -> History:
-    """Return the history of a store, an export or a file of evidence."""
-    from ebrank.logs import read_evidence
-    from ebrank.logs.evidence_file import is_evidence
-    from ebrank.service.ops import configuration
-    from ebrank.service.ops.transfer.exported import Exported
-    from ebrank.service.ops.transfer.tables import is_export
-    from ebrank.service.ops.whatif import history_of
-    from ebrank.service.store import open
-    from ebrank.whatif import History
-
-    settings = configuration.read(config, environment=os.environ, flags={})
-    if is_evidence(path):
-        evidence = read_evidence(path, features=features, missing="drop")
-        if evidence.dropped:
-            console.note(f"{evidence.dropped:,} items have no features in {features}: left out")
-        return History.of_evidence(evidence, path, settings.examination.examination())
-    if features is not None:
-        raise click.UsageError("--features works only with evidence: a store has its own features.")
-    if is_export(path):
-        return await history_of(Exported(path), settings, path)
-    async with open(path, "browse") as store:
-        return await history_of(store, settings, path)

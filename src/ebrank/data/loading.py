@@ -151,8 +151,9 @@ def place_of(
     *,
     data_dir: str | os.PathLike[str] | None = None,
     fold: int | None = None,
+    files: bool = False,
 ) -> Place:
-    """Return where the files of a catalog name or path are.
+    """Return where the files of a catalog name or path are, which may be a single file if allowed.
 
     Raises:
         DataError: if they are missing; says where ebrank looked, and what is there.
@@ -165,21 +166,19 @@ def place_of(
         return Place(folder, published)
     path = expanded(source)
     if not path.exists():
-        raise DataError("no such dataset or folder", path=source, remedy=_nearest(path))
-    if not path.is_dir():
+        remedy = f"{nearest(path.name)}; or give the path of a fold folder."
+        raise DataError("no such dataset or folder", path=source, remedy=remedy)
+    single = files and path.is_file()
+    if not path.is_dir() and not single:
         remedy = "Name the folder with train.txt, vali.txt and test.txt."
         raise DataError("this is not a folder", path=path, remedy=remedy)
-    if holds_splits(path):
-        refuse_fold(fold, path)
+    if single or holds_splits(path):
+        if fold is not None:
+            problem = f"fold selects one of the folders Fold1, Fold2, …; {path} has none"
+            raise ParameterError(problem)
         return Place(path, named_by(path.absolute()))
     folder = _fold_in(path, fold or 1) or path  # the reader says which files are missing
     return Place(folder, named_by(folder.absolute()))
-
-
-def refuse_fold(fold: int | None, path: Path) -> None:
-    """Raise if a fold is chosen but there are none."""
-    if fold is not None:
-        raise ParameterError(f"fold selects one of the folders Fold1, Fold2, …; {path} has none")
 
 
 def holds_splits(folder: Path) -> bool:
@@ -302,11 +301,12 @@ def _fold_in(folder: Path, fold: int) -> Path | None:
     return folds.get(fold)
 
 
-def _nearest(path: Path) -> str:
+def nearest(name: str) -> str:
+    """Return what a wrong name may have meant, and the names that there are."""
     names = [*(published.name for published in PUBLISHED), *PRESETS, ShopLike.name]
-    close = difflib.get_close_matches(path.name, names, n=1)
+    close = difflib.get_close_matches(name, names, n=1)
     guess = f"Did you mean {close[0]}? " if close else ""
-    return f"{guess}Known names: {', '.join(names)}; or give the path of a fold folder."
+    return f"{guess}Known names: {', '.join(names)}"
 
 
 def _folders_of(published: PublishedDataset, data_dir: DataDir | None) -> list[Path]:
