@@ -142,7 +142,6 @@ class Assembly:
         if self._files[-1].rows == 0:
             problem = "file has no rows" if source.size else "file is empty"
             raise self._error(problem, 0 if self._lines else 1, "Rows look like 2 qid:10 1:0.5.")
-        self._files[-1].content_hash = source.content_hash
 
     def finish(self) -> Parsed:
         """Return all of it."""

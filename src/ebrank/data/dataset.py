@@ -48,13 +48,12 @@ ARRAYS: dict[str, tuple[np.dtype[Any], int]] = {
     "query_splits": (np.dtype(np.int8), 1),
     "baseline": (np.dtype(np.float32), 1),
     "feature_ids": (np.dtype(np.int32), 1),
-}
-"""Type and dimensions of each array of a `Dataset`."""
-OPTIONAL_ARRAYS: dict[str, tuple[np.dtype[Any], int]] = {
     "items": (np.dtype(np.int64), 1),
     "relevance": (np.dtype(np.float64), 1),
 }
-"""The same for arrays that most datasets do not have: None then."""
+"""Type and dimensions of each array of a `Dataset`."""
+OPTIONAL_ARRAYS = ("items", "relevance")
+"""Those that most datasets do not have: None then."""
 MAX_LEVEL = 127
 """The largest label where a dataset has its own `relevance`: labels then number its values."""
 
@@ -259,7 +258,7 @@ class Dataset:
             self._refuse(f"{name}[{index}] is {value!r}{query}{why}", remedy)
 
     def _check_types(self) -> None:
-        for name, (dtype, dimensions) in (ARRAYS | OPTIONAL_ARRAYS).items():
+        for name, (dtype, dimensions) in ARRAYS.items():
             array, given = getattr(self, name), type(getattr(self, name)).__name__
             if array is None and name in OPTIONAL_ARRAYS:
                 continue

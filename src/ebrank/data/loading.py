@@ -100,7 +100,10 @@ def load(
     place = place_of(source, data_dir=data_dir, fold=fold)
     parsed = letor.parse(place.folder, cache=cache, threads=threads, progress=progress)
     interpretation = letor.interpretation_of(parsed, place.folder, place.named, choices)
-    raw = _with_origin(letor.dataset_of(parsed, interpretation), place, choices)
+    raw = letor.dataset_of(parsed, interpretation)
+    if place.named is not None:
+        origin = _origin(place.named, place, letor.sizes(parsed.files), raw.n_features, choices)
+        raw = replace(raw, name=origin.name, origin=origin, check_values=False)
     for note in interpretation.experiment_notes:
         warnings.warn(note, DatasetNote, stacklevel=2)
     for difference in raw.origin.differences if raw.origin is not None else ():
@@ -116,18 +119,19 @@ def refuse_for_presets(choices: ColumnChoices, **options: object) -> None:
         raise ParameterError(f"{given[0]} works only with files, not with a synthetic preset")
 
 
-def _with_origin(raw: Dataset, place: Place, choices: ColumnChoices) -> Dataset:
-    """Return a dataset with its origin, if it has the name of a published one."""
-    if place.named is None:
-        return raw
-    queries = {split: raw.queries_in(split) for split in SPLITS}
-    sizes = {s: Size(len(own), int(raw.candidates[own].sum())) for s, own in queries.items()}
+def _origin(
+    named: PublishedDataset,
+    place: Place,
+    sizes: Mapping[str, Size],
+    n_features: int,
+    choices: ColumnChoices,
+) -> Origin:
+    """Return the origin of files that have the name of a published dataset."""
     fold = fold_of(place.folder.absolute())
-    if fold is None and not differences(place.named, sizes):
+    if fold is None and not differences(named, sizes):
         fold = 1  # known by the sizes of its files
-    differing = tuple(differences_at(place, sizes, raw.n_features))
-    origin = Origin(place.named.name, fold=fold, differences=differing, options=choices.given)
-    return replace(raw, name=origin.name, origin=origin, check_values=False)
+    differing = tuple(differences_at(place, sizes, n_features))
+    return Origin(named.name, fold=fold, differences=differing, options=choices.given)
 
 
 # --- where the files are -------------------------------------------------------------------------
@@ -313,11 +317,6 @@ def _folders_of(published: PublishedDataset, data_dir: DataDir | None) -> list[P
     """Return the folders in the data folder with a dataset's name, the exact one first."""
     if data_dir is None or not data_dir.path.is_dir():
         return []
-    names = [published.name.casefold(), *published.aliases]
-    folders = [
-        path for path in data_dir.path.iterdir() if path.name.casefold() in names and path.is_dir()
-    ]
-    return sorted(
-        folders,
-        key=lambda path: (path.name != published.name, names.index(path.name.casefold()), path),
-    )
+    folders = data_dir.path.iterdir()
+    named = [path for path in folders if find(path.name) is published and path.is_dir()]
+    return sorted(named, key=lambda path: (path.name != published.name, path))

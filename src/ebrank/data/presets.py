@@ -15,6 +15,7 @@ the same stream nearly repeat each other, and some features are useless.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -350,6 +351,12 @@ def split_queries(queries: int) -> Labels:
     """Return the split of each query: contiguous, none of them empty."""
     train, vali = (max(1, round(share * queries)) for share in SPLIT_SHARES)
     return np.repeat(np.arange(3, dtype=np.int8), [train, vali, queries - train - vali])
+
+
+def stream(name: str, seed: int, *key: int) -> np.random.Generator:
+    """Return the random stream of a dataset, or of one part of it."""
+    sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *key))
+    return np.random.Generator(np.random.SFC64(sequence))
 
 
 PRESETS = MappingProxyType(

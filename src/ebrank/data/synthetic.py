@@ -16,7 +16,6 @@ each block of queries draws from its own stream, and arithmetic is done as writt
 
 from __future__ import annotations
 
-import zlib
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -32,6 +31,7 @@ from ebrank.data.presets import (
     SyntheticFeature,
     SyntheticPreset,
     split_queries,
+    stream,
 )
 from ebrank.data.shop import ShopLike
 from ebrank.errors import ParameterError
@@ -119,13 +119,6 @@ def _check(scale: float, interactions: float, seed: int, threads: int | None) ->
     check_whole("threads", threads, at_least=1, optional=True)
 
 
-def _stream(preset: SyntheticPreset, seed: int, *key: int) -> np.random.Generator:
-    """Return the random stream of one part of a dataset."""
-    name = zlib.crc32(preset.name.encode())
-    sequence = np.random.SeedSequence(seed, spawn_key=(name, *key))
-    return np.random.Generator(np.random.SFC64(sequence))
-
-
 # --- queries ---------------------------------------------------------------------------------
 
 
@@ -138,7 +131,7 @@ class _Plan(NamedTuple):
 
 
 def _plan(preset: SyntheticPreset, splits: Labels, seed: int) -> _Plan:
-    rng = _stream(preset, seed, 0)
+    rng = stream(preset.name, seed, 0)
     sizes = np.bincount(splits)
     probability, candidates = np.array(preset.candidate_quantiles).T
     quantiles = np.concatenate([_stratified(rng, size) for size in sizes])
@@ -174,7 +167,7 @@ def _documents(
     thresholds = _thresholds(preset)
 
     def fill(start: int, stop: int) -> None:
-        rng = _stream(preset, seed, 1, start // QUERIES_PER_BLOCK)
+        rng = stream(preset.name, seed, 1, start // QUERIES_PER_BLOCK)
         pointers = plan.pointers[start : stop + 1]
         block, local = slice(int(pointers[0]), int(pointers[-1])), pointers - pointers[0]
         factors = rng.standard_normal((int(local[-1]), len(FACTORS)), np.float32)

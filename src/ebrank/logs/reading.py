@@ -22,8 +22,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
@@ -110,7 +112,8 @@ class Evidence:
         names = {query: name(query) for query in self.queries}
         if all(old == new for old, new in names.items()):
             return self
-        return _laid_out(self, [(names[query], item) for query, item in self.pairs()])
+        keys = [(names[query], item) for query, item in self.pairs()]
+        return _laid_out(self, keys, keys)
 
     def rows(self) -> Iterator[tuple[str, slice]]:
         """Yield each query with its rows."""
@@ -155,15 +158,14 @@ def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noq
     query_codes, queries = _coded(columns["query"])
     item_codes, names = _coded(columns["item"])
     outcome, slot, count = _places(columns)
-    first = columns["first"].to_numpy(zero_copy_only=False).astype(np.float64)
     begins = _changes(query_codes, item_codes)
     rows = np.cumsum(begins) - 1
     starts = np.flatnonzero(begins)
     slots = 1 + int(slot.max(initial=0))
     counts = np.zeros((len(starts), about.behaviors.outcomes, slots), COUNT)
     counts[rows, outcome, slot] = count
-    shown = np.full(len(starts), np.inf)
-    np.minimum.at(shown, rows, np.where(np.isnan(first), np.inf, first))
+    shown = np.full(len(starts), np.nan)
+    np.fmin.at(shown, rows, columns["first"].to_numpy(zero_copy_only=False).astype(np.float64))
     owners = query_codes[starts]
     pointers = np.flatnonzero(_changes(owners))
     return Evidence(
@@ -171,7 +173,7 @@ def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noq
         pointers=np.append(pointers, len(starts)).astype(np.int64),
         items=[names[code] for code in item_codes[starts].tolist()],
         stats=BehaviorStats(counts, about.behaviors),
-        first_shown=np.where(np.isinf(shown), np.nan, shown),
+        first_shown=shown,
         last_time=about.last_time,
     )
 
@@ -258,7 +260,8 @@ def _with_features(
     if len(evidence.queries) == 1:  # whose candidates they must be
         candidates += [(evidence.queries[0], item) for item in map(str, unseen)]
     if candidates:
-        evidence = _laid_out(evidence, evidence.pairs(), candidates)
+        pairs = evidence.pairs()
+        evidence = _laid_out(evidence, pairs, [*pairs, *candidates])
         own = evidence.pairs() if isinstance(keys[0], tuple) else evidence.items
     rows = np.array([places.get(key, -1) for key in own], np.int64)
     lacking = np.flatnonzero(rows < 0)
@@ -277,7 +280,11 @@ def _with_features(
         unseen={str(item): numbers[places[item]] for item in set(unseen) - set(own)},
         shared=isinstance(keys[0], str),
     )
-    return _kept(evidence, rows >= 0) if missing == "drop" and len(lacking) else evidence
+    if missing == "nan" or not len(lacking):
+        return evidence
+    pairs = evidence.pairs()
+    kept = [pair for pair, row in zip(pairs, rows.tolist(), strict=True) if row >= 0]
+    return replace(_laid_out(evidence, pairs, kept), dropped=len(lacking))
 
 
 def _called(key: str | tuple[str, str]) -> str:
@@ -376,61 +383,43 @@ def _numbers(file: Path, table: Any, name: str) -> Features:  # noqa: ANN401
 
 
 def _laid_out(
-    evidence: Evidence, keys: Sequence[tuple[str, str]], more: Sequence[tuple[str, str]] = ()
+    evidence: Evidence, keys: Sequence[tuple[str, str]], wanted: Iterable[tuple[str, str]]
 ) -> Evidence:
-    """Return the evidence by other queries and items: one for each row, and more that are unseen.
+    """Return the evidence with these rows, by query and item; those that nobody has seen are zeros.
 
-    Rows of the same query and item are added up.
+    `keys` says to which of them each row of the evidence goes. Rows that go to the same one are
+    added up; rows that go to none are left out.
     """
-    order = sorted({*keys, *more}, key=_as_bytes)
+    order = sorted(set(wanted), key=_as_bytes)
     places = {key: place for place, key in enumerate(order)}
-    rows = np.array([places[key] for key in keys], np.int64)
+    rows = np.array([places.get(key, -1) for key in keys], np.int64)
+    kept = rows >= 0
+    rows = rows[kept]
     counts = np.zeros((len(order), *evidence.stats.counts.shape[1:]), np.int64)
-    np.add.at(counts, rows, evidence.stats.counts)
+    np.add.at(counts, rows, evidence.stats.counts[kept])
     if counts.max(initial=0) > np.iinfo(COUNT).max:
         raise DataError(TOO_MANY)
-    first = np.full(len(order), np.inf)
-    timed = ~np.isnan(evidence.first_shown)
-    np.minimum.at(first, rows[timed], evidence.first_shown[timed])
-    features = evidence.features
-    if features is not None:
-        features = np.full((len(order), features.shape[1]), np.nan, np.float32)
-        features[rows] = evidence.features
+    first = np.full(len(order), np.nan)
+    np.fmin.at(first, rows, evidence.first_shown[kept])
+    given = features = evidence.features
+    if given is not None:
+        features = np.full((len(order), given.shape[1]), np.nan, np.float32)
+        features[rows] = given[kept]
+    sizes = Counter(query for query, _ in order)
     return replace(
         evidence,
-        **_by_query(order),
+        queries=list(sizes),
+        pointers=np.array([0, *accumulate(sizes.values())], np.int64),
+        items=[item for _, item in order],
         stats=BehaviorStats(counts.astype(COUNT), evidence.stats.behaviors),
-        first_shown=np.where(np.isinf(first), np.nan, first),
+        first_shown=first,
         features=features,
     )
-
-
-def _by_query(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the attributes of evidence that follow from its queries and items, in order."""
-    queries = list(dict.fromkeys(query for query, _ in pairs))
-    numbers = {query: at for at, query in enumerate(queries)}
-    sizes = np.bincount([numbers[query] for query, _ in pairs], minlength=len(queries))
-    pointers = np.append(0, np.cumsum(sizes)).astype(np.int64)
-    return {"queries": queries, "pointers": pointers, "items": [item for _, item in pairs]}
 
 
 def _as_bytes(key: tuple[str, str]) -> tuple[bytes, bytes]:
     """Return what names are ordered by."""
     return key[0].encode("utf-8", "surrogatepass"), key[1].encode("utf-8", "surrogatepass")
-
-
-def _kept(evidence: Evidence, keep: Any) -> Evidence:  # noqa: ANN401 (an array of bools)
-    """Return some rows, and the queries that still have any."""
-    assert evidence.features is not None
-    rows, pairs = np.flatnonzero(keep), evidence.pairs()
-    return replace(
-        evidence,
-        **_by_query([pairs[row] for row in rows.tolist()]),
-        stats=evidence.stats[rows],
-        first_shown=evidence.first_shown[rows],
-        features=evidence.features[rows],
-        dropped=len(evidence) - len(rows),
-    )
 
 
 # --- the lab ---------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ebrank.rankers.base import Ranker
 from ebrank.typing import Floats
 from ebrank.whatif.belief import Belief
 from ebrank.whatif.history import History
-from ebrank.whatif.replay import Begin, Outcome, Plan, replay
+from ebrank.whatif.replay import Begin, Outcome, Plan, Replay
 
 TODAY = "today"
 LEVEL = 0.9
@@ -175,7 +175,7 @@ def whatif(
         draw = belief.draw(key, part.history)
         outcomes.append([])
         for ranker in rankers:
-            outcomes[-1].append(replay(part, draw, ranker, key, periods, threads))
+            outcomes[-1].append(Replay(part, draw, key, periods, threads).run(ranker))
             if progress is not None:
                 progress(len(rankers) * world + len(outcomes[-1]), len(rankers) * worlds)
     days = None if history.days is None else history.days * served / max(logged, 1)

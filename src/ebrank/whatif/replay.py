@@ -128,13 +128,6 @@ class Outcome(NamedTuple):
     wait: float
 
 
-def replay(
-    plan: Plan, draw: Draw, ranker: Ranker, key: np.uint64, periods: int, threads: int | None = None
-) -> Outcome:
-    """Run a policy in a world; it refits before each period."""
-    return Replay(plan, draw, key, periods, threads).run(ranker)
-
-
 class Replay:
     """A world in which a policy can serve; `users` other than the world's own are for tests."""
 
@@ -168,7 +161,7 @@ class Replay:
         self.borders = plan.lists * np.arange(periods + 1) // periods
 
     def run(self, ranker: Ranker) -> Outcome:
-        """Let a policy serve all lists."""
+        """Let a policy serve all lists; it refits before each period."""
         plan, draw, world, key, threads = self.plan, self.draw, self.world, self.key, self.threads
         believed, n_queries = plan.history.examination, plan.history.n_queries
         trial = Trial(self.dataset, world.relevance, self.stats, believed, key, threads)
