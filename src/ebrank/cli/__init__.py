@@ -61,7 +61,7 @@ GROUPS = {
 VERBS = {verb: line for verbs in GROUPS.values() for verb, line in verbs.items()}
 MODULES = {
     "contents": ("items", "features", "delete", "retract"),
-    "history": ("aggregate", "import", "examine", "judgments"),
+    "history": ("aggregate", "import", "examine", "judgments", "whatif"),
     "reproduce": ("reproduce", "report"),
     "upkeep": ("backup", "check", "export", "repair", "replay", "store"),
 }

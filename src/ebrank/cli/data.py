@@ -307,11 +307,8 @@ def check_splits(report: dict[str, Any], name: str) -> None:
 def print_report(report: dict[str, Any], interpretation: Interpretation) -> None:
     """Print the report for people: results to stdout, notes and warnings to stderr."""
     click.echo(report["path"])
-    console.print_table(
-        ("file", *COUNTS),
-        [(Path(file["path"]).name, *map(file.get, COUNTS)) for file in report["files"]],
-        total=("all", *map(report["all"].get, COUNTS)),
-    )
+    files = [(Path(file["path"]).name, *map(file.get, COUNTS)) for file in report["files"]]
+    console.print_table(("file", *COUNTS), [*files, ("all", *map(report["all"].get, COUNTS))])
     click.echo(str(interpretation))
     if report["prepared"]:
         left = report["prepared"]

@@ -28,7 +28,6 @@ from ebrank.data.presets import (
     MORE_INTERACTIONS,
     PRESETS,
     RELEVANCE,
-    SyntheticFeature,
     SyntheticPreset,
     split_queries,
     stream,
@@ -198,18 +197,12 @@ def _relevance(
         own = preset.interaction if pair == INTERACTION else 0.0
         share = own + preset.linear * interactions / len(MORE_INTERACTIONS)
         if share > 0.0:
-            relevance += share**0.5 * _product(factors, pair)
+            a, b = (factors[:, FACTORS.index(name)] for name in pair)
+            relevance += share**0.5 * (np.copysign(1.0, b, dtype=np.float32) * a)
     norm = sum(weight**2 for weight in RELEVANCE.values()) ** 0.5
     for name, weight in RELEVANCE.items():
         relevance += (linear**0.5 * weight / norm) * factors[:, FACTORS.index(name)]
     return relevance
-
-
-def _product(factors: Features, pair: tuple[str, str]) -> Features:
-    """Return a·sign(b) of two factors a and b."""
-    a, b = (factors[:, FACTORS.index(name)] for name in pair)
-    product: Features = np.copysign(1.0, b, dtype=np.float32) * a
-    return product
 
 
 def _thresholds(preset: SyntheticPreset) -> Features:
@@ -220,14 +213,19 @@ def _thresholds(preset: SyntheticPreset) -> Features:
 
 
 def _recipe(preset: SyntheticPreset) -> tuple[Features, Features, Features]:
-    """Return each feature's weights of the factors and of its own noise, and its shape."""
+    """Return each feature's weights of the factors and of its own noise, and its shape.
+
+    Weights are such that the latent value has unit variance within a query.
+    """
     weights = np.zeros((len(FACTORS), preset.n_features), np.float32)
     noise = np.zeros(preset.n_features, np.float32)
     shapes = np.empty((6, preset.n_features), np.float32)
     for column, feature in enumerate(preset.features):
-        loadings, noise[column] = _loadings(feature)
-        for name, weight in loadings.items():
-            weights[FACTORS.index(name), column] = weight
+        own = [weight for name, weight in feature.factors if name != "rarity"]
+        norm = (sum(weight**2 for weight in own) + feature.noise**2) ** 0.5 or 1.0
+        for name, weight in feature.factors:
+            weights[FACTORS.index(name), column] = weight / norm
+        noise[column] = feature.noise / norm
         shapes[:, column] = (
             *(feature.cut, feature.tail, feature.scale),
             *(feature.step, feature.ceiling, feature.offset),
@@ -237,13 +235,6 @@ def _recipe(preset: SyntheticPreset) -> tuple[Features, Features, Features]:
     weights[:, baseline] *= preset.baseline_clarity / match
     noise[baseline] = (1.0 - preset.baseline_clarity**2) ** 0.5
     return weights, noise, shapes
-
-
-def _loadings(feature: SyntheticFeature) -> tuple[dict[str, float], float]:
-    """Return the weights of the factors and of the noise, scaled to unit variance in a query."""
-    own = [weight for name, weight in feature.factors if name != "rarity"]
-    norm = (sum(weight**2 for weight in own) + feature.noise**2) ** 0.5 or 1.0
-    return {name: weight / norm for name, weight in feature.factors}, feature.noise / norm
 
 
 # --- compiled ------------------------------------------------------------------------------------

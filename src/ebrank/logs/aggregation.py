@@ -210,7 +210,7 @@ def _with_clicked(
         )
     if len(behaviors.all) != 1 or behaviors.negative:
         raise ParameterError("--clicked counts one behavior; several need a row for each event")
-    return fields.with_clicked(column)
+    return FieldMap({**fields.columns, CLICKED: column}, fields.named | {CLICKED})
 
 
 def _needed(counting: sql.Counting, fields: FieldMap) -> set[str]:
