@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ebrank.data.dataset import SPLITS
 from tests.cli.commands import answered, ebrank, good, refused, write_fold
 
 CHOICES = ("--baseline-feature", "none", "--drop-features", "none", "--max-label", "3")
@@ -97,16 +98,14 @@ def test_check_of_a_folder(tmp_path: Path) -> None:
     )
     assert done.stderr == f"note: {note}\n"
     counts = {"queries": 1, "rows": 7, "features": 46, "max_label": 2}
+    every = {**counts, "queries": 3, "rows": 21}
     assert checked(folder) == (
         0,
         {
             "path": str(folder),
             "ok": True,
-            "files": [
-                {"path": str(folder / f"{split}.txt"), **counts}
-                for split in ("train", "vali", "test")
-            ],
-            "all": {"queries": 3, "rows": 21, "features": 46, "max_label": 2},
+            "files": [{"path": str(folder / f"{split}.txt"), **counts} for split in SPLITS],
+            "all": every,
             "interpretation": {
                 "feature_set": "LETOR 4.0",
                 "recognized_by": "number of features",
@@ -115,13 +114,7 @@ def test_check_of_a_folder(tmp_path: Path) -> None:
                 "max_label": 2,
                 "assumed": ["baseline_feature", "drop_features", "max_label"],
             },
-            "prepared": {
-                "queries": 3,
-                "rows": 21,
-                "features": 3,
-                "max_label": 2,
-                "splits": {"train": 1, "vali": 1, "test": 1},
-            },
+            "prepared": {**every, "features": 3, "splits": dict.fromkeys(SPLITS, 1)},
             "notes": [note],
             "warnings": [],
             "error": None,
@@ -186,7 +179,7 @@ def test_check_of_files_too_small_for_experiments(tmp_path: Path) -> None:
     [
         ("1 qid:train 1:x\n", "value 'x' of feature 1"),
         ("1 1:2\n", "1:2"),
-        ("3 qid:train 1:1 46:1\n", "label 3 is over the maximum, 2"),
+        ("3 qid:train 1:1 46:1\n", "label 3 is over the maximum, 2 (that of LETOR 4.0, with"),
     ],
 )
 def test_check_names_a_bad_line(line: str, message: str, tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from ebrank.data.dataset import SPLITS
 from ebrank.data.interpretation import AUTO, Auto, ColumnChoices
-from ebrank.data.letor import parse, read, sizes, totals
+from ebrank.data.letor import parse, read, totals
 from ebrank.data.preparation import prepare
-from ebrank.data.published import DatasetNote, Size
+from ebrank.data.published import DatasetNote
 from ebrank.data.text_reader import TextReader
 from ebrank.errors import DataError, ParameterError
 
@@ -129,12 +129,6 @@ def test_labels_over_the_maximum(file: Path) -> None:
         read(file, max_label=31)
 
 
-def test_labels_over_the_maximum_that_was_assumed(file: Path) -> None:
-    error = refusal(file, b"2 qid:1 1:1\n3 qid:1 46:1\n")
-    assert error.line == 2
-    assert "label 3 is over the maximum, 2 (that of LETOR 4.0" in error.problem
-
-
 def test_the_baseline_is_a_feature(file: Path) -> None:
     file.write_bytes(b"2 qid:1 1:1 2:5\n3 qid:1 1:7\n")
     assert read(file).baseline.tolist() == [0, 0]
@@ -200,11 +194,6 @@ def test_a_folder_has_three_splits(tmp_path: Path) -> None:
         {"queries": 1, "rows": 1, "features": 4, "max_label": 1},
     ]
     assert totals(files) == {"queries": 4, "rows": 5, "features": 4, "max_label": 3}
-    assert sizes(files) == {
-        "train": Size(queries=2, rows=2),
-        "vali": Size(queries=1, rows=2),
-        "test": Size(queries=1, rows=1),
-    }
 
 
 def test_what_does_not_fit_or_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -261,9 +250,8 @@ def test_validation_that_is_added_later_is_used(tmp_path: Path) -> None:
 
 
 def test_a_single_training_query_stays_one(tmp_path: Path) -> None:
-    folder = without_validation(tmp_path / "a", range(1))
     with pytest.warns(DatasetNote, match="0 of its 1 training queries"):
-        assert read(folder).query_splits.tolist() == [0, 2]
+        assert read(without_validation(tmp_path / "a", range(1))).query_splits.tolist() == [0, 2]
 
 
 def test_published_folders_need_all_files(tmp_path: Path) -> None:
