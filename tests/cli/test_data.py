@@ -49,37 +49,6 @@ def test_list_says_where_datasets_are(tmp_path: Path) -> None:
     assert (paths["MQ2008"], paths["MQ2007"]) == (str(fold), None)
 
 
-# --- info ----------------------------------------------------------------------------------------
-
-
-def test_info_of_a_published_dataset(tmp_path: Path) -> None:
-    text = " ".join(good("data", "info", "mslr-10k").stdout.split())
-    for part in (
-        "MSLR-WEB10K",
-        "10,000 queries, 1,200,192 rows",
-        "features 136",
-        "baseline feature 110 (BM25)",
-        "features 134-136, derived from clicks, are removed",
-        "not found: no data folder is set",
-        "https://www.microsoft.com/en-us/research/project/mslr/",
-        "EBRANK_DATA",
-        "Microsoft's own terms",
-    ):
-        assert part in text
-    folder = write_fold(tmp_path / "sets" / "MQ2007")
-    document = answered("data", "info", "MQ2007", "--data-dir", tmp_path / "sets")
-    assert (document["path"], document["missing"]) == (str(folder), None)
-    assert document["files"]["train"] == {"queries": 1017, "rows": 42158}
-    assert document["interpretation"]["baseline_feature"] == 25
-    assert (document["interpretation"]["assumed"], document["notes"]) == ([], [])
-
-
-def test_info_of_a_preset() -> None:
-    text = good("data", "info", "mq2007-like").stdout
-    assert "synthetic" in text
-    assert 'ebrank.load("mq2007-like", scale=0.1)' in text
-
-
 # --- check ---------------------------------------------------------------------------------------
 
 

@@ -61,7 +61,6 @@ MISTAKES = [
     ("data check mine --fold all", "all works only with simulate, compare, tune and reproduce"),
     ("data check absent", "error: absent: no such dataset or folder. "),
     ("data check ''", "error: '' is not a path\n"),
-    ("data info mq2007-lik", "no such dataset. Did you mean mq2007-like? Known names: MQ2007, "),
     ("aggregate log.csv --out e.parquet", "no column '"),
     (f"{LOG} --memory much", "'much' is not a size"),
     ("import log.csv new --features items.csv", "work only with evidence"),

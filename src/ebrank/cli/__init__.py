@@ -31,7 +31,7 @@ GROUPS = {
         "compare": "Compare rankers and show which differences are significant.",
         "tune": "Choose a ranker's parameters on validation queries.",
         "rankers": "List the rankers, or describe one.",
-        "data": "List, describe and check datasets.",
+        "data": "List and check datasets.",
     },
     "Serve rankings": {
         "serve": "Serve rankings over HTTP and learn from what users do.",

@@ -60,7 +60,7 @@ def list_datasets(data_dir: str | None, as_json: bool) -> None:
     else:
         absent = "" if root.path.is_dir() else ", which does not exist"
         click.echo(f"Data folder: {root.path} (from {root.origin}){absent}")
-    click.echo("How to get a dataset: ebrank data info NAME")
+    click.echo("How to get a dataset: ebrank data check NAME")
 
 
 def listed(
@@ -88,124 +88,6 @@ def _row(dataset: dict[str, Any]) -> tuple[object, ...]:
         where = str(Path(*parts[-2 if parts[-1].lower().startswith("fold") else -1 :]))
     labels = f"0–{dataset['max_label']}"
     return dataset["name"], dataset["queries"], rows, dataset["features"], labels, where
-
-
-# --- ebrank data info ----------------------------------------------------------------------------
-
-
-@verb()
-@click.argument("name")
-@data_dir_option
-@json_option
-def info(name: str, data_dir: str | None, as_json: bool) -> None:
-    """Describe a known dataset and how to get it.
-
-    NAME is a published dataset or a synthetic preset; `ebrank data check` tells about your files.
-
-    Examples:
-        ebrank data info MQ2007
-        ebrank data info mq2007-like
-        ebrank data info MSLR-WEB10K --data-dir ~/datasets --json
-    """
-    from ebrank.data.loading import nearest, preset_named
-    from ebrank.data.published import find
-
-    published, preset = find(name), preset_named(name)
-    if published is not None:
-        about = about_published(published, data_dir)
-    elif preset is not None:
-        about = about_preset(preset)
-    else:
-        remedy = f"{nearest(name)}. Try `ebrank data check` for files."
-        raise DataError("no such dataset", path=name, remedy=remedy)
-    if as_json:
-        console.print_json(about)
-    else:
-        console.print_facts(about["name"], in_words(about))
-
-
-def about_published(published: PublishedDataset, data_dir: str | None) -> dict[str, Any]:
-    """Return what is known about a published dataset."""
-    from ebrank.data.interpretation import ColumnChoices, interpret
-    from ebrank.data.loading import how_to_place, locate, sought
-    from ebrank.environment import config as settings
-
-    root, columns = settings.data_dir(data_dir), published.feature_set
-    folder = locate(published, root)
-    interpretation = interpret(
-        published.name,
-        n_features=columns.n_features,
-        largest_label=columns.max_label,
-        named=published,
-        choices=ColumnChoices(),
-    )
-    return listed(published, columns, folder) | {
-        "files": {split: size._asdict() for split, size in published.first_fold.items()},
-        **_columns(interpretation),
-        "paper_queries": published.paper_queries,
-        "missing": sought(published, root) if folder is None else None,
-        "page": published.page,
-        "terms": published.terms,
-        "setup": how_to_place(published),
-    }
-
-
-def about_preset(name: str) -> dict[str, Any]:
-    """Return what is known about a synthetic preset."""
-    from ebrank.data.interpretation import Interpretation
-    from ebrank.data.presets import PRESETS
-    from ebrank.data.shop import ShopLike
-
-    preset = PRESETS[name] if name in PRESETS else ShopLike.parse(name)
-    columns = Interpretation(name, None, None, preset.baseline_feature, (), preset.max_label)
-    return listed(preset, preset) | {"name": name} | _columns(columns)
-
-
-def _columns(interpretation: Interpretation) -> dict[str, Any]:
-    return {"interpretation": interpretation.facts, "notes": interpretation.experiment_notes}
-
-
-def in_words(about: dict[str, Any]) -> dict[str, str]:
-    """Return the same for people."""
-    from ebrank.data.interpretation import as_text
-
-    columns, kind, rows = about["interpretation"], about["kind"], f"{about['rows']:,} rows"
-    dropped = as_text(tuple(columns["drop_features"]))
-    removed = f"features {dropped}, derived from clicks, are removed; " if dropped != "none" else ""
-    words = {
-        "size": f"{about['queries']:,} queries, {rows}",
-        "features": str(about["features"]),
-        "baseline": f"feature {columns['baseline_feature']} (BM25)",
-        "labels": f"0–{columns['max_label']}",
-        "preparation": f"{removed}queries with more than 5 candidates are kept, of test queries "
-        "only those with a relevant item; features are scaled to [0, 1] within each query; "
-        "features constant over train are removed",
-    }
-    if kind == "synthetic":
-        return (
-            {"kind": kind}
-            | words
-            | {
-                "size": f"{about['queries']:,} queries, about {rows}",
-                "where": "built in, generated on use",
-                "in Python": f'ebrank.load("{about["name"]}", scale=0.1)',
-            }
-        )
-    paper = about["paper_queries"]
-    return {
-        "kind": f"{kind}, {columns['feature_set']} features",
-        **words,
-        "fold 1": "\n".join(
-            f"{split}: {size['queries']:,} queries, {size['rows']:,} rows"
-            for split, size in about["files"].items()
-        ),
-        **({"paper": f"{paper:,} queries after filtering"} if paper else {}),
-        "where": about["path"] or f"not found: {about['missing']}",
-        "in Python": f'ebrank.load("{about["name"]}")',
-        "get it from": about["page"],
-        "terms": about["terms"],
-        "set it up": about["setup"],
-    }
 
 
 # --- ebrank data check ---------------------------------------------------------------------------
@@ -272,7 +154,7 @@ def fill(
     interpretation = letor.interpretation_of(
         parsed, place.folder, place.named, ColumnChoices(**options)
     )
-    report |= _columns(interpretation)
+    report |= {"interpretation": interpretation.facts, "notes": interpretation.experiment_notes}
     raw = letor.dataset_of(parsed, interpretation)
     if not place.folder.is_dir():
         to_drop(raw, interpretation.drop_features)  # raises if they do not fit the file
@@ -323,12 +205,11 @@ def print_report(report: dict[str, Any], interpretation: Interpretation) -> None
         console.warn(warning)
 
 
-@verbs(list_datasets, info, check)
+@verbs(list_datasets, check)
 def data() -> None:
-    """List, describe and check datasets.
+    """List and check datasets.
 
     Examples:
         ebrank data list
-        ebrank data info MQ2007
         ebrank data check ~/datasets/MQ2008/Fold1
     """

@@ -170,8 +170,7 @@ def place_of(
         return Place(folder, published)
     path = expanded(source)
     if not path.exists():
-        remedy = f"{nearest(path.name)}; or give the path of a fold folder."
-        raise DataError("no such dataset or folder", path=source, remedy=remedy)
+        raise DataError("no such dataset or folder", path=source, remedy=_nearest(path))
     single = files and path.is_file()
     if not path.is_dir() and not single:
         remedy = "Name the folder with train.txt, vali.txt and test.txt."
@@ -251,27 +250,6 @@ def differences_at(place: Place, sizes: Mapping[str, Size], n_features: int) -> 
     return differences(place.named, {"all": Size.total(sizes.values())})
 
 
-def sought(published: PublishedDataset, data_dir: DataDir | None, fold: int = 1) -> str:
-    """Return in words where ebrank looked for a dataset."""
-    if data_dir is None:
-        return "no data folder is set"
-    if not data_dir.path.is_dir():
-        return f"the data folder {data_dir.path} (from {data_dir.origin}) does not exist"
-    place = data_dir.path / published.name / f"Fold{fold}"
-    return (
-        f"train.txt, vali.txt and test.txt are not in {place} (data folder from {data_dir.origin})"
-    )
-
-
-def how_to_place(published: PublishedDataset) -> str:
-    """Return how to tell ebrank where a downloaded dataset is."""
-    return (
-        f"unpack it to DATA/{published.name}/Fold1 and set DATA with --data-dir (data_dir= in "
-        f'Python), with the environment variable EBRANK_DATA, or with data_dir = "DATA" in '
-        f"{config_path()}"
-    )
-
-
 def _incomplete(published: PublishedDataset, data_dir: DataDir | None, fold: int) -> Path:
     """Return the folder of a fold that lacks files, so that the reader can say which.
 
@@ -282,9 +260,19 @@ def _incomplete(published: PublishedDataset, data_dir: DataDir | None, fold: int
         inner = _fold_in(folder, fold)
         if inner is not None:
             return inner
+    if data_dir is None:
+        sought = "no data folder is set"
+    elif not data_dir.path.is_dir():
+        sought = f"the data folder {data_dir.path} (from {data_dir.origin}) does not exist"
+    else:
+        place = data_dir.path / published.name / f"Fold{fold}"
+        sought = f"train.txt, vali.txt and test.txt are not in {place}"
+        sought += f" (data folder from {data_dir.origin})"
     raise DataError(
-        f"{published.name} was not found: {sought(published, data_dir, fold)}",
-        remedy=f"Download it from Microsoft Research ({published.page}); {how_to_place(published)}",
+        f"{published.name} was not found: {sought}",
+        remedy=f"Download it from Microsoft Research ({published.page}); unpack it to "
+        f"DATA/{published.name}/Fold1 and set DATA with --data-dir (data_dir= in Python), with the "
+        f'environment variable EBRANK_DATA, or with data_dir = "DATA" in {config_path()}',
     )
 
 
@@ -305,12 +293,11 @@ def _fold_in(folder: Path, fold: int) -> Path | None:
     return folds.get(fold)
 
 
-def nearest(name: str) -> str:
-    """Return what a wrong name may have meant, and the names that there are."""
+def _nearest(path: Path) -> str:
     names = [*(published.name for published in PUBLISHED), *PRESETS, ShopLike.name]
-    close = difflib.get_close_matches(name, names, n=1)
+    close = difflib.get_close_matches(path.name, names, n=1)
     guess = f"Did you mean {close[0]}? " if close else ""
-    return f"{guess}Known names: {', '.join(names)}"
+    return f"{guess}Known names: {', '.join(names)}; or give the path of a fold folder."
 
 
 def _folders_of(published: PublishedDataset, data_dir: DataDir | None) -> list[Path]:
