@@ -93,23 +93,14 @@ class Plan:
 
 def _with_copies(history: History, rows: Ints, order: Ints) -> History:
     """Return the rows of a history and some copies of them that nobody has seen, in order."""
-    n = len(history.stats)
-    counts = history.stats.counts[rows]
-    counts[n:] = 0
     sizes = np.bincount(history.query_of_rows[rows], minlength=history.n_queries)
-    items = history.items
-    if items is not None:
-        fresh = items.max() + 1 + np.arange(len(rows) - n)
-        items = np.append(items, fresh)[order]
-    return replace(
-        history,
-        pointers=np.append(0, np.cumsum(sizes)),
-        features=history.features[rows][order],
-        stats=BehaviorStats(np.ascontiguousarray(counts[order]), history.stats.behaviors),
-        arrived=history.times[rows][order],
-        items=items,
-        active=None,
-    )
+    made, copied = history.taken(sizes, rows[order]), order >= len(history.stats)
+    made.stats.counts[copied] = 0
+    items = None
+    if history.items is not None and made.items is not None:
+        fresh = history.items.max() + 1 + order - len(history.stats)
+        items = np.where(copied, fresh, made.items)
+    return replace(made, items=items, active=None)
 
 
 class Outcome(NamedTuple):
