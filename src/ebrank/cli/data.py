@@ -160,30 +160,25 @@ def fill(
         to_drop(raw, interpretation.drop_features)  # raises if they do not fit the file
         return interpretation
     prepared = prepare(raw)
+    splits = {split: len(prepared.queries_in(split)) for split in SPLITS}
     report["prepared"] = {
         "queries": prepared.n_queries,
         "rows": prepared.n_rows,
         "features": prepared.n_features,
         "max_label": prepared.max_label,
-        "splits": {split: len(prepared.queries_in(split)) for split in SPLITS},
+        "splits": splits,
     }
-    check_splits(report, raw.name)
-    return interpretation
-
-
-def check_splits(report: dict[str, Any], name: str) -> None:
-    """Raise if there is no test query left; warn if there is no validation query."""
-    splits = report["prepared"]["splits"]
     if splits["vali"] == 0:
         report["warnings"].append(
-            f"no validation query of {name!r} has more than 5 candidates: "
+            f"no validation query of {raw.name!r} has more than 5 candidates: "
             "`tune` and `reproduce` cannot choose parameters"
         )
     if splits["test"] == 0:
         raise DataError(
-            f"no test query of {name!r} has more than 5 candidates and a relevant item",
+            f"no test query of {raw.name!r} has more than 5 candidates and a relevant item",
             remedy="Add such queries to test.txt: ebrank measures rankers on them.",
         )
+    return interpretation
 
 
 def print_report(report: dict[str, Any], interpretation: Interpretation) -> None:

@@ -24,8 +24,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,6 +31,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlparse
 
@@ -63,7 +62,6 @@ _REMEDIES = {
     "clicked": "Write 1 or true where an item was clicked, and 0, false or nothing where not",
 }
 _MOST_TYPES = 20
-_TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -522,12 +520,7 @@ def _folder(target: Path, spill: str | os.PathLike[str] | None) -> Iterator[Path
         raise ParameterError(f"{target}: folder not found: {target.parent}. Create it first.")
     parent = target.parent if spill is None else expanded(spill)
     make_private_folder(parent)
-    folder = Path(tempfile.mkdtemp(prefix=".ebrank-spill-", dir=parent))
-    try:
-        yield folder
-    finally:
-        for _ in range(_TRIES):  # Spark's own cleaning may be under way
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():
-                break
-            time.sleep(0.1)
+    with TemporaryDirectory(
+        prefix=".ebrank-spill-", dir=parent, ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder)

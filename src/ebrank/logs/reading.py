@@ -247,8 +247,8 @@ def _with_features(
     if len(places) != len(keys):
         twice = next(key for at, key in enumerate(keys) if places[key] != at)
         raise DataError(f"{_called(twice)} has two rows of features", path=file)
-    candidates = [key for key in keys if isinstance(key, tuple)]
-    own: Sequence[str | tuple[str, str]] = evidence.pairs() if candidates else evidence.items
+    shared, pairs = isinstance(keys[0], str), evidence.pairs()
+    own: Sequence[str | tuple[str, str]] = evidence.items if shared else pairs
     if own and places.keys().isdisjoint(own):
         raise DataError(
             f"no features for anything in {path}: the table has {_called(keys[0])}, the evidence "
@@ -256,13 +256,15 @@ def _with_features(
             path=file,
             remedy="Write names exactly as in the log.",
         )
-    unseen = sorted(set(places) - set(own)) if not candidates else []
+    unseen = [str(key) for key in sorted(set(places) - set(own))] if shared else []
+    candidates = [key for key in keys if isinstance(key, tuple)]
     if len(evidence.queries) == 1:  # whose candidates they must be
-        candidates += [(evidence.queries[0], item) for item in map(str, unseen)]
+        candidates += [(evidence.queries[0], item) for item in unseen]
+        unseen = []
     if candidates:
-        pairs = evidence.pairs()
         evidence = _laid_out(evidence, pairs, [*pairs, *candidates])
-        own = evidence.pairs() if isinstance(keys[0], tuple) else evidence.items
+        pairs = evidence.pairs()
+        own = evidence.items if shared else pairs
     rows = np.array([places.get(key, -1) for key in own], np.int64)
     lacking = np.flatnonzero(rows < 0)
     if len(lacking) and missing == "refuse":
@@ -277,12 +279,11 @@ def _with_features(
         evidence,
         features=features,
         feature_names=names,
-        unseen={str(item): numbers[places[item]] for item in set(unseen) - set(own)},
-        shared=isinstance(keys[0], str),
+        unseen={item: numbers[places[item]] for item in unseen},
+        shared=shared,
     )
     if missing == "nan" or not len(lacking):
         return evidence
-    pairs = evidence.pairs()
     kept = [pair for pair, row in zip(pairs, rows.tolist(), strict=True) if row >= 0]
     return replace(_laid_out(evidence, pairs, kept), dropped=len(lacking))
 
