@@ -271,30 +271,27 @@ def test_progress_counts_bytes_of_all_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fixture", "queries", "rows", "columns", "prepared"),
+    ("fixture", "columns", "splits", "prepared"),
     [
         (
             "mq2008_folder",
-            (471, 157, 156),
-            (9_630, 2_707, 2_874),
             (46, ColumnChoices(25, (), 2)),
-            ((469, 157, 105), 14_422, 40),
+            [(471, 9_630, 469), (157, 2_707, 157), (156, 2_874, 105)],
+            (14_422, 40),
         ),
         (
             "mslr_sample_folder",
-            (125, 18, 30),
-            (14_164, 1_734, 3_074),
             (136, ColumnChoices(110, (134, 135, 136), 4)),
-            ((125, 18, 30), 18_972, 128),
+            [(125, 14_164, 125), (18, 1_734, 18), (30, 3_074, 30)],
+            (18_972, 128),
         ),
     ],
 )
 def test_real_data(
     fixture: str,
-    queries: tuple[int, ...],
-    rows: tuple[int, ...],
     columns: tuple[int, ColumnChoices],
-    prepared: tuple[tuple[int, ...], int, int],
+    splits: list[tuple[int, int, int]],
+    prepared: tuple[int, int],
     request: pytest.FixtureRequest,
 ) -> None:
     """What is in each file, as scikit-learn reads it, and what the protocol leaves."""
@@ -303,8 +300,6 @@ def test_real_data(
     folder: Path = request.getfixturevalue(fixture)
     features, choices = columns
     files = parse(folder).files
-    assert tuple(file.queries for file in files) == queries
-    assert tuple(file.rows for file in files) == rows
     assert {(file.features, file.max_label) for file in files} == {(features, choices.max_label)}
     data = read(folder, **asdict(choices))
     test = data.rows_in("test")
@@ -315,7 +310,10 @@ def test_real_data(
     np.testing.assert_array_equal(data.labels[test], labels)
     np.testing.assert_array_equal(np.repeat(data.query_ids.astype(int), data.candidates)[test], ids)
     left = prepare(data)
-    splits = tuple(len(left.queries_in(split)) for split in SPLITS)
-    assert (splits, left.n_rows, left.n_features) == prepared
+    assert [
+        (file.queries, file.rows, len(left.queries_in(split)))
+        for file, split in zip(files, SPLITS, strict=True)
+    ] == splits
+    assert (left.n_rows, left.n_features) == prepared
     assert np.all((left.features >= 0) & (left.features <= 1))
     assert np.isin(left.baseline, data.features[:, {46: 25, 136: 110}[features] - 1]).all()

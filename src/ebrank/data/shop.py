@@ -42,7 +42,6 @@ class ShopLike(Configured):
     """A preset with parameters; `queries`, `n_features` and so on are as in `SyntheticPreset`."""
 
     name = "shop-like"
-    help = "400 queries that share 1,500 items, 40 candidates each with 8 features"
 
     tau: float = param(
         0.8, "standard deviation of what features do not know about an item, in logits", at_least=0
