@@ -204,12 +204,21 @@ def import_(
         ebrank import evidence.parquet new-store --features items.parquet
         ebrank import evidence.parquet new-store --config ebrank.toml --json
     """
+    from ebrank.logs import read_evidence
     from ebrank.logs.evidence_file import is_evidence
+    from ebrank.service.ops import configuration
+    from ebrank.service.ops.transfer.evidence import import_evidence
     from ebrank.service.ops.transfer.exported import Exported
     from ebrank.service.ops.transfer.importing import import_store
 
     if is_evidence(path):
-        came = evidence_imported(path, store, features, config, literal=literal)
+        settings = configuration.read(config, environment=os.environ)
+        if literal:
+            settings = replace(settings, store=replace(settings.store, normalize_queries=False))
+        evidence = read_evidence(path, features=features, missing="drop")
+        with console.progress("importing and training") as progress:
+            making = import_evidence(evidence, store, settings=settings, progress=progress)
+            came = asyncio.run(making)
         lines = imported_lines(store, came, features)
         console.answer(as_json, {"store": store} | asdict(came), *lines)
         return
@@ -222,22 +231,6 @@ def import_(
         asyncio.run(import_store(exported, store, progress))
     rows = exported.manifest["rows"]
     console.answer(as_json, {"store": store, "rows": rows}, console.counted(store, rows))
-
-
-def evidence_imported(
-    path: str, store: str, features: str | None, config: str | None, *, literal: bool
-) -> Imported:
-    """Make a store from evidence, train it, and return what came in."""
-    from ebrank.logs import read_evidence
-    from ebrank.service.ops import configuration
-    from ebrank.service.ops.transfer.evidence import import_evidence
-
-    settings = configuration.read(config, environment=os.environ)
-    if literal:
-        settings = replace(settings, store=replace(settings.store, normalize_queries=False))
-    evidence = read_evidence(path, features=features, missing="drop")
-    with console.progress("importing and training") as progress:
-        return asyncio.run(import_evidence(evidence, store, settings=settings, progress=progress))
 
 
 def imported_lines(store: str, came: Imported, features: str | None) -> list[str]:

@@ -70,12 +70,7 @@ ALL_FOLDS = "all"
 
 
 def _fold(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
-    if value is None or value != ALL_FOLDS:
-        return None if value is None else _whole(ctx, param, value)
-    if ctx.command.name in ("simulate", "compare", "tune", "reproduce"):
-        return value
-    allowed = "simulate, compare, tune and reproduce"
-    raise click.BadParameter(f"all works only with {allowed}; choose one fold")
+    return value if value in (None, ALL_FOLDS) else _whole(ctx, param, value)
 
 
 def _whole(ctx: click.Context, param: click.Parameter, value: str) -> int | str | None:

@@ -225,11 +225,9 @@ def folds_of(source: str, data_dir: str | os.PathLike[str] | None = None) -> lis
 def locate(published: PublishedDataset, data_dir: DataDir | None, fold: int = 1) -> Path | None:
     """Return the folder with this dataset's files, or None if it is not in the data folder."""
     for folder in _folders_of(published, data_dir):
-        inner = folds_in(folder).get(fold)
+        inner = folds_in(folder).get(fold, folder if fold == 1 else None)
         if inner is not None and holds_splits(inner):
             return inner
-        if inner is None and fold == 1 and holds_splits(folder):
-            return folder
     return None
 
 

@@ -157,7 +157,9 @@ class Replay:
         believed, n_queries = plan.history.examination, plan.history.n_queries
         trial = Trial(self.dataset, world.relevance, self.stats, believed, key, threads)
         learner = Supervised(ranker, trial)
-        popularity = schedule.Popularity(np.arange(n_queries), _cumulative(draw.traffic))
+        shares = np.cumsum(draw.traffic)
+        shares[-1] = 1.0
+        popularity = schedule.Popularity(np.arange(n_queries), shares)
         asked = np.uint64(streams.child(key, streams.QUERIES))
         value = []
         for first, stop in itertools.pairwise(self.borders.tolist()):
@@ -254,12 +256,6 @@ def _found(plan: Plan, world: World) -> tuple[float, float]:
     shown = world.first_shown[good] >= 0
     waits = np.where(shown, world.first_shown[good] - world.entered_at[good], np.inf)
     return float(shown.mean()), float(np.sort(waits)[(len(waits) - 1) // 2])
-
-
-def _cumulative(shares: Floats) -> Floats:
-    cumulative = np.cumsum(shares)
-    cumulative[-1] = 1.0
-    return cumulative
 
 
 # --- several behaviors ---------------------------------------------------------------------------
