@@ -97,19 +97,6 @@ def test_a_bad_file_is_named(file: Path, data: bytes, line: int, problem: str) -
     assert problem in error.problem
 
 
-@pytest.mark.parametrize("size", [1, 10, 1 << 20])
-@pytest.mark.parametrize("cut", [1, 8, 9, 20])
-def test_truncated_gzip_gives_its_whole_lines_first(file: Path, size: int, cut: int) -> None:
-    text = b"".join(b"line %d %d\n" % (i, i * i) for i in range(1000))
-    file.write_bytes(gzip.compress(text)[:-cut])
-    with TextReader(file) as source:
-        lines = b"".join(source.chunks(size))
-    assert source.problem == "gzip data is truncated"
-    assert len(lines) > len(text) // 2
-    assert text.startswith(lines)
-    assert lines.endswith(b"\n")
-
-
 def test_a_line_may_exceed_a_chunk_but_not_the_limit(file: Path) -> None:
     file.write_bytes(b"short\n" + b"x" * 1000 + b"\nshort\n")
     for limit, lines, problem in ((1000, 3, ""), (900, 1, "line is longer than 900 bytes")):
