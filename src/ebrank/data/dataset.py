@@ -244,13 +244,11 @@ class Dataset:
     def _refuse(self, problem: str, remedy: str) -> NoReturn:
         raise DataError(f"dataset {self.name!r}: {problem}", remedy=remedy)
 
-    def _refuse_first(
-        self, name: str, wrong: Bools, remedy: str, why: str = "", *, by_row: bool = False
-    ) -> None:
+    def _refuse_first(self, name: str, wrong: Bools, remedy: str, why: str = "") -> None:
         """Raise for the first wrong element of an array, if any; name its query if there is one."""
         if wrong.any():
             index, query = int(wrong.argmax()), ""
-            if by_row:
+            if name in ("labels", "items"):
                 query = f" (query {self._query_of(index)!r})"
             elif name in ("query_pointers", "query_splits"):
                 query = f" (query {str(self.query_ids[index])!r})"
@@ -334,14 +332,13 @@ class Dataset:
         if self.items is None:
             return
         remedy = "Number the items of the catalog from 0, and list each once per query."
-        self._refuse_first("items", self.items < 0, remedy, by_row=True)
+        self._refuse_first("items", self.items < 0, remedy)
         order = np.lexsort((self.items, self.query_of_rows))
         same = (np.diff(self.items[order]) == 0) & (np.diff(self.query_of_rows[order]) == 0)
         repeated = np.zeros(self.n_rows, np.bool_)
         repeated[order[1:][same]] = True
-        self._refuse_first(
-            "items", repeated, remedy, ", the same as an earlier one of its query", by_row=True
-        )
+        why = ", the same as an earlier one of its query"
+        self._refuse_first("items", repeated, remedy, why)
 
     def _check_labels(self) -> None:
         largest = MAX_LABEL if self.relevance is None else MAX_LEVEL
@@ -357,7 +354,6 @@ class Dataset:
             "Labels are whole numbers from 0, which means not relevant, to max_label, the largest "
             "of the scale.",
             f", but max_label is {self.max_label}",
-            by_row=True,
         )
 
     def _check_finite(self, name: str) -> None:

@@ -149,11 +149,10 @@ def read_evidence(
 
 
 def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noqa: ANN401 (an Arrow table)
-    _check_rows(path, about.behaviors, table)
-    _check_counts(path, table)
+    _check(path, about.behaviors, table)
     if not _in_order(table):
         table = _added_up(table)
-        _check_counts(path, table)
+        _check(path, about.behaviors, table)
     columns = table.combine_chunks()
     query_codes, queries = _coded(columns["query"])
     item_codes, names = _coded(columns["item"])
@@ -218,7 +217,8 @@ def _places(table: Any) -> tuple[Ints, Ints, Ints]:  # noqa: ANN401
     return outcome, slot, count
 
 
-def _check_rows(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: ANN401
+def _check(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: ANN401
+    """Raise at what cannot be evidence; a count is too large if sums of such could overflow."""
     outcome, slot, count = _places(table)
     wrong = (outcome < 0) | (outcome >= behaviors.outcomes) | (slot < 0) | (slot >= SLOTS)
     wrong |= count < 1
@@ -228,11 +228,7 @@ def _check_rows(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: 
             path=path,
             remedy="Make it again with `ebrank aggregate`.",
         )
-
-
-def _check_counts(path: Path, table: Any) -> None:  # noqa: ANN401
-    """Raise if a count is too large: of rows, whose sums could overflow, or of such sums."""
-    if table["count"].to_numpy().max(initial=0) > np.iinfo(COUNT).max:
+    if count.max(initial=0) > np.iinfo(COUNT).max:
         raise DataError(TOO_MANY, path=path)
 
 
