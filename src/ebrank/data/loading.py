@@ -86,7 +86,11 @@ def load(
     if preset is not None:
         from ebrank.data.synthetic import generate  # compiled: imported when needed
 
-        refuse_for_presets(choices, data_dir=data_dir, fold=fold)
+        given = [option for option, _ in choices.given if option != "drop_features"]
+        where = {"data_dir": data_dir, "fold": fold}
+        given += [option for option, value in where.items() if value is not None]
+        if given:
+            raise ParameterError(f"{given[0]} works only with files, not with a synthetic preset")
         scale, interactions = 1.0 if scale is None else scale, interactions or 0.0
         raw = generate(preset, scale=scale, interactions=interactions, seed=seed, threads=threads)
         products = (("interactions", f"{interactions:g}"),) if interactions else ()
@@ -101,9 +105,7 @@ def load(
     parsed = letor.parse(place.folder, cache=cache, threads=threads, progress=progress)
     interpretation = letor.interpretation_of(parsed, place.folder, place.named, choices)
     raw = letor.dataset_of(parsed, interpretation)
-    if place.named is not None:
-        origin = _origin(place.named, place, letor.sizes(parsed.files), raw.n_features, choices)
-        raw = replace(raw, name=origin.name, origin=origin, check_values=False)
+    raw = _with_origin(raw, place, letor.sizes(parsed.files), choices)
     for note in interpretation.experiment_notes:
         warnings.warn(note, DatasetNote, stacklevel=2)
     for difference in raw.origin.differences if raw.origin is not None else ():
@@ -111,27 +113,18 @@ def load(
     return prepare(raw, threads=threads)
 
 
-def refuse_for_presets(choices: ColumnChoices, **options: object) -> None:
-    """Raise if an option is given that has no meaning for a synthetic preset."""
-    given = [option for option, _ in choices.given if option != "drop_features"]
-    given += [option for option, value in options.items() if value is not None]
-    if given:
-        raise ParameterError(f"{given[0]} works only with files, not with a synthetic preset")
-
-
-def _origin(
-    named: PublishedDataset,
-    place: Place,
-    sizes: Mapping[str, Size],
-    n_features: int,
-    choices: ColumnChoices,
-) -> Origin:
-    """Return the origin of files that have the name of a published dataset."""
+def _with_origin(
+    raw: Dataset, place: Place, sizes: Mapping[str, Size], choices: ColumnChoices
+) -> Dataset:
+    """Return a dataset with its origin, if it has the name of a published one."""
+    if place.named is None:
+        return raw
     fold = fold_of(place.folder.absolute())
-    if fold is None and not differences(named, sizes):
+    if fold is None and not differences(place.named, sizes):
         fold = 1  # known by the sizes of its files
-    differing = tuple(differences_at(place, sizes, n_features))
-    return Origin(named.name, fold=fold, differences=differing, options=choices.given)
+    differing = tuple(differences_at(place, sizes, raw.n_features))
+    origin = Origin(place.named.name, fold=fold, differences=differing, options=choices.given)
+    return replace(raw, name=origin.name, origin=origin, check_values=False)
 
 
 # --- where the files are -------------------------------------------------------------------------
