@@ -233,7 +233,7 @@ class _Types(NamedTuple):
     problem: str | None
     events: int
     application: str = ""
-    convention: str = ""
+    convention: str | None = None
     again: int = 0
 
 
