@@ -120,11 +120,8 @@ def test_same_bits_for_any_number_of_threads_and_in_every_run(name: str) -> None
 
 
 def test_seeds_and_presets_have_draws_of_their_own() -> None:
-    datasets = [
-        generate("mslr10k-like", scale=0.003, seed=0),
-        generate("mslr10k-like", scale=0.003, seed=1),
-        generate("mslr30k-like", scale=0.001, seed=0),
-    ]
+    made = (("mslr10k-like", 0.003, 0), ("mslr10k-like", 0.003, 1), ("mslr30k-like", 0.001, 0))
+    datasets = [generate(name, scale=scale, seed=seed) for name, scale, seed in made]
     rows = min(dataset.n_rows for dataset in datasets)
     body_lengths = [np.log1p(dataset.features[:rows, 10]) for dataset in datasets]
     off_diagonal = np.corrcoef(body_lengths)[np.triu_indices(3, 1)]
