@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ebrank.data.dataset import SPLITS
 from tests.cli.commands import answered, ebrank, good, refused, write_fold
 
 CHOICES = ("--baseline-feature", "none", "--drop-features", "none", "--max-label", "3")
@@ -48,63 +49,6 @@ def test_list_says_where_datasets_are(tmp_path: Path) -> None:
     assert (paths["MQ2008"], paths["MQ2007"]) == (str(fold), None)
 
 
-# --- info ----------------------------------------------------------------------------------------
-
-
-def test_info_of_a_published_dataset(tmp_path: Path) -> None:
-    text = " ".join(good("data", "info", "mslr-10k").stdout.split())
-    for part in (
-        "MSLR-WEB10K",
-        "10,000 queries, 1,200,192 rows",
-        "features 136",
-        "baseline feature 110 (BM25)",
-        "features 134-136, derived from clicks, are removed",
-        "not found: no data folder is set",
-        "https://www.microsoft.com/en-us/research/project/mslr/",
-        "EBRANK_DATA",
-        "Microsoft's own terms",
-    ):
-        assert part in text
-    folder = write_fold(tmp_path / "sets" / "MQ2007")
-    document = answered("data", "info", "MQ2007", "--data-dir", tmp_path / "sets")
-    assert (document["path"], document["missing"]) == (str(folder), None)
-    assert document["files"]["train"] == {"queries": 1017, "rows": 42158}
-    assert document["interpretation"]["baseline_feature"] == 25
-    assert (document["interpretation"]["assumed"], document["notes"]) == ([], [])
-
-
-def test_info_of_a_preset() -> None:
-    text = good("data", "info", "mq2007-like").stdout
-    assert "synthetic" in text
-    assert 'ebrank.load("mq2007-like", scale=0.1)' in text
-
-
-def test_info_of_a_folder(tmp_path: Path) -> None:
-    folder = write_fold(tmp_path / "mine", features=136)
-    document = answered("data", "info", folder)
-    assert (document["kind"], document["features"]) == ("folder", 136)
-    assert document["interpretation"]["feature_set"] == "MSLR-WEB"
-    assert document["interpretation"]["drop_features"] == [134, 135, 136]
-    assert document["files"]["vali"] == {"queries": 1, "rows": 7}
-    done = good("data", "info", folder)
-    assert "folder, MSLR-WEB features (by their number)" in done.stdout
-    assert done.stderr.startswith("note: mine has 136 features, like MSLR-WEB. So feature 110 ")
-    assert done.stderr == f"note: {document['notes'][0]}\n"
-
-
-def test_info_takes_choices(tmp_path: Path) -> None:
-    write_fold(tmp_path / "mine" / "Fold2", features=136)
-    done = good("data", "info", tmp_path / "mine", "--fold", "2", *CHOICES)
-    text = " ".join(done.stdout.split())
-    assert done.stderr == ""
-    assert "baseline none; the initial order is random" in text
-    assert "labels 0–3" in text
-    assert "derived from clicks" not in text
-    for name, typed, dropped in (("MSLR-WEB10K", "none", []), ("mq2007-like", "1,2", [1, 2])):
-        document = answered("data", "info", name, "--drop-features", typed)
-        assert document["interpretation"]["drop_features"] == dropped
-
-
 # --- check ---------------------------------------------------------------------------------------
 
 
@@ -123,16 +67,14 @@ def test_check_of_a_folder(tmp_path: Path) -> None:
     )
     assert done.stderr == f"note: {note}\n"
     counts = {"queries": 1, "rows": 7, "features": 46, "max_label": 2}
+    every = {**counts, "queries": 3, "rows": 21}
     assert checked(folder) == (
         0,
         {
             "path": str(folder),
             "ok": True,
-            "files": [
-                {"path": str(folder / f"{split}.txt"), **counts}
-                for split in ("train", "vali", "test")
-            ],
-            "all": {"queries": 3, "rows": 21, "features": 46, "max_label": 2},
+            "files": [{"path": str(folder / f"{split}.txt"), **counts} for split in SPLITS],
+            "all": every,
             "interpretation": {
                 "feature_set": "LETOR 4.0",
                 "recognized_by": "number of features",
@@ -141,13 +83,7 @@ def test_check_of_a_folder(tmp_path: Path) -> None:
                 "max_label": 2,
                 "assumed": ["baseline_feature", "drop_features", "max_label"],
             },
-            "prepared": {
-                "queries": 3,
-                "rows": 21,
-                "features": 3,
-                "max_label": 2,
-                "splits": {"train": 1, "vali": 1, "test": 1},
-            },
+            "prepared": {**every, "features": 3, "splits": dict.fromkeys(SPLITS, 1)},
             "notes": [note],
             "warnings": [],
             "error": None,
@@ -212,7 +148,7 @@ def test_check_of_files_too_small_for_experiments(tmp_path: Path) -> None:
     [
         ("1 qid:train 1:x\n", "value 'x' of feature 1"),
         ("1 1:2\n", "1:2"),
-        ("3 qid:train 1:1 46:1\n", "label 3 is over the maximum, 2"),
+        ("3 qid:train 1:1 46:1\n", "label 3 is over the maximum, 2 (that of LETOR 4.0, with"),
     ],
 )
 def test_check_names_a_bad_line(line: str, message: str, tmp_path: Path) -> None:

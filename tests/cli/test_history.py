@@ -125,7 +125,7 @@ async def lived(queries: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_curve_is_learned_printed_and_drawn() -> None:
+def test_the_curve_is_learned_and_printed() -> None:
     asyncio.run(lived(queries=15))
     ranks = answered("examine", "store")["ranks"]
     assert [rank["first"] for rank in ranks] == [1, 2, 3, 4]
@@ -134,12 +134,11 @@ def test_the_curve_is_learned_printed_and_drawn() -> None:
         assert rank["learned"]
         assert abs(rank["probability"] - truth) < 3.5 * rank["error"]
         assert rank["probability"] > rank["configured"] + rank["error"]
-    done = good("examine", "store", "--plot", "curve.svg")
+    done = good("examine", "store")
     assert done.stderr == ""
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["rank", "looked", "at", "error", "configured", "support"]
     assert max(map(len, lines)) <= 80
-    assert "How far down users look" in Path("curve.svg").read_text(encoding="utf-8")
 
 
 def test_a_few_items_say_nothing_and_the_reason_is_told() -> None:
@@ -157,7 +156,6 @@ def test_a_few_items_say_nothing_and_the_reason_is_told() -> None:
     ranks = answered(*words)["ranks"]  # nobody looks at the first, so it cannot be learned
     assert [rank["learned"] for rank in ranks] == [False, True, False, False]
     assert [rank["error"] for rank in ranks] == [None, 0.0, None, None]
-    good(*words, "--plot", "curve.svg")
 
 
 def test_settings_that_lack_behaviors_of_the_store_are_refused() -> None:

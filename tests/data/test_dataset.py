@@ -39,12 +39,19 @@ def changed(name: str, index: int | tuple[int, ...], value: object) -> Any:  # n
     return array
 
 
-def test_valid_arrays_are_taken_as_they_are() -> None:
-    dataset = Dataset(**ARRAYS)
-    assert all(getattr(dataset, name) is value for name, value in ARRAYS.items())
+CATALOG: dict[str, Any] = {
+    "items": np.array([7, 0, 2, 7, 0]),
+    "relevance": np.array([0.1, 0.4, 0.4]),
+}
+NAMES: dict[str, Any] = {"feature_names": ("a", "b"), "behavior_features": (4,)}
+
+
+@pytest.mark.parametrize("more", [{}, CATALOG, NAMES], ids=["", "catalog", "names"])
+def test_valid_arrays_are_taken_as_they_are(more: dict[str, Any]) -> None:
+    arrays = ARRAYS | more
+    dataset = Dataset(**arrays)
+    assert all(getattr(dataset, name) is value for name, value in arrays.items())
     assert repr(dataset) == "Dataset('mine', queries=2, rows=5, features=2, max_label=2)"
-    more = Dataset(**ARRAYS, feature_names=("a", "b"), behavior_features=(4,))
-    assert (more.feature_names, more.behavior_features) == (("a", "b"), (4,))
 
 
 @pytest.mark.parametrize(
@@ -140,19 +147,6 @@ def test_there_are_queries() -> None:
     nothing = {name: value[:0] for name, value in ARRAYS.items() if hasattr(value, "shape")}
     nothing |= {"query_pointers": np.array([0]), "feature_ids": ARRAYS["feature_ids"]}
     assert "there are no queries" in refusal(**nothing).problem
-
-
-CATALOG: dict[str, Any] = {
-    "items": np.array([7, 0, 2, 7, 0]),
-    "relevance": np.array([0.1, 0.4, 0.4]),
-}
-
-
-def test_a_catalog_and_its_relevance_are_taken_as_they_are() -> None:
-    dataset = Dataset(**ARRAYS, **CATALOG)
-    assert dataset.items is CATALOG["items"]
-    assert dataset.relevance is CATALOG["relevance"]
-    assert Dataset(**ARRAYS).items is None
 
 
 @pytest.mark.parametrize(

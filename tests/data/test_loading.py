@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from ebrank.data import load, prepare, published
 from ebrank.data.dataset import SPLITS, Origin
 from ebrank.data.published import DatasetNote, DatasetWarning, Size
 from ebrank.errors import DataError, EBRankError, ParameterError
+from tests.cli import commands
 
 SILENT: dict[str, Any] = {"baseline_feature": 1, "drop_features": (), "max_label": 2}
 """All that a note could be on."""
@@ -29,20 +29,9 @@ def nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def lines(rng: np.random.Generator, query: str, n_features: int) -> Iterator[str]:
-    for label in (0, 1, 2, 0, 1, 0, 2):
-        values = " ".join(f"{i + 1}:{value:.3f}" for i, value in enumerate(rng.random(n_features)))
-        yield f"{label} qid:{query} {values}\n"
-
-
 def write_fold(folder: Path, n_features: int = 46) -> Path:
-    """Write a tiny fold: two queries of seven items per file."""
-    folder.mkdir(parents=True)
-    rng = np.random.default_rng(3)
-    for split in SPLITS:
-        text = "".join(line for q in "ab" for line in lines(rng, f"{split}-{q}", n_features))
-        (folder / f"{split}.txt").write_text(text)
-    return folder
+    """Write a tiny fold: two queries of seven items per file, with three features that vary."""
+    return commands.write_fold(folder, queries=2, items=7, features=n_features)
 
 
 def publish(monkeypatch: pytest.MonkeyPatch, name: str, *queries: int) -> None:
@@ -63,27 +52,21 @@ def test_a_preset_is_generated_and_prepared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "options"),
-    [
-        ({"drop_features": [1]}, ("drop_features", "1")),
-        ({"interactions": 0.25}, ("interactions", "0.25")),
-    ],
+    ("option", "value", "text"), [("drop_features", [1], "1"), ("interactions", 0.25, "0.25")]
 )
-def test_the_origin_of_a_preset_tells_the_options(
-    chosen: dict[str, Any], options: tuple[str, str]
-) -> None:
-    origin = load("mq2007-like", scale=0.02, **chosen).origin
+def test_the_origin_of_a_preset_tells_the_options(option: str, value: Any, text: str) -> None:  # noqa: ANN401
+    origin = load("mq2007-like", scale=0.02, **{option: value}).origin
     assert origin is not None
-    assert origin.options == (options,)
+    assert origin.options == ((option, text),)
 
 
 def test_a_catalog_name_needs_no_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_fold(tmp_path / "MSLR-WEB10K", 136)
     publish(monkeypatch, "MSLR-WEB10K", 2, 2, 2)
     dataset = load("MSLR-WEB10K", data_dir=tmp_path)
-    assert (dataset.n_features, dataset.max_label) == (133, 4)
+    assert (dataset.n_features, dataset.max_label) == (2, 4), "without the last"
     dataset = load("MSLR-WEB10K", data_dir=tmp_path, drop_features=())
-    assert dataset.n_features == 136
+    assert dataset.n_features == 3
     assert dataset.origin == Origin("MSLR-WEB10K", fold=1, options=(("drop_features", "none"),))
 
 

@@ -113,17 +113,20 @@ def test_columns_may_have_numbers_for_names() -> None:
     assert (dataset.query_ids.tolist(), dataset.feature_names) == (["7"], ("2",))
 
 
-def test_what_is_not_a_number_is_named() -> None:
-    with pytest.raises(DataError, match="not everything in features is a number"):
-        from_arrays([["high"], ["low"]], [0, 1], ["a", "a"])
-    with pytest.raises(DataError, match="not everything in labels is a number"):
-        from_arrays([[1.0], [2.0]], ["bad", "good"], ["a", "a"])
+@pytest.mark.parametrize(
+    ("features", "labels", "problem"),
+    [
+        ([["high"], ["low"]], [0, 1], "not everything in features is a number"),
+        ([[1.0], [2.0]], ["bad", "good"], "not everything in labels is a number"),
+        ([1.0, 2.0], [0, 1], "features have the shape"),
+        ([[1.0], [2.0]], [0, 1, 2], r"labels have the shape \(3,\), not \(2,\)"),
+    ],
+)
+def test_arrays_are_numbers_and_fit(features: Any, labels: Any, problem: str) -> None:  # noqa: ANN401
+    with pytest.raises(DataError, match=problem):
+        from_arrays(features, labels, ["a", "a"])
 
 
-def test_shapes_must_fit() -> None:
-    with pytest.raises(DataError, match="features have the shape"):
-        from_arrays([1.0, 2.0], [0, 1], ["a", "a"])
-    with pytest.raises(DataError, match=r"labels have the shape \(3,\), not \(2,\)"):
-        from_arrays([[1.0], [2.0]], [0, 1, 2], ["a", "a"])
+def test_a_table_has_columns() -> None:
     with pytest.raises(DataError, match="list has no named columns"):
         from_table([1], query="q", label="y")

@@ -188,16 +188,17 @@ def file_counts(path: Path) -> Counts:
 Form = Literal["parquet", "csv", "ndjson"]
 
 
-def write(path: Path, rows: Sequence[Event] | Sequence[Served]) -> Path:
+def write(path: Path, rows: Sequence[Event] | Sequence[Served] | Sequence[dict[str, Any]]) -> Path:
     """Write rows in the format that the name of a file says."""
-    records: list[dict[str, Any]] = [asdict(row) for row in rows]
+    records = [row if isinstance(row, dict) else asdict(row) for row in rows]
     if path.suffix == ".parquet":
         pq.write_table(pa.Table.from_pylist(records), path)
     elif path.suffix == ".ndjson":
         path.write_text("".join(json.dumps(record) + "\n" for record in records))
     else:
         with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(records[0]))
+            mark = "\t" if path.suffix == ".tsv" else ","
+            writer = csv.DictWriter(file, list(records[0]), delimiter=mark)
             writer.writeheader()
             writer.writerows(records)
     return path

@@ -48,6 +48,14 @@ def counted(tmp_path: Path) -> Callable[..., tuple[Report, list[tuple[Any, ...]]
 
 
 Counted = Callable[..., tuple[Report, list[tuple[Any, ...]]]]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    (tmp_path / "log.csv").write_text(GOOD)
+    return tmp_path / "log.csv"
+
+
 ROWS = [("tea", "a", 0, 0, 1), ("tea", "b", 0, 1, 1), ("tea", "b", 1, 1, 1)]
 
 
@@ -228,16 +236,11 @@ def test_columns_and_files_that_are_not_there(counted: Counted, tmp_path: Path) 
     ],
 )
 def test_what_contradicts_itself_is_refused(
-    options: dict[str, Any], why: str, tmp_path: Path
+    log: Path, options: dict[str, Any], why: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "log.csv").write_text(GOOD)
+    out = tmp_path / options.pop("out", "evidence.parquet")
     with pytest.raises(ParameterError, match=why):
-        aggregate(
-            [tmp_path / "log.csv"],
-            tmp_path / options.pop("out", "evidence.parquet"),
-            fields=FieldMap.of(options.pop("maps", [])),
-            **options,
-        )
+        aggregate([log], out, fields=FieldMap.of(options.pop("maps", [])), **options)
 
 
 def test_folders_are_read_whole_and_marks_are_not_data(tmp_path: Path) -> None:
@@ -270,17 +273,16 @@ def test_a_column_may_begin_late_or_in_another_file(counted: Counted, tmp_path: 
     assert aggregate(files, tmp_path / "both.parquet").ignored == {"login": 1501}
 
 
-def test_the_file_is_private_and_nothing_else_is_left(tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text(GOOD)
+def test_the_file_is_private_and_nothing_else_is_left(log: Path, tmp_path: Path) -> None:
     spill = tmp_path / "spill"
-    aggregate([tmp_path / "log.csv"], tmp_path / "evidence.parquet", spill=spill)
+    aggregate([log], tmp_path / "evidence.parquet", spill=spill)
     assert stat.S_IMODE((tmp_path / "evidence.parquet").stat().st_mode) == 0o600
     left = ["evidence.parquet", "log.csv", "spill"]
     assert sorted(path.name for path in tmp_path.iterdir()) == left
     assert list(spill.iterdir()) == []
-    (tmp_path / "log.csv").write_text(GOOD + "r,q,a,click,x\n")
+    log.write_text(GOOD + "r,q,a,click,x\n")
     with pytest.raises(DataError, match="column 'rank' is 'x'"):
-        aggregate([tmp_path / "log.csv"], tmp_path / "other.parquet")
+        aggregate([log], tmp_path / "other.parquet")
     assert sorted(path.name for path in tmp_path.iterdir()) == left
 
 
@@ -304,15 +306,10 @@ def test_a_log_larger_than_memory_is_spilled(tmp_path: Path) -> None:
         aggregate([log], tmp_path / "tiny.parquet", memory=5 * 10**6, threads=1)
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text(GOOD)
-    told: list[str] = []
-    aggregate(
-        [tmp_path / "log.csv"],
-        tmp_path / "evidence.parquet",
-        progress=lambda done, total, step: told.append(step),
-    )
-    assert list(dict.fromkeys(told)) == ["checking", "counting", "writing"]
+def test_progress_is_told(log: Path, tmp_path: Path) -> None:
+    told: list[tuple[int, int, str]] = []
+    aggregate([log], tmp_path / "evidence.parquet", progress=lambda *step: told.append(step))
+    assert told == [(0, 3, "checking"), (1, 3, "counting"), (2, 3, "writing")]
 
 
 @pytest.mark.parametrize(

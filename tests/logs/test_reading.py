@@ -15,6 +15,7 @@ from ebrank import EBRanker
 from ebrank.errors import DataError, ParameterError
 from ebrank.evidence import BehaviorStats
 from ebrank.logs import aggregate, lab_dataset, read_evidence
+from tests.logs.replaying import write
 
 LOG = """ranking,query,item,type,rank,time
 r1,tea,a,impression,1,50
@@ -100,14 +101,7 @@ NAMES = ("007", "1.10", "true", "2026-11-15", "NA", "null", "1e3")
 def test_names_stay_as_they_are_written(tmp_path: Path, name: str, form: str) -> None:
     (tmp_path / "log.csv").write_text(f"ranking,query,item,type,rank\nr1,{name},{name},click,1\n")
     aggregate([tmp_path / "log.csv"], tmp_path / "evidence.parquet")
-    table, row = tmp_path / f"items.{form}", {"query": name, "item": name, "x": 0.5}
-    if form == "parquet":
-        pq.write_table(pa.Table.from_pylist([row]), table)
-    elif form == "ndjson":
-        table.write_text(json.dumps(row) + "\n")
-    else:
-        mark = "," if form == "csv" else "\t"
-        table.write_text(mark.join(row) + "\n" + mark.join(map(str, row.values())) + "\n")
+    table = write(tmp_path / f"items.{form}", [{"query": name, "item": name, "x": 0.5}])
     evidence = read_evidence(tmp_path / "evidence.parquet", features=table)
     assert (evidence.queries, evidence.items) == ([name], [name])
     assert evidence.stats.clicks.tolist() == [1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
-import json
 import os
 import random
 import shutil
@@ -155,7 +154,7 @@ def test_a_process_that_ends_is_told(spark: Any, tmp_path: Path) -> None:  # noq
 
 def ubi(path: Path) -> Path:
     """Write events as OpenSearch keeps them, some of other kinds."""
-    rows = []
+    rows: list[dict[str, Any]] = [{"action_name": "login"}]
     for event in random_events(9, 800):
         attributes = {
             "object": {"object_id": event.item, "object_id_field": "sku"},
@@ -169,14 +168,10 @@ def ubi(path: Path) -> Path:
                 "event_attributes": attributes if event.type != "hover" else None,
             }
         )
-    rows.append({"action_name": "login"})
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write(path, rows)
 
 
 def queries(folder: Path) -> Path:
     """Write the queries of those events."""
-    path = folder / "queries.ndjson"
     rows = [{"query_id": f"r{at}", "user_query": QUERIES[at % 3]} for at in range(90)]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write(folder / "queries.ndjson", rows)

@@ -13,7 +13,7 @@ import pytest
 from ebrank.errors import DataError
 from ebrank.evidence import Behaviors
 from ebrank.logs import UBI, FieldMap, Report, aggregate
-from tests.logs.replaying import Counts, file_counts
+from tests.logs.replaying import Counts, file_counts, write
 
 Document = dict[str, Any]
 Convention = Literal["from 0", "from 1", "from 0, 0 as 1"]
@@ -220,13 +220,13 @@ def test_weak_evidence_is_called_so(counted: Aggregated) -> None:
 
 
 def test_separate_files_and_other_fields(tmp_path: Path) -> None:
-    events, queries = tmp_path / "events.ndjson", tmp_path / "queries.ndjson"
     log = [event("impression", "q", "x", ordinal=1), event("buy", "q", "x")]
     for document in log:
         document["event_attributes"]["object"]["internal_id"] = "7"
         document["user_query"] = None
-    events.write_text("".join(json.dumps(document) + "\n" for document in log))
-    queries.write_text(json.dumps(query("q")) + "\n")
+    events, queries = tmp_path / "events.ndjson", tmp_path / "queries.ndjson"
+    write(events, log)
+    write(queries, [query("q")])
     fields = FieldMap.of(["item=event_attributes.object.internal_id"], UBI)
     out, buys = tmp_path / "evidence.parquet", Behaviors.parse(["buy"])
     aggregate([events], out, lists=[queries], fields=fields, behaviors=buys)

@@ -31,7 +31,7 @@ GROUPS = {
         "compare": "Compare rankers and show which differences are significant.",
         "tune": "Choose a ranker's parameters on validation queries.",
         "rankers": "List the rankers, or describe one.",
-        "data": "List, describe and check datasets.",
+        "data": "List and check datasets.",
     },
     "Serve rankings": {
         "serve": "Serve rankings over HTTP and learn from what users do.",
@@ -61,7 +61,7 @@ GROUPS = {
 VERBS = {verb: line for verbs in GROUPS.values() for verb, line in verbs.items()}
 MODULES = {
     "contents": ("items", "features", "delete", "retract"),
-    "history": ("aggregate", "import", "examine", "judgments"),
+    "history": ("aggregate", "import", "examine", "judgments", "whatif"),
     "reproduce": ("reproduce", "report"),
     "upkeep": ("backup", "check", "export", "repair", "replay", "store"),
 }

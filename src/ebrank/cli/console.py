@@ -55,23 +55,15 @@ def counted(what: str, rows: Mapping[str, int]) -> str:
     return f"{what}: " + ", ".join(f"{count:,} {name}" for name, count in rows.items())
 
 
-def print_table(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    *,
-    total: Sequence[object] | None = None,
-) -> None:
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table: numbers right-aligned with thousands separators, texts left-aligned."""
     from rich import box
     from rich.table import Table
 
-    table = Table(
-        box=box.SIMPLE, header_style="bold", pad_edge=False, show_footer=total is not None
-    )
+    table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False)
     for index, name in enumerate(columns):
         table.add_column(
             name,
-            footer="" if total is None else _cell(total[index]),
             justify="right" if any(isinstance(row[index], int) for row in rows) else "left",
             overflow="fold",
         )

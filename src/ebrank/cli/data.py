@@ -11,12 +11,10 @@ import click
 from ebrank.cli import console
 from ebrank.cli.options import data_dir_option, dataset_options, json_option
 from ebrank.cli.verbs import verb, verbs
-from ebrank.environment.paths import expanded
 from ebrank.errors import DataError, EBRankError, ParameterError
 
 if TYPE_CHECKING:
-    from ebrank.data.interpretation import ColumnChoices, Interpretation
-    from ebrank.data.loading import Place
+    from ebrank.data.interpretation import Interpretation
     from ebrank.data.presets import SyntheticPreset
     from ebrank.data.published import PublishedDataset
     from ebrank.data.shop import ShopLike
@@ -62,7 +60,7 @@ def list_datasets(data_dir: str | None, as_json: bool) -> None:
     else:
         absent = "" if root.path.is_dir() else ", which does not exist"
         click.echo(f"Data folder: {root.path} (from {root.origin}){absent}")
-    click.echo("How to get a dataset: ebrank data info NAME")
+    click.echo("How to get a dataset: ebrank data check NAME")
 
 
 def listed(
@@ -90,175 +88,6 @@ def _row(dataset: dict[str, Any]) -> tuple[object, ...]:
         where = str(Path(*parts[-2 if parts[-1].lower().startswith("fold") else -1 :]))
     labels = f"0–{dataset['max_label']}"
     return dataset["name"], dataset["queries"], rows, dataset["features"], labels, where
-
-
-# --- ebrank data info ----------------------------------------------------------------------------
-
-
-@verb()
-@click.argument("name")
-@dataset_options
-@json_option
-def info(
-    name: str,
-    data_dir: str | None,
-    fold: int | None,
-    as_json: bool,
-    **options: Any,  # noqa: ANN401
-) -> None:
-    """Describe a dataset and how to get it.
-
-    NAME is a published dataset, a synthetic preset, or the path of a folder with train.txt,
-    vali.txt and test.txt.
-
-    Examples:
-        ebrank data info MQ2007
-        ebrank data info mq2007-like
-        ebrank data info MSLR-WEB10K --data-dir ~/datasets --json
-        ebrank data info my-folder --drop-features none
-    """
-    from ebrank.data.interpretation import ColumnChoices
-    from ebrank.data.loading import preset_named, refuse_for_presets
-    from ebrank.data.published import find
-
-    published, preset, choices = find(name), preset_named(name), ColumnChoices(**options)
-    if published is not None:
-        about = about_published(published, data_dir, fold, choices)
-    elif preset is not None:
-        refuse_for_presets(choices, data_dir=data_dir, fold=fold)
-        about = about_preset(preset, choices)
-    else:
-        about = about_folder(name, fold, choices)
-    if as_json:
-        console.print_json(about)
-        return
-    console.print_facts(about["name"], in_words(about))
-    for note in about["notes"]:
-        console.note(note)
-
-
-def about_published(
-    published: PublishedDataset, data_dir: str | None, fold: int | None, choices: ColumnChoices
-) -> dict[str, Any]:
-    """Return what is known about a published dataset."""
-    from ebrank.data.interpretation import interpret
-    from ebrank.data.loading import how_to_place, locate, sought
-    from ebrank.environment import config as settings
-
-    root, columns = settings.data_dir(data_dir), published.feature_set
-    folder = locate(published, root, fold or 1)
-    interpretation = interpret(
-        published.name,
-        n_features=columns.n_features,
-        largest_label=columns.max_label,
-        named=published,
-        choices=choices,
-    )
-    return {
-        "name": published.name,
-        "kind": "published",
-        **published.size._asdict(),
-        "files": {split: size._asdict() for split, size in published.first_fold.items()},
-        "features": columns.n_features,
-        **_columns(interpretation),
-        "paper_queries": published.paper_queries,
-        "path": None if folder is None else str(folder),
-        "missing": sought(published, root, fold or 1) if folder is None else None,
-        "page": published.page,
-        "terms": published.terms,
-        "setup": how_to_place(published),
-    }
-
-
-def about_preset(name: str, choices: ColumnChoices) -> dict[str, Any]:
-    """Return what is known about a synthetic preset."""
-    from ebrank.data.interpretation import AUTO, Interpretation
-    from ebrank.data.presets import PRESETS
-    from ebrank.data.shop import ShopLike
-
-    preset = PRESETS[name] if name in PRESETS else ShopLike.parse(name)
-    dropped = () if choices.drop_features == AUTO else tuple(choices.drop_features or ())
-    interpretation = Interpretation(
-        name, None, None, preset.baseline_feature, dropped, preset.max_label
-    )
-    size = preset.size._asdict()
-    about = {"name": name, "kind": "synthetic", **size, "features": preset.n_features}
-    return about | _columns(interpretation)
-
-
-def about_folder(name: str, fold: int | None, choices: ColumnChoices) -> dict[str, Any]:
-    """Parse the files of a folder and return what they contain."""
-    from ebrank.data import letor
-    from ebrank.data.loading import place_of
-
-    place = place_of(name, fold=fold)
-    with console.progress("reading") as progress:
-        parsed = letor.parse(place.folder, progress=progress)
-    totals = letor.totals(parsed.files)
-    return {
-        "name": str(place.folder),
-        "kind": "folder",
-        "queries": totals["queries"],
-        "rows": totals["rows"],
-        "files": {split: size._asdict() for split, size in letor.sizes(parsed.files).items()},
-        "features": totals["features"],
-        **_columns(letor.interpretation_of(parsed, place.folder, place.named, choices)),
-        "path": str(place.folder),
-    }
-
-
-def _columns(interpretation: Interpretation) -> dict[str, Any]:
-    return {"interpretation": interpretation.facts, "notes": interpretation.experiment_notes}
-
-
-def in_words(about: dict[str, Any]) -> dict[str, str]:
-    """Return the same for people."""
-    from ebrank.data.interpretation import BY_COUNT
-
-    columns, kind = about["interpretation"], about["kind"]
-    if columns["feature_set"] is not None:
-        by_count = " (by their number)" if columns["recognized_by"] == BY_COUNT else ""
-        kind += f", {columns['feature_set']} features{by_count}"
-    synthetic = about["kind"] == "synthetic"
-    rows = f"{'about ' if synthetic else ''}{about['rows']:,} rows"
-    words = {
-        "kind": kind,
-        "size": f"{about['queries']:,} queries, {rows}",
-        "fold 1" if about["kind"] == "published" else "files": "\n".join(
-            f"{split}: {size['queries']:,} queries, {size['rows']:,} rows"
-            for split, size in about.get("files", {}).items()
-        ),
-        "features": str(about["features"]),
-        "baseline": f"feature {columns['baseline_feature']} (BM25)"
-        if columns["baseline_feature"]
-        else "none; the initial order is random",
-        "labels": f"0–{columns['max_label']}",
-        "preparation": _preparation(columns["drop_features"]),
-        "paper": f"{about['paper_queries']:,} queries after filtering"
-        if about.get("paper_queries")
-        else "",
-        "where": "built in, generated on use"
-        if synthetic
-        else about["path"] or f"not found: {about['missing']}",
-        "in Python": f'ebrank.load("{about["name"]}"{", scale=0.1" if synthetic else ""})',
-        "get it from": about.get("page", ""),
-        "terms": about.get("terms", ""),
-        "set it up": about.get("setup", ""),
-    }
-    return {name: text for name, text in words.items() if text}
-
-
-def _preparation(drop_features: list[int]) -> str:
-    from ebrank.data.interpretation import as_text
-
-    removed = ""
-    if drop_features:
-        removed = f"features {as_text(tuple(drop_features))}, derived from clicks, are removed; "
-    return (
-        f"{removed}queries with more than 5 candidates are kept, of test queries only those with a "
-        "relevant item; features are scaled to [0, 1] within each query; features constant over "
-        "train are removed"
-    )
 
 
 # --- ebrank data check ---------------------------------------------------------------------------
@@ -309,10 +138,13 @@ def fill(
     from ebrank.data import letor
     from ebrank.data.dataset import SPLITS
     from ebrank.data.interpretation import ColumnChoices
-    from ebrank.data.loading import differences_at
+    from ebrank.data.loading import differences_at, place_of, preset_named
     from ebrank.data.preparation import prepare, to_drop
 
-    place = place_to_check(report["path"], options.pop("data_dir"), options.pop("fold"))
+    path, where = report["path"], {name: options.pop(name) for name in ("data_dir", "fold")}
+    if preset_named(path) is not None:
+        raise ParameterError(f"{path} is a synthetic preset: there are no files to check")
+    place = place_of(path, **where, files=True)
     parsed = letor.parse(place.folder, progress=progress)
     report["path"] = str(place.folder)
     report["files"] = [{"path": file.path, **letor.totals([file])} for file in parsed.files]
@@ -322,59 +154,38 @@ def fill(
     interpretation = letor.interpretation_of(
         parsed, place.folder, place.named, ColumnChoices(**options)
     )
-    report |= _columns(interpretation)
+    report |= {"interpretation": interpretation.facts, "notes": interpretation.experiment_notes}
     raw = letor.dataset_of(parsed, interpretation)
     if not place.folder.is_dir():
         to_drop(raw, interpretation.drop_features)  # raises if they do not fit the file
         return interpretation
     prepared = prepare(raw)
+    splits = {split: len(prepared.queries_in(split)) for split in SPLITS}
     report["prepared"] = {
         "queries": prepared.n_queries,
         "rows": prepared.n_rows,
         "features": prepared.n_features,
         "max_label": prepared.max_label,
-        "splits": {split: len(prepared.queries_in(split)) for split in SPLITS},
+        "splits": splits,
     }
-    check_splits(report, raw.name)
-    return interpretation
-
-
-def place_to_check(path: str, data_dir: str | None, fold: int | None) -> Place:
-    """Resolve a path or a name to a file or a fold folder."""
-    from ebrank.data.loading import Place, place_of, preset_named, refuse_fold
-    from ebrank.data.published import find, named_by
-
-    if preset_named(path) is not None:
-        raise ParameterError(f"{path} is a synthetic preset: there are no files to check")
-    if find(path) is None and (file := expanded(path)).is_file():
-        refuse_fold(fold, file)
-        return Place(file, named_by(file.absolute()))
-    return place_of(path, data_dir=data_dir, fold=fold)
-
-
-def check_splits(report: dict[str, Any], name: str) -> None:
-    """Raise if there is no test query left; warn if there is no validation query."""
-    splits = report["prepared"]["splits"]
     if splits["vali"] == 0:
         report["warnings"].append(
-            f"no validation query of {name!r} has more than 5 candidates: "
+            f"no validation query of {raw.name!r} has more than 5 candidates: "
             "`tune` and `reproduce` cannot choose parameters"
         )
     if splits["test"] == 0:
         raise DataError(
-            f"no test query of {name!r} has more than 5 candidates and a relevant item",
+            f"no test query of {raw.name!r} has more than 5 candidates and a relevant item",
             remedy="Add such queries to test.txt: ebrank measures rankers on them.",
         )
+    return interpretation
 
 
 def print_report(report: dict[str, Any], interpretation: Interpretation) -> None:
     """Print the report for people: results to stdout, notes and warnings to stderr."""
     click.echo(report["path"])
-    console.print_table(
-        ("file", *COUNTS),
-        [(Path(file["path"]).name, *map(file.get, COUNTS)) for file in report["files"]],
-        total=("all", *map(report["all"].get, COUNTS)),
-    )
+    files = [(Path(file["path"]).name, *map(file.get, COUNTS)) for file in report["files"]]
+    console.print_table(("file", *COUNTS), [*files, ("all", *map(report["all"].get, COUNTS))])
     click.echo(str(interpretation))
     if report["prepared"]:
         left = report["prepared"]
@@ -389,12 +200,11 @@ def print_report(report: dict[str, Any], interpretation: Interpretation) -> None
         console.warn(warning)
 
 
-@verbs(list_datasets, info, check)
+@verbs(list_datasets, check)
 def data() -> None:
-    """List, describe and check datasets.
+    """List and check datasets.
 
     Examples:
         ebrank data list
-        ebrank data info MQ2007
         ebrank data check ~/datasets/MQ2008/Fold1
     """

@@ -1,4 +1,4 @@
-"""What users did before: `ebrank aggregate`, `import`, `examine` and `judgments`."""
+"""What users did before: `ebrank aggregate`, `import`, `examine`, `judgments` and `whatif`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ebrank.cli import console
-from ebrank.cli.options import json_option, option
+from ebrank.cli import console, lab
+from ebrank.cli.options import history_options, json_option, option
 from ebrank.cli.verbs import verb
 from ebrank.environment.paths import expanded
 from ebrank.errors import ParameterError
 
 if TYPE_CHECKING:
     from ebrank.logs.aggregation import Application
-    from ebrank.service.ops.examine import ExaminedRank
     from ebrank.service.ops.transfer.evidence import Imported
     from ebrank.service.settings import Settings
     from ebrank.service.store.base import StoreView
+    from ebrank.whatif.replay import Begin
 
 T = TypeVar("T")
 
@@ -204,12 +204,21 @@ def import_(
         ebrank import evidence.parquet new-store --features items.parquet
         ebrank import evidence.parquet new-store --config ebrank.toml --json
     """
+    from ebrank.logs import read_evidence
     from ebrank.logs.evidence_file import is_evidence
+    from ebrank.service.ops import configuration
+    from ebrank.service.ops.transfer.evidence import import_evidence
     from ebrank.service.ops.transfer.exported import Exported
     from ebrank.service.ops.transfer.importing import import_store
 
     if is_evidence(path):
-        came = evidence_imported(path, store, features, config, literal=literal)
+        settings = configuration.read(config, environment=os.environ)
+        if literal:
+            settings = replace(settings, store=replace(settings.store, normalize_queries=False))
+        evidence = read_evidence(path, features=features, missing="drop")
+        with console.progress("importing and training") as progress:
+            making = import_evidence(evidence, store, settings=settings, progress=progress)
+            came = asyncio.run(making)
         lines = imported_lines(store, came, features)
         console.answer(as_json, {"store": store} | asdict(came), *lines)
         return
@@ -222,22 +231,6 @@ def import_(
         asyncio.run(import_store(exported, store, progress))
     rows = exported.manifest["rows"]
     console.answer(as_json, {"store": store, "rows": rows}, console.counted(store, rows))
-
-
-def evidence_imported(
-    path: str, store: str, features: str | None, config: str | None, *, literal: bool
-) -> Imported:
-    """Make a store from evidence, train it, and return what came in."""
-    from ebrank.logs import read_evidence
-    from ebrank.service.ops import configuration
-    from ebrank.service.ops.transfer.evidence import import_evidence
-
-    settings = configuration.read(config, environment=os.environ)
-    if literal:
-        settings = replace(settings, store=replace(settings.store, normalize_queries=False))
-    evidence = read_evidence(path, features=features, missing="drop")
-    with console.progress("importing and training") as progress:
-        return asyncio.run(import_evidence(evidence, store, settings=settings, progress=progress))
 
 
 def imported_lines(store: str, came: Imported, features: str | None) -> list[str]:
@@ -257,7 +250,7 @@ def imported_lines(store: str, came: Imported, features: str | None) -> list[str
 
 
 @verb()
-@click.argument("path", metavar="STORE|EXPORT|EVIDENCE")
+@history_options
 @option("--out FILE", "The file to write; must not exist.", required=True)
 @option(
     "--format",
@@ -265,11 +258,9 @@ def imported_lines(store: str, came: Imported, features: str | None) -> list[str
     type=click.Choice(["opensearch", "quepid", "trec", "parquet"]),
     default="parquet",
 )
-@option("--config FILE", "Settings of the service, in TOML.")
-@option("--features FILE", "Features of items, for evidence.")
 @json_option
 def judgments(
-    path: str, out: str, format: str, config: str | None, features: str | None, as_json: bool
+    path: str, config: str | None, features: str | None, out: str, format: str, as_json: bool
 ) -> None:
     """Write how relevant each item is to its query, as users showed it.
 
@@ -301,14 +292,9 @@ def judgments(
 
 
 @verb()
-@click.argument("path", metavar="STORE|EXPORT|EVIDENCE")
-@option("--config FILE", "Settings of the service, in TOML.")
-@option("--features FILE", "Features of items, for evidence.")
-@option("--plot FILE", "Plot the curve to an .svg or .png file.")
+@history_options
 @json_option
-def examine(
-    path: str, config: str | None, features: str | None, plot: str | None, as_json: bool
-) -> None:
+def examine(path: str, config: str | None, features: str | None, as_json: bool) -> None:
     """Estimate how far down users look.
 
     Items shown at several ranks reveal how likely users are to look at each rank, relative to the
@@ -319,18 +305,14 @@ def examine(
 
     Examples:
         ebrank examine ebrank-store
-        ebrank examine exports/2026-11 --plot curve.svg
+        ebrank examine exports/2026-11
         ebrank examine evidence.parquet --features items.parquet
         ebrank examine ebrank-store --config ebrank.toml --json
     """
     from ebrank.priors.fitting import FEWEST_ROWS
     from ebrank.service.ops.examine import examined
 
-    if plot is not None and Path(plot).suffix not in (".svg", ".png"):
-        raise click.UsageError(f"--plot writes .svg and .png files, not {plot!r}.")
     curve = asyncio.run(watched_store(path, config, features, examined))
-    if plot is not None:
-        draw(curve.ranks, Path(plot))
     if as_json:
         console.print_json({"path": path} | asdict(curve))
     else:
@@ -353,13 +335,117 @@ def examine(
         )
 
 
+@verb()
+@history_options
+@option(
+    "--policy POLICY",
+    "A policy, or any ranker of the lab; `today` is the one in use. Repeat it for several; "
+    "default: today and auto.",
+    called="policies",
+    multiple=True,
+)
+@option(
+    "--from WHEN",
+    "Begin with today's evidence, or with none at the start of the log.",
+    called="begin",
+    type=click.Choice(["today", "start"]),
+    default="today",
+)
+@option("--worlds N", "Worlds to draw.", type=click.IntRange(min=2), default=32)
+@option(
+    "--lists N", "Lists to serve; default: as many as the log has.", type=click.IntRange(min=20)
+)
+@option("--length N", "Items in a list; default: as in the log.", type=click.IntRange(min=1))
+@option("--seed N", "Seed of all draws.", type=int, default=0)
+@option("--out FOLDER", "Folder for a page to read, with its table and figure.")
+@json_option
+def whatif(
+    path: str,
+    config: str | None,
+    features: str | None,
+    policies: tuple[str, ...],
+    begin: Begin,
+    worlds: int,
+    lists: int | None,
+    length: int | None,
+    seed: int,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Forecast what policies would do with the traffic of a log.
+
+    The log leaves many worlds possible: how relevant each item is, and how far down users look.
+    Each policy serves the log's traffic in the same worlds, drawn at random, and learns from the
+    users there. Results are means over worlds with 90 % intervals; differences are paired within
+    worlds.
+
+    `today` is the policy of the settings (--config) for a store. For evidence it is the order of
+    the log's lists, as it is: items by their share of attention, new ones last. If what you run
+    learns from clicks, name it, such as `smoothedctr`.
+
+    Nothing is written to the store, which may be in use.
+
+    Examples:
+        ebrank whatif ebrank-store --policy today --policy "ebrank:epsilon=20"
+        ebrank whatif evidence.parquet --features items.csv --policy smoothedctr
+        ebrank whatif evidence.parquet --from start --worlds 64 --out forecast
+        ebrank whatif exports/2026-11 --policy auto --json
+    """
+    from ebrank.logs import read_evidence
+    from ebrank.service.ops.whatif import history_of
+    from ebrank.whatif import History
+    from ebrank.whatif import forecast as made
+
+    def of_evidence(settings: Settings) -> History:
+        evidence = read_evidence(path, features=features, missing="drop")
+        if evidence.dropped:
+            console.note(f"{evidence.dropped:,} items have no features in {features}: left out")
+        return History.of_evidence(evidence, path, settings.examination.examination())
+
+    async def of_store(store: StoreView, settings: Settings) -> History:
+        return await history_of(store, settings, path)
+
+    history = asyncio.run(watched_store(path, config, features, of_store, of_evidence))
+    with lab.note_of_compilation(), console.progress("replaying") as progress:
+        forecast = made.whatif(
+            history,
+            policies or (made.TODAY, "auto"),
+            begin=begin,
+            worlds=worlds,
+            lists=lists,
+            length=length,
+            seed=seed,
+            progress=progress,
+        )
+    if as_json:
+        console.print_json({"path": path} | made.plain(forecast))
+    else:
+        from ebrank.report.whatif import sentences, table
+
+        shown = table(forecast)
+        click.echo(click.style(shown.title, bold=True))
+        console.print_table(tuple(map(str, shown.columns)), [row.cells for row in shown.rows])
+        for sentence in (*sentences(forecast), shown.caption):
+            click.echo(console.wrapped(sentence))
+    for note in forecast.notes:
+        console.note(note)
+    if out is not None:
+        from ebrank.report.whatif import write
+
+        click.echo(f"Page: {write(forecast, Path(out))}", err=True)
+
+
 async def watched_store(
     path: str,
     config: str | None,
     features: str | None,
     work: Callable[[StoreView, Settings], Awaitable[T]],
+    of_evidence: Callable[[Settings], T] | None = None,
 ) -> T:
-    """Return what some work learns from a store, a backup, an export or evidence."""
+    """Return what some work learns from a store, a backup, an export or evidence.
+
+    Evidence becomes a store in memory, unless there is a shorter way.
+    """
     from ebrank.logs.evidence_file import is_evidence
     from ebrank.service.ops import configuration
     from ebrank.service.ops.transfer.evidence import in_memory
@@ -369,6 +455,8 @@ async def watched_store(
 
     settings = configuration.read(config, environment=os.environ, flags={})
     if is_evidence(path):
+        if of_evidence is not None:
+            return of_evidence(settings)
         return await work(*await in_memory(path, features, settings))
     if features is not None:
         raise click.UsageError("--features works only with evidence: a store has its own features.")
@@ -376,27 +464,3 @@ async def watched_store(
         return await work(Exported(path), settings)
     async with open(path, "browse") as store:
         return await work(store, settings)
-
-
-def draw(ranks: Sequence[ExaminedRank], path: Path) -> None:
-    """Draw the learned curve with its errors beside the configured one."""
-    from ebrank.environment.files import write_whole
-    from ebrank.experiments.framework.figures import Figure, Panel, Series
-    from ebrank.report.figures.render import FIGURE_FILES
-
-    x = tuple(float(rank.first) for rank in ranks)
-    learned = Series(
-        "learned",
-        "ebrank",
-        x,
-        tuple(rank.probability for rank in ranks),
-        tuple(rank.error or 0.0 if rank.learned else 0.0 for rank in ranks),
-    )
-    configured = Series("configured", "bm25", x, tuple(rank.configured for rank in ranks))
-    panel = Panel("", "rank", "probability", (learned, configured), zero=True)
-    caption = "How likely users are to look at a rank; bands are one standard error."
-    figure = Figure("examination", "How far down users look", caption, (panel,))
-    try:
-        write_whole(path, FIGURE_FILES[path.suffix[1:]](figure))
-    except OSError as problem:
-        raise ParameterError(f"{path}: cannot be written: {problem.strerror}") from None

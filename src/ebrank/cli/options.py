@@ -56,16 +56,21 @@ def together(options: Iterable[Option[Any]]) -> Option[F]:
     return add
 
 
+history_options: Option[Any] = together(
+    [
+        click.argument("path", metavar="STORE|EXPORT|EVIDENCE"),
+        option("--config FILE", "Settings of the service, in TOML."),
+        option("--features FILE", "Features of items, for evidence."),
+    ]
+)
+"""What verbs ask that read what users did: where it is, and what the files do not say."""
+
+
 ALL_FOLDS = "all"
 
 
 def _fold(ctx: click.Context, param: click.Parameter, value: str | None) -> int | str | None:
-    if value is None or value != ALL_FOLDS:
-        return None if value is None else _whole(ctx, param, value)
-    if ctx.command.name in ("simulate", "compare", "tune", "reproduce"):
-        return value
-    allowed = "simulate, compare, tune and reproduce"
-    raise click.BadParameter(f"all works only with {allowed}; choose one fold")
+    return value if value in (None, ALL_FOLDS) else _whole(ctx, param, value)
 
 
 def _whole(ctx: click.Context, param: click.Parameter, value: str) -> int | str | None:

@@ -142,7 +142,6 @@ class Assembly:
         if self._files[-1].rows == 0:
             problem = "file has no rows" if source.size else "file is empty"
             raise self._error(problem, 0 if self._lines else 1, "Rows look like 2 qid:10 1:0.5.")
-        self._files[-1].content_hash = source.content_hash
 
     def finish(self) -> Parsed:
         """Return all of it."""
@@ -193,7 +192,7 @@ class FeatureTable:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._blocks: list[tuple[int, int]] = []  # rows and width of each stretch of equal width
+        self._blocks: list[tuple[int, int]] = []  # rows and width of each that was appended
         self._entries = 0
         self.rows = 0
         self.width = 0
@@ -211,14 +210,11 @@ class FeatureTable:
             block = np.zeros((stop - start, self.width), np.float32)
             spread(row_ends, ids, values, start, block)
             self._file.write(block.data)
-        if self._blocks and self._blocks[-1][1] == self.width:
-            self._blocks[-1] = (self._blocks[-1][0] + len(row_ends), self.width)
-        else:
-            self._blocks.append((len(row_ends), self.width))
+        self._blocks.append((len(row_ends), self.width))
 
     def finish(self) -> Features:
         """Return the whole table, read-only; if it is in a file, memory-mapped."""
-        if len(self._blocks) > 1:
+        if any(width < self.width for _, width in self._blocks):
             self._widen()
         shape = (self.rows, self.width)
         if isinstance(self._file, io.BytesIO):

@@ -4,19 +4,18 @@ An entry holds only the text: what its columns mean (`interpretation`) is applie
 the same entry serves every choice of baseline, features to drop and largest label.
 
 An entry is a file named by a hash of the parsed files' paths. It begins with the arrays, features
-first, and ends with a manifest, its checksum and its length. The manifest holds the size,
-modification time and content hash of each parsed file, the place of each array, and the checksums
+first, and ends with a manifest, its checksum and its length. The manifest holds the size
+and modification time of each parsed file, the place of each array, and the checksums
 of all of them. An entry is used only if all of these match, so a damaged one is made again. It is
 written under another name and moved into place when complete: no reader ever sees half an entry.
 
-A file with the size and time of the manifest counts as unchanged; if the time differs, its content
-decides. The arrays are always checked, which takes some 0.05 s per GB in the page cache.
+A file with the size and time of the manifest counts as unchanged. The arrays are always checked,
+which takes some 0.05 s per GB in the page cache.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import tempfile
@@ -44,10 +43,10 @@ ABANDONED = 24 * 3600  # seconds after which a half-written entry has no writer 
 
 @dataclass
 class ParsedFile:
-    """One file that was read: what identifies its content, and what is in it.
+    """One file that was read: what identifies it, and what is in it.
 
     Attributes:
-        path, size, mtime_ns, content_hash: the file as it was when opened, and its bytes.
+        path, size, mtime_ns: the file as it was when opened.
         queries, rows: their numbers.
         features: largest feature id.
         label_lines: for each label from 0 on, the first line that has it, or 0.
@@ -56,7 +55,6 @@ class ParsedFile:
     path: str
     size: int = 0
     mtime_ns: int = 0
-    content_hash: str = ""
     queries: int = 0
     rows: int = 0
     features: int = 0
@@ -167,17 +165,9 @@ def entry_path(files: Sequence[Path]) -> Path:
 
 
 def _unchanged(path: Path, source: ParsedFile) -> bool:
-    """Whether a file matches the manifest: by size and time, else by content."""
+    """Whether a file has the size and time of the manifest."""
     status = path.stat()
-    return status.st_size == source.size and (
-        status.st_mtime_ns == source.mtime_ns or content_hash(path) == source.content_hash
-    )
-
-
-def content_hash(path: Path) -> str:
-    """Return the hash that a `TextReader` of this file would end with."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
+    return (status.st_size, status.st_mtime_ns) == (source.size, source.mtime_ns)
 
 
 def _checksums(content: npt.NDArray[np.uint8], threads: int | None) -> list[str]:

@@ -48,13 +48,12 @@ ARRAYS: dict[str, tuple[np.dtype[Any], int]] = {
     "query_splits": (np.dtype(np.int8), 1),
     "baseline": (np.dtype(np.float32), 1),
     "feature_ids": (np.dtype(np.int32), 1),
-}
-"""Type and dimensions of each array of a `Dataset`."""
-OPTIONAL_ARRAYS: dict[str, tuple[np.dtype[Any], int]] = {
     "items": (np.dtype(np.int64), 1),
     "relevance": (np.dtype(np.float64), 1),
 }
-"""The same for arrays that most datasets do not have: None then."""
+"""Type and dimensions of each array of a `Dataset`."""
+OPTIONAL_ARRAYS = ("items", "relevance")
+"""Those that most datasets do not have: None then."""
 MAX_LEVEL = 127
 """The largest label where a dataset has its own `relevance`: labels then number its values."""
 
@@ -245,13 +244,11 @@ class Dataset:
     def _refuse(self, problem: str, remedy: str) -> NoReturn:
         raise DataError(f"dataset {self.name!r}: {problem}", remedy=remedy)
 
-    def _refuse_first(
-        self, name: str, wrong: Bools, remedy: str, why: str = "", *, by_row: bool = False
-    ) -> None:
+    def _refuse_first(self, name: str, wrong: Bools, remedy: str, why: str = "") -> None:
         """Raise for the first wrong element of an array, if any; name its query if there is one."""
         if wrong.any():
             index, query = int(wrong.argmax()), ""
-            if by_row:
+            if name in ("labels", "items"):
                 query = f" (query {self._query_of(index)!r})"
             elif name in ("query_pointers", "query_splits"):
                 query = f" (query {str(self.query_ids[index])!r})"
@@ -259,7 +256,7 @@ class Dataset:
             self._refuse(f"{name}[{index}] is {value!r}{query}{why}", remedy)
 
     def _check_types(self) -> None:
-        for name, (dtype, dimensions) in (ARRAYS | OPTIONAL_ARRAYS).items():
+        for name, (dtype, dimensions) in ARRAYS.items():
             array, given = getattr(self, name), type(getattr(self, name)).__name__
             if array is None and name in OPTIONAL_ARRAYS:
                 continue
@@ -335,14 +332,13 @@ class Dataset:
         if self.items is None:
             return
         remedy = "Number the items of the catalog from 0, and list each once per query."
-        self._refuse_first("items", self.items < 0, remedy, by_row=True)
+        self._refuse_first("items", self.items < 0, remedy)
         order = np.lexsort((self.items, self.query_of_rows))
         same = (np.diff(self.items[order]) == 0) & (np.diff(self.query_of_rows[order]) == 0)
         repeated = np.zeros(self.n_rows, np.bool_)
         repeated[order[1:][same]] = True
-        self._refuse_first(
-            "items", repeated, remedy, ", the same as an earlier one of its query", by_row=True
-        )
+        why = ", the same as an earlier one of its query"
+        self._refuse_first("items", repeated, remedy, why)
 
     def _check_labels(self) -> None:
         largest = MAX_LABEL if self.relevance is None else MAX_LEVEL
@@ -358,7 +354,6 @@ class Dataset:
             "Labels are whole numbers from 0, which means not relevant, to max_label, the largest "
             "of the scale.",
             f", but max_label is {self.max_label}",
-            by_row=True,
         )
 
     def _check_finite(self, name: str) -> None:

@@ -16,8 +16,9 @@ may mislead; so a note says what was assumed and how to change it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields
+from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
 from ebrank.data.published import FeatureSet, PublishedDataset, recognize
@@ -200,9 +201,13 @@ def as_text(value: object) -> str:
     """
     if value is None or value == ():
         return NONE
-    if isinstance(value, tuple):
-        return ",".join(_runs(value))
-    return str(value)
+    if not isinstance(value, tuple):
+        return str(value)
+    texts = []
+    for _, group in groupby(enumerate(value), key=lambda place: place[1] - place[0]):
+        run = [str(number) for _, number in group]  # consecutive numbers
+        texts += run if len(run) < 3 else [f"{run[0]}-{run[-1]}"]
+    return ",".join(texts)
 
 
 def _notes_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> tuple[str, ...]:
@@ -222,18 +227,3 @@ def _notes_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> tup
         f"{listed([facts[option] for option in relevant])}. To change this, set "
         f"{listed(options, 'or')}.",
     )
-
-
-def _runs(numbers: Iterable[int]) -> list[str]:
-    """Return ascending numbers as text, three or more in a row as a range."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return [
-        text
-        for run in runs
-        for text in (map(str, run) if len(run) < 3 else (f"{run[0]}-{run[-1]}",))
-    ]

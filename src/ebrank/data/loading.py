@@ -86,7 +86,11 @@ def load(
     if preset is not None:
         from ebrank.data.synthetic import generate  # compiled: imported when needed
 
-        refuse_for_presets(choices, data_dir=data_dir, fold=fold)
+        given = [option for option, _ in choices.given if option != "drop_features"]
+        where = {"data_dir": data_dir, "fold": fold}
+        given += [option for option, value in where.items() if value is not None]
+        if given:
+            raise ParameterError(f"{given[0]} works only with files, not with a synthetic preset")
         scale, interactions = 1.0 if scale is None else scale, interactions or 0.0
         raw = generate(preset, scale=scale, interactions=interactions, seed=seed, threads=threads)
         products = (("interactions", f"{interactions:g}"),) if interactions else ()
@@ -100,7 +104,8 @@ def load(
     place = place_of(source, data_dir=data_dir, fold=fold)
     parsed = letor.parse(place.folder, cache=cache, threads=threads, progress=progress)
     interpretation = letor.interpretation_of(parsed, place.folder, place.named, choices)
-    raw = _with_origin(letor.dataset_of(parsed, interpretation), place, choices)
+    raw = letor.dataset_of(parsed, interpretation)
+    raw = _with_origin(raw, place, letor.sizes(parsed.files), choices)
     for note in interpretation.experiment_notes:
         warnings.warn(note, DatasetNote, stacklevel=2)
     for difference in raw.origin.differences if raw.origin is not None else ():
@@ -108,20 +113,12 @@ def load(
     return prepare(raw, threads=threads)
 
 
-def refuse_for_presets(choices: ColumnChoices, **options: object) -> None:
-    """Raise if an option is given that has no meaning for a synthetic preset."""
-    given = [option for option, _ in choices.given if option != "drop_features"]
-    given += [option for option, value in options.items() if value is not None]
-    if given:
-        raise ParameterError(f"{given[0]} works only with files, not with a synthetic preset")
-
-
-def _with_origin(raw: Dataset, place: Place, choices: ColumnChoices) -> Dataset:
+def _with_origin(
+    raw: Dataset, place: Place, sizes: Mapping[str, Size], choices: ColumnChoices
+) -> Dataset:
     """Return a dataset with its origin, if it has the name of a published one."""
     if place.named is None:
         return raw
-    queries = {split: raw.queries_in(split) for split in SPLITS}
-    sizes = {s: Size(len(own), int(raw.candidates[own].sum())) for s, own in queries.items()}
     fold = fold_of(place.folder.absolute())
     if fold is None and not differences(place.named, sizes):
         fold = 1  # known by the sizes of its files
@@ -151,8 +148,9 @@ def place_of(
     *,
     data_dir: str | os.PathLike[str] | None = None,
     fold: int | None = None,
+    files: bool = False,
 ) -> Place:
-    """Return where the files of a catalog name or path are.
+    """Return where the files of a catalog name or path are, which may be a single file if allowed.
 
     Raises:
         DataError: if they are missing; says where ebrank looked, and what is there.
@@ -166,20 +164,17 @@ def place_of(
     path = expanded(source)
     if not path.exists():
         raise DataError("no such dataset or folder", path=source, remedy=_nearest(path))
-    if not path.is_dir():
+    single = files and path.is_file()
+    if not path.is_dir() and not single:
         remedy = "Name the folder with train.txt, vali.txt and test.txt."
         raise DataError("this is not a folder", path=path, remedy=remedy)
-    if holds_splits(path):
-        refuse_fold(fold, path)
+    if single or holds_splits(path):
+        if fold is not None:
+            problem = f"fold selects one of the folders Fold1, Fold2, …; {path} has none"
+            raise ParameterError(problem)
         return Place(path, named_by(path.absolute()))
     folder = _fold_in(path, fold or 1) or path  # the reader says which files are missing
     return Place(folder, named_by(folder.absolute()))
-
-
-def refuse_fold(fold: int | None, path: Path) -> None:
-    """Raise if a fold is chosen but there are none."""
-    if fold is not None:
-        raise ParameterError(f"fold selects one of the folders Fold1, Fold2, …; {path} has none")
 
 
 def holds_splits(folder: Path) -> bool:
@@ -223,11 +218,9 @@ def folds_of(source: str, data_dir: str | os.PathLike[str] | None = None) -> lis
 def locate(published: PublishedDataset, data_dir: DataDir | None, fold: int = 1) -> Path | None:
     """Return the folder with this dataset's files, or None if it is not in the data folder."""
     for folder in _folders_of(published, data_dir):
-        inner = folds_in(folder).get(fold)
+        inner = folds_in(folder).get(fold, folder if fold == 1 else None)
         if inner is not None and holds_splits(inner):
             return inner
-        if inner is None and fold == 1 and holds_splits(folder):
-            return folder
     return None
 
 
@@ -248,27 +241,6 @@ def differences_at(place: Place, sizes: Mapping[str, Size], n_features: int) -> 
     return differences(place.named, {"all": Size.total(sizes.values())})
 
 
-def sought(published: PublishedDataset, data_dir: DataDir | None, fold: int = 1) -> str:
-    """Return in words where ebrank looked for a dataset."""
-    if data_dir is None:
-        return "no data folder is set"
-    if not data_dir.path.is_dir():
-        return f"the data folder {data_dir.path} (from {data_dir.origin}) does not exist"
-    place = data_dir.path / published.name / f"Fold{fold}"
-    return (
-        f"train.txt, vali.txt and test.txt are not in {place} (data folder from {data_dir.origin})"
-    )
-
-
-def how_to_place(published: PublishedDataset) -> str:
-    """Return how to tell ebrank where a downloaded dataset is."""
-    return (
-        f"unpack it to DATA/{published.name}/Fold1 and set DATA with --data-dir (data_dir= in "
-        f'Python), with the environment variable EBRANK_DATA, or with data_dir = "DATA" in '
-        f"{config_path()}"
-    )
-
-
 def _incomplete(published: PublishedDataset, data_dir: DataDir | None, fold: int) -> Path:
     """Return the folder of a fold that lacks files, so that the reader can say which.
 
@@ -279,9 +251,19 @@ def _incomplete(published: PublishedDataset, data_dir: DataDir | None, fold: int
         inner = _fold_in(folder, fold)
         if inner is not None:
             return inner
+    if data_dir is None:
+        sought = "no data folder is set"
+    elif not data_dir.path.is_dir():
+        sought = f"the data folder {data_dir.path} (from {data_dir.origin}) does not exist"
+    else:
+        place = data_dir.path / published.name / f"Fold{fold}"
+        sought = f"train.txt, vali.txt and test.txt are not in {place}"
+        sought += f" (data folder from {data_dir.origin})"
     raise DataError(
-        f"{published.name} was not found: {sought(published, data_dir, fold)}",
-        remedy=f"Download it from Microsoft Research ({published.page}); {how_to_place(published)}",
+        f"{published.name} was not found: {sought}",
+        remedy=f"Download it from Microsoft Research ({published.page}); unpack it to "
+        f"DATA/{published.name}/Fold1 and set DATA with --data-dir (data_dir= in Python), with the "
+        f'environment variable EBRANK_DATA, or with data_dir = "DATA" in {config_path()}',
     )
 
 
@@ -313,11 +295,6 @@ def _folders_of(published: PublishedDataset, data_dir: DataDir | None) -> list[P
     """Return the folders in the data folder with a dataset's name, the exact one first."""
     if data_dir is None or not data_dir.path.is_dir():
         return []
-    names = [published.name.casefold(), *published.aliases]
-    folders = [
-        path for path in data_dir.path.iterdir() if path.name.casefold() in names and path.is_dir()
-    ]
-    return sorted(
-        folders,
-        key=lambda path: (path.name != published.name, names.index(path.name.casefold()), path),
-    )
+    folders = data_dir.path.iterdir()
+    named = [path for path in folders if find(path.name) is published and path.is_dir()]
+    return sorted(named, key=lambda path: (path.name != published.name, path))

@@ -89,8 +89,7 @@ def kept_queries(dataset: Dataset) -> Bools:
     large = dataset.candidates >= MIN_CANDIDATES
     relevant = np.maximum.reduceat(dataset.labels, dataset.query_pointers[:-1]) > 0
     is_test = dataset.query_splits == SPLITS.index("test")
-    kept: Bools = large & (relevant | ~is_test)
-    return kept
+    return np.asarray(large & (relevant | ~is_test))
 
 
 def to_drop(dataset: Dataset, numbers: Collection[int]) -> Bools:

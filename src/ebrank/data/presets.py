@@ -9,12 +9,13 @@ the same stream nearly repeat each other, and some features are useless.
 ('BM25, whole document', 46)
 >>> MSLR_FEATURES[109].name, len(MSLR_FEATURES)
 ('BM25, whole document', 133)
->>> PRESETS["mq2007-like"].help
-'1,643 queries of 41 documents with 46 features, labels 0 to 2'
+>>> PRESETS["mq2007-like"].size
+Size(queries=1643, rows=67363)
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -228,7 +229,6 @@ class SyntheticPreset:
 
     Attributes:
         name: its name.
-        help: one line for people.
         queries: number of queries at scale 1.
         mean_candidates: documents per query, on average.
         candidate_quantiles: (probability, candidates) points of the distribution they follow.
@@ -243,7 +243,6 @@ class SyntheticPreset:
     """
 
     name: str
-    help: str
     queries: int
     mean_candidates: int
     candidate_quantiles: tuple[tuple[float, float], ...]
@@ -285,7 +284,6 @@ class SyntheticPreset:
 
 MQ2007_LIKE = SyntheticPreset(
     name="mq2007-like",
-    help="1,643 queries of 41 documents with 46 features, labels 0 to 2",
     queries=1643,
     mean_candidates=41,
     candidate_quantiles=((0.0, 6), (0.06, 14), (0.15, 40), (0.85, 40), (0.95, 65), (1.0, 147)),
@@ -310,7 +308,6 @@ def _mslr_like(
     """Return a preset like one of the MSLR sets, which differ mainly in size."""
     return SyntheticPreset(
         name=name,
-        help=f"{queries:,} queries of {mean_candidates} documents with 133 features, labels 0 to 4",
         queries=queries,
         mean_candidates=mean_candidates,
         candidate_quantiles=(
@@ -335,7 +332,6 @@ MSLR30K_LIKE = _mslr_like("mslr30k-like", 30995, 121, 136, 0.131, 0.790)
 MANY_CANDIDATES = replace(
     MQ2007_LIKE,
     name="many-candidates",
-    help="50 queries of 5,000 documents with 46 features, labels 0 to 2",
     queries=50,
     mean_candidates=5000,
     candidate_quantiles=((0.0, 2000), (0.5, 5000), (1.0, 8000)),
@@ -350,6 +346,12 @@ def split_queries(queries: int) -> Labels:
     """Return the split of each query: contiguous, none of them empty."""
     train, vali = (max(1, round(share * queries)) for share in SPLIT_SHARES)
     return np.repeat(np.arange(3, dtype=np.int8), [train, vali, queries - train - vali])
+
+
+def stream(name: str, seed: int, *key: int) -> np.random.Generator:
+    """Return the random stream of a dataset, or of one part of it."""
+    sequence = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()), *key))
+    return np.random.Generator(np.random.SFC64(sequence))
 
 
 PRESETS = MappingProxyType(

@@ -72,21 +72,14 @@ class PublishedDataset:
         aliases: other spellings people use.
         feature_set: its features.
         first_fold: sizes of the files of fold 1, by split; every fold holds all queries.
-        paper_queries: queries the paper reports after filtering, or None if it does not use it.
         page: where its publisher offers it.
-        terms: its publisher's terms of use.
     """
 
     name: str
     aliases: tuple[str, ...]
     feature_set: FeatureSet
     first_fold: Mapping[str, Size]
-    paper_queries: int | None
     page: str
-    terms: str = (
-        "Microsoft's own terms, for research; you accept them when you download it. "
-        "ebrank neither ships nor fetches it."
-    )
 
     @property
     def size(self) -> Size:
@@ -106,11 +99,7 @@ FEATURE_SETS = (LETOR, MSLR)
 
 
 def _published(
-    name: str,
-    aliases: tuple[str, ...],
-    features: FeatureSet,
-    paper_queries: int | None,
-    *sizes: Size,
+    name: str, aliases: tuple[str, ...], features: FeatureSet, *sizes: Size
 ) -> PublishedDataset:
     """Return a dataset with the sizes of train, vali and test of fold 1."""
     return PublishedDataset(
@@ -118,7 +107,6 @@ def _published(
         aliases=aliases,
         feature_set=features,
         first_fold=dict(zip(("train", "vali", "test"), sizes, strict=True)),
-        paper_queries=paper_queries,
         page=LETOR_PAGE if features is LETOR else MSLR_PAGE,
     )
 
@@ -128,10 +116,10 @@ MQ2008 = Size(471, 9_630), Size(157, 2_707), Size(156, 2_874)
 WEB10K = Size(6_000, 723_412), Size(2_000, 235_259), Size(2_000, 241_521)
 WEB30K = Size(18_919, 2_270_296), Size(6_306, 747_218), Size(6_306, 753_611)
 PUBLISHED = (
-    _published("MQ2007", ("mq-2007",), LETOR, 1_643, *MQ2007),
-    _published("MQ2008", ("mq-2008",), LETOR, None, *MQ2008),
-    _published("MSLR-WEB10K", ("mslr-10k", "mslr10k", "web10k"), MSLR, 9_835, *WEB10K),
-    _published("MSLR-WEB30K", ("mslr-30k", "mslr30k", "web30k"), MSLR, 30_995, *WEB30K),
+    _published("MQ2007", ("mq-2007",), LETOR, *MQ2007),
+    _published("MQ2008", ("mq-2008",), LETOR, *MQ2008),
+    _published("MSLR-WEB10K", ("mslr-10k", "mslr10k", "web10k"), MSLR, *WEB10K),
+    _published("MSLR-WEB30K", ("mslr-30k", "mslr30k", "web30k"), MSLR, *WEB30K),
 )
 
 

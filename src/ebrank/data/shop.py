@@ -16,14 +16,13 @@ every tau and level.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from ebrank.data.dataset import MAX_LEVEL, Dataset
-from ebrank.data.presets import split_queries
+from ebrank.data.presets import split_queries, stream
 from ebrank.data.published import Size
 from ebrank.parameters import Configured, declared, param, to_text
 from ebrank.typing import Features, Floats, Ints, Labels
@@ -43,7 +42,6 @@ class ShopLike(Configured):
     """A preset with parameters; `queries`, `n_features` and so on are as in `SyntheticPreset`."""
 
     name = "shop-like"
-    help = "400 queries that share 1,500 items, 40 candidates each with 8 features"
 
     tau: float = param(
         0.8, "standard deviation of what features do not know about an item, in logits", at_least=0
@@ -76,9 +74,7 @@ class ShopLike(Configured):
 
     def generate(self, *, scale: float = 1.0, seed: int = 0) -> Dataset:
         """Return the dataset with raw features; `scale` multiplies categories."""
-        name = zlib.crc32(self.name.encode())
-        sequence = np.random.SeedSequence(seed, spawn_key=(name,))
-        rng = np.random.Generator(np.random.SFC64(sequence))
+        rng = stream(self.name, seed)
         categories = max(1, round(CATEGORIES * scale))
         weights = ITEM_WEIGHT * rng.standard_normal(ITEM_FEATURES)
         x = rng.standard_normal((categories * ITEMS, ITEM_FEATURES))

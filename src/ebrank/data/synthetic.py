@@ -16,7 +16,6 @@ each block of queries draws from its own stream, and arithmetic is done as writt
 
 from __future__ import annotations
 
-import zlib
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -29,9 +28,9 @@ from ebrank.data.presets import (
     MORE_INTERACTIONS,
     PRESETS,
     RELEVANCE,
-    SyntheticFeature,
     SyntheticPreset,
     split_queries,
+    stream,
 )
 from ebrank.data.shop import ShopLike
 from ebrank.errors import ParameterError
@@ -119,13 +118,6 @@ def _check(scale: float, interactions: float, seed: int, threads: int | None) ->
     check_whole("threads", threads, at_least=1, optional=True)
 
 
-def _stream(preset: SyntheticPreset, seed: int, *key: int) -> np.random.Generator:
-    """Return the random stream of one part of a dataset."""
-    name = zlib.crc32(preset.name.encode())
-    sequence = np.random.SeedSequence(seed, spawn_key=(name, *key))
-    return np.random.Generator(np.random.SFC64(sequence))
-
-
 # --- queries ---------------------------------------------------------------------------------
 
 
@@ -138,7 +130,7 @@ class _Plan(NamedTuple):
 
 
 def _plan(preset: SyntheticPreset, splits: Labels, seed: int) -> _Plan:
-    rng = _stream(preset, seed, 0)
+    rng = stream(preset.name, seed, 0)
     sizes = np.bincount(splits)
     probability, candidates = np.array(preset.candidate_quantiles).T
     quantiles = np.concatenate([_stratified(rng, size) for size in sizes])
@@ -174,7 +166,7 @@ def _documents(
     thresholds = _thresholds(preset)
 
     def fill(start: int, stop: int) -> None:
-        rng = _stream(preset, seed, 1, start // QUERIES_PER_BLOCK)
+        rng = stream(preset.name, seed, 1, start // QUERIES_PER_BLOCK)
         pointers = plan.pointers[start : stop + 1]
         block, local = slice(int(pointers[0]), int(pointers[-1])), pointers - pointers[0]
         factors = rng.standard_normal((int(local[-1]), len(FACTORS)), np.float32)
@@ -205,18 +197,12 @@ def _relevance(
         own = preset.interaction if pair == INTERACTION else 0.0
         share = own + preset.linear * interactions / len(MORE_INTERACTIONS)
         if share > 0.0:
-            relevance += share**0.5 * _product(factors, pair)
+            a, b = (factors[:, FACTORS.index(name)] for name in pair)
+            relevance += share**0.5 * (np.copysign(1.0, b, dtype=np.float32) * a)
     norm = sum(weight**2 for weight in RELEVANCE.values()) ** 0.5
     for name, weight in RELEVANCE.items():
         relevance += (linear**0.5 * weight / norm) * factors[:, FACTORS.index(name)]
     return relevance
-
-
-def _product(factors: Features, pair: tuple[str, str]) -> Features:
-    """Return a·sign(b) of two factors a and b."""
-    a, b = (factors[:, FACTORS.index(name)] for name in pair)
-    product: Features = np.copysign(1.0, b, dtype=np.float32) * a
-    return product
 
 
 def _thresholds(preset: SyntheticPreset) -> Features:
@@ -227,14 +213,19 @@ def _thresholds(preset: SyntheticPreset) -> Features:
 
 
 def _recipe(preset: SyntheticPreset) -> tuple[Features, Features, Features]:
-    """Return each feature's weights of the factors and of its own noise, and its shape."""
+    """Return each feature's weights of the factors and of its own noise, and its shape.
+
+    Weights are such that the latent value has unit variance within a query.
+    """
     weights = np.zeros((len(FACTORS), preset.n_features), np.float32)
     noise = np.zeros(preset.n_features, np.float32)
     shapes = np.empty((6, preset.n_features), np.float32)
     for column, feature in enumerate(preset.features):
-        loadings, noise[column] = _loadings(feature)
-        for name, weight in loadings.items():
-            weights[FACTORS.index(name), column] = weight
+        own = [weight for name, weight in feature.factors if name != "rarity"]
+        norm = (sum(weight**2 for weight in own) + feature.noise**2) ** 0.5 or 1.0
+        for name, weight in feature.factors:
+            weights[FACTORS.index(name), column] = weight / norm
+        noise[column] = feature.noise / norm
         shapes[:, column] = (
             *(feature.cut, feature.tail, feature.scale),
             *(feature.step, feature.ceiling, feature.offset),
@@ -244,13 +235,6 @@ def _recipe(preset: SyntheticPreset) -> tuple[Features, Features, Features]:
     weights[:, baseline] *= preset.baseline_clarity / match
     noise[baseline] = (1.0 - preset.baseline_clarity**2) ** 0.5
     return weights, noise, shapes
-
-
-def _loadings(feature: SyntheticFeature) -> tuple[dict[str, float], float]:
-    """Return the weights of the factors and of the noise, scaled to unit variance in a query."""
-    own = [weight for name, weight in feature.factors if name != "rarity"]
-    norm = (sum(weight**2 for weight in own) + feature.noise**2) ** 0.5 or 1.0
-    return {name: weight / norm for name, weight in feature.factors}, feature.noise / norm
 
 
 # --- compiled ------------------------------------------------------------------------------------

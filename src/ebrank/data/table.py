@@ -189,13 +189,10 @@ def _grouped(queries: npt.NDArray[Any]) -> tuple[npt.NDArray[np.str_], Ints, Int
     (array(['b', 'a'], dtype='<U1'), array([0, 2, 1]), array([0, 2, 3]))
     """
     texts = queries.astype(np.str_)
-    names, first, which = np.unique(texts, return_index=True, return_inverse=True)
-    rank = np.empty(len(names), np.int64)
-    rank[np.argsort(first)] = np.arange(len(names))
-    place = rank[which.reshape(-1)]
-    order = np.argsort(place, kind="stable")
+    places: dict[str, int] = {}
+    place = np.array([places.setdefault(text, len(places)) for text in texts.tolist()], np.int64)
     pointers = np.concatenate([[0], np.cumsum(np.bincount(place))])
-    return texts[np.sort(first)], order, pointers
+    return np.array(list(places), texts.dtype), np.argsort(place, kind="stable"), pointers
 
 
 def _numbered(items: npt.ArrayLike) -> Ints:

@@ -1,7 +1,6 @@
 """Text files, plain or gzip, read once and in chunks of whole lines.
 
-A `TextReader` hashes the bytes as it reads them, so that the cache's content hash needs no second
-pass. Gzip is recognized by its first bytes, not by the file's name.
+Gzip is recognized by its first bytes, not by the file's name.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import xxhash
-
 from ebrank.errors import DataError
 
 CHUNK = 4 << 20
@@ -27,7 +24,7 @@ UTF8_BOM = b"\xef\xbb\xbf"
 
 
 class TextReader(io.FileIO):
-    """An open file of text that counts and hashes the bytes read from it.
+    """An open file of text that counts the bytes read from it.
 
     Attributes:
         path: where it is.
@@ -43,7 +40,7 @@ class TextReader(io.FileIO):
             raise unreadable(path, error) from None
         status = os.fstat(self.fileno())
         self.path, self.size, self.mtime_ns = path, status.st_size, status.st_mtime_ns
-        self.problem, self.consumed, self._hash = "", 0, xxhash.xxh3_128()
+        self.problem, self.consumed = "", 0
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 (a buffer)
         """Fill a buffer; return how many bytes there were."""
@@ -51,14 +48,8 @@ class TextReader(io.FileIO):
             count = super().readinto(buffer)
         except OSError as error:
             raise unreadable(self.path, error) from None
-        self._hash.update(memoryview(buffer)[:count])
         self.consumed += count
         return count
-
-    @property
-    def content_hash(self) -> str:
-        """Hash of the bytes on disk, complete once `chunks` is exhausted."""
-        return self._hash.hexdigest()
 
     def chunks(self, size: int = CHUNK, max_line: int = MAX_LINE) -> Iterator[bytes]:
         """Yield runs of whole lines of about `size` bytes; only the last may lack its end.

@@ -18,7 +18,7 @@ from typing import Any
 from ebrank.environment.paths import expanded
 from ebrank.errors import EBRankError
 
-KEYS = ("data_dir",)
+KEY = "data_dir"
 
 
 class SettingsError(EBRankError):
@@ -55,15 +55,15 @@ def data_dir(explicit: str | os.PathLike[str] | None = None) -> DataDir | None:
     if from_environment:
         return DataDir(expanded(from_environment, "EBRANK_DATA"), "EBRANK_DATA")
     path = config_path()
-    configured = _read(path).get("data_dir")
+    configured = _read(path)
     if configured is None:
         return None
     # Relative to the file, so that the setting means the same wherever the command runs.
     return DataDir(path.parent / expanded(configured, str(path)), str(path))
 
 
-def _read(path: Path) -> dict[str, str]:
-    """Return the settings in a file, {} if the usual file is absent."""
+def _read(path: Path) -> str | None:
+    """Return the folder in a file; None if the usual file is absent, or says nothing."""
     try:
         table = read_toml(path)
     except FileNotFoundError:
@@ -71,17 +71,15 @@ def _read(path: Path) -> dict[str, str]:
             raise SettingsError(
                 f"{path}: EBRANK_CONFIG names a file that does not exist. Create it or unset it"
             ) from None
-        return {}
-    settings = {}
-    for key, value in table.items():
-        if key not in KEYS:
-            raise SettingsError(f"{path}: unknown key {key!r}. Known keys: {', '.join(KEYS)}")
-        if not isinstance(value, str) or not value:
-            raise SettingsError(
-                f'{path}: {key} must be a text, as in {key} = "~/datasets"; it is {value!r}'
-            )
-        settings[key] = value
-    return settings
+        return None
+    folder: object = table.pop(KEY, None)
+    if table:
+        raise SettingsError(f"{path}: unknown key {min(table)!r}. Known keys: {KEY}")
+    if folder is None or (isinstance(folder, str) and folder):
+        return folder
+    raise SettingsError(
+        f'{path}: {KEY} must be a text, as in {KEY} = "~/datasets"; it is {folder!r}'
+    )
 
 
 def read_toml(path: Path) -> dict[str, Any]:

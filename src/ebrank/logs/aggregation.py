@@ -24,15 +24,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlparse
 
@@ -44,15 +43,14 @@ from ebrank.evidence.slots import slot_name
 from ebrank.logs import engines, evidence_file, sql, ubi
 from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, EngineName, SqlEngine
 from ebrank.logs.fields import CLICKED, UBI_ITEMS, FieldMap
-from ebrank.logs.files import LogColumn, LogSource, arrow, find, sources
+from ebrank.logs.files import LogColumn, LogSource, arrow, empty_log, find, sources
 from ebrank.parameters import check_whole
 
 Paths: TypeAlias = Iterable[str | os.PathLike[str]]
 Progress: TypeAlias = Callable[[int, int, str], None]
-"""Called with how much of a step is done, the total, and the step's name."""
+"""Called when a step begins: with how many are done, how many there are, and the step's name."""
 
 MEMORY = 4 * 10**9
-_STEPS = 1000
 _REMEDIES = {
     "ranking": "A row needs the id of the list",
     "query": "A row needs its query",
@@ -64,7 +62,6 @@ _REMEDIES = {
     "clicked": "Write 1 or true where an item was clicked, and 0, false or nothing where not",
 }
 _MOST_TYPES = 20
-_TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -178,9 +175,8 @@ def aggregate(
     first = 1 if first_rank is None or fields.ubi else first_rank
     counting = sql.Counting(behaviors, impression, impressions, bool(listed) or fields.ubi, first)
     of_lists = {"ranking", "query"} | ({"items"} if counting.served else set())
-    job: type[_Job] = _UbiJob if fields.ubi else _Job
     if fields.ubi:
-        files, listed = [*files, *listed], [*files, *listed]
+        files = listed = [*files, *listed]
     events = sources(files, fields.events, fields.required("events", _needed(counting, fields)))
     served = sources(listed, fields.lists, fields.required("lists", of_lists))
     if fields.ubi:
@@ -194,11 +190,12 @@ def aggregate(
         engines.start(
             engine, memory=memory, threads=threads, spill=scratch, master=master
         ) as running,
+        _named_line([*events, *served]),
     ):
-        run = job(
-            running, events, served, counting, scratch, progress or (lambda *_: None), first_rank
-        )
-        return run.report(run.check(skip_bad=skip_bad), target, began)
+        job: type[_Job] = _UbiJob if fields.ubi else _Job
+        run = job(running, events, served, counting, scratch, progress, first_rank)
+        report = run.report(run.types(skip_bad=skip_bad), target)
+    return replace(report, seconds=time.perf_counter() - began)
 
 
 def _with_clicked(
@@ -211,7 +208,7 @@ def _with_clicked(
         )
     if len(behaviors.all) != 1 or behaviors.negative:
         raise ParameterError("--clicked counts one behavior; several need a row for each event")
-    return fields.with_clicked(column)
+    return FieldMap({**fields.columns, CLICKED: column}, fields.named | {CLICKED})
 
 
 def _needed(counting: sql.Counting, fields: FieldMap) -> set[str]:
@@ -225,24 +222,19 @@ def _needed(counting: sql.Counting, fields: FieldMap) -> set[str]:
 
 
 class _Types(NamedTuple):
-    """How many events there are of a type, an outcome and a problem."""
+    """How many events there are of a type, an outcome and a problem.
+
+    In User Behavior Insights, also of an application and a convention of ranks; `again` is how many
+    of them were merged with others before they were counted.
+    """
 
     type: str | None
     outcome: int | None
     problem: str | None
     events: int
-
-
-class _Summary(NamedTuple):
-    """How many events there are of an application, a type, a convention of ranks and a problem."""
-
-    application: str
-    type: str
-    outcome: int | None
-    convention: str | None
-    problem: str | None
-    events: int
-    again: int
+    application: str = ""
+    convention: str | None = None
+    again: int = 0
 
 
 @dataclass(frozen=True)
@@ -254,93 +246,86 @@ class _Job:
     lists: Sequence[LogSource]
     counting: sql.Counting
     scratch: Path
-    progress: Progress
-    first_rank: int | None = None
+    progress: Progress | None
+    first_rank: int | None
+    steps: Iterator[int] = field(default_factory=count)
+    most_steps = 3
 
     def __post_init__(self) -> None:
         for view, files in (("events", self.events), ("lists", self.lists)):
             for number, source in enumerate(files):
                 self.engine.offer(f"{view}_{number}", source)
-        self._prepare()
 
-    def _prepare(self) -> None:
-        self.engine.view("events", sql.events(self.events, self.counting))
-        if self.lists:
-            self.engine.view("lists", sql.lists(self.lists))
-
-    def check(self, *, skip_bad: bool) -> list[_Types]:
+    def types(self, *, skip_bad: bool) -> list[_Types]:
         """Return how many events there are of each type, outcome and problem.
 
         Raises:
             DataError: at the first bad row, unless they are to be skipped.
         """
-        list_problems: Sequence[object] = ()
-        with self._readable():
-            rows = self.engine.rows(sql.TYPES, self._step("checking"))
-            if self.lists:
-                list_problems = self.engine.rows(sql.LIST_PROBLEMS, self._step("checking lists"))
-        types = [_Types(*row) for row in rows]
+        self.engine.view("events", sql.events(self.events, self.counting))
+        if self.lists:
+            self.engine.view("lists", sql.lists(self.lists))
+        self._step("checking")
+        types = [_Types(*row) for row in self.engine.rows(sql.TYPES)]
         if not skip_bad and any(row.problem is not None for row in types):
             raise self._bad_row("events", self.events)
-        if not skip_bad and list_problems:
+        if not skip_bad and self.lists and self.engine.rows(sql.LIST_PROBLEMS):
             raise self._bad_row("lists", self.lists)
-        if all(row.outcome is None for row in types):
-            raise self._nothing(types)
         return types
 
-    def report(self, types: Sequence[_Types], target: Path, began: float) -> Report:
+    def report(self, types: Sequence[_Types], target: Path) -> Report:
         """Count, write the evidence, and return the report."""
+        if all(row.outcome is None for row in types):
+            raise self._nothing(types)
         counting = self.counting
-        with self._readable():
-            self.engine.table("counted", self._counted(), self._step("counting"))
-        totals = self.engine.rows(sql.TOTALS, lambda share: None)
-        slots = dict(self.engine.rows(sql.SLOTS, lambda share: None))
+        self._step("counting")
+        self.engine.table("counted", self._counted())
+        totals = self.engine.rows(sql.TOTALS)
+        slots = dict(self.engine.rows(sql.SLOTS))
         if not slots:
             raise self._none_left(types)
         times = [last for *_, last, _ in totals if last is not None]
         about = evidence_file.EvidenceMetadata(
             counting.behaviors, counting.impressions, max(times, default=None)
         )
-        batches = self.engine.batches(sql.EVIDENCE, self._step("writing"))
-        rows = evidence_file.write(target, about, batches)
+        self._step("writing")
+        rows = evidence_file.write(target, about, self.engine.batches(sql.EVIDENCE))
         good = {outcome: count for refused, outcome, _, count, *_ in totals if not refused}
-        names = counting.behaviors.names
         bad, others = Counter[str](), Counter[str]()
         for row in types:
             if row.outcome is None:
                 others[row.type or ""] += row.events
             if row.problem is not None:
                 bad[row.problem] += row.events
+        again = sum(row.again for row in types if row.outcome is not None and row.problem is None)
         return Report(
             events=sum(row.events for row in types),
             impressions=sum(good.values()),
-            outcomes={name: good.get(SHOWN + 1 + at, 0) for at, name in enumerate(names)},
+            outcomes={
+                name: good.get(outcome, 0)
+                for outcome, name in enumerate(counting.behaviors.names, start=SHOWN + 1)
+            },
             rows=rows,
             ignored=dict(others.most_common(_MOST_TYPES)),
             bad=dict(bad),
             unlisted=sum(count for *_, why, count, _, _ in totals if why == sql.UNLISTED),
             unplaced=sum(count for *_, why, count, _, _ in totals if why == sql.UNPLACED),
-            repeated=self._again() + sum(repeated for *_, repeated in totals),
-            applications=self._applications(),
+            repeated=again + sum(repeated for *_, repeated in totals),
+            applications=self._applications(types),
             warnings=self._warnings(types, slots),
-            seconds=time.perf_counter() - began,
         )
 
     def _counted(self) -> str:
         return sql.counted(self.counting)
 
-    def _again(self) -> int:
-        """Return how many events were merged with others before they were counted."""
-        return 0
-
-    def _applications(self) -> list[Application]:
+    def _applications(self, types: Sequence[_Types]) -> list[Application]:
         return []
 
     def _warnings(self, types: Sequence[_Types], slots: Mapping[int, int]) -> list[str]:
         """Return what makes the evidence weaker than it seems."""
         found = []
         confirmed = any(row.outcome == SHOWN and row.problem is None for row in types)
-        if slots and not (confirmed or self.counting.served):
+        if not (confirmed or self.counting.served):
             found.append(
                 f"no event is of type {self.counting.impression!r}, so every item that counts as "
                 "shown was clicked, and nothing can be learned. Name the type of your impressions "
@@ -352,27 +337,15 @@ class _Job:
                 f"all impressions are at {name}: the log cannot tell how far down users look, and "
                 "the configured curve applies"
             )
-        elif slots and not slots.get(0):
+        elif not slots.get(0):
             found.append(
                 "no impression is at rank 1. Do the ranks of the log count from another number?"
             )
         return found
 
-    def _step(self, name: str) -> Callable[[float], None]:
-        self.progress(0, _STEPS, name)
-        return lambda share: self.progress(int(share * _STEPS), _STEPS, name)
-
-    @contextmanager
-    def _readable(self) -> Iterator[None]:
-        """If an engine failed because a file is unreadable, raise an error that names the line."""
-        try:
-            yield
-        except EngineError:
-            for source in (*self.events, *self.lists):
-                for file in source.files:
-                    for _ in source.rows(file):  # raises at what is not of the file's format
-                        pass
-            raise
+    def _step(self, name: str) -> None:
+        if self.progress is not None:
+            self.progress(next(self.steps), self.most_steps, name)
 
     def _bad_row(self, view: str, sources: Sequence[LogSource]) -> DataError:
         """Return what is wrong with the first bad row, and where: engines only count such rows.
@@ -380,7 +353,7 @@ class _Job:
         The engine judges a copy of the file with numbered lines, by the same SQL as the whole log.
         """
         first = f"SELECT min(file), min(problem) FROM {view} WHERE problem IS NOT NULL"
-        [(file, field)] = self.engine.rows(first, self._step("looking for the bad row"))
+        [(file, field)] = self.engine.rows(first)
         path = path_of(file)
         for source in sources:
             if path.resolve() in map(Path.resolve, source.files):
@@ -398,15 +371,13 @@ class _Job:
         """Return the line and the field of the first bad row of a file, if there is one."""
         copy = _numbered(path, source, self.scratch)
         self.engine.offer("numbered_0", copy)
-        of_lists = view == "lists"
-        judged = (
-            sql.lists([copy], "numbered")
-            if of_lists
-            else sql.events([copy], self.counting, "numbered")
-        )
+        if view == "lists":
+            judged = sql.lists([copy], "numbered")
+        else:
+            judged = sql.events([copy], self.counting, "numbered")
         self.engine.view("numbered", judged)
         bad = f"SELECT {sql.LINE}, problem FROM numbered WHERE problem IS NOT NULL"
-        return self.engine.rows(f"{bad} ORDER BY {sql.LINE} LIMIT 1", lambda share: None)
+        return self.engine.rows(f"{bad} ORDER BY {sql.LINE} LIMIT 1")
 
     def _none_left(self, types: Sequence[_Types]) -> DataError:
         problems = Counter[str]()
@@ -422,13 +393,9 @@ class _Job:
 
     def _nothing(self, types: Sequence[_Types]) -> DataError:
         if not types:
-            return DataError(
-                "the log is empty: it has no event",
-                path=self.events[0].files[0],
-                remedy="Name other files, or check how they were written.",
-            )
+            return empty_log(self.events[0].files[0])
         wanted = ", ".join(self.counting.types)
-        there = ", ".join(repr(row.type) for row in types[:_MOST_TYPES]) or "none"
+        there = ", ".join(repr(row.type) for row in types[:_MOST_TYPES])
         return DataError(
             f"no event counts: the types that count are {wanted}, but the log has {there}",
             path=self.events[0].files[0],
@@ -440,46 +407,32 @@ class _Job:
 class _UbiJob(_Job):
     """An aggregation of User Behavior Insights, whose lists and ranks are found out first."""
 
-    def _prepare(self) -> None:
-        steps = (
+    most_steps = 7
+
+    def types(self, *, skip_bad: bool) -> list[_Types]:
+        """Return how many events there are of each type, outcome, problem, application and so on.
+
+        Bad rows are skipped.
+        """
+        for name, text, step in (
             ("acted", ubi.acted(self.events, self.counting), "reading events"),
             ("hits", ubi.hits(self.lists), "reading queries"),
             ("places", ubi.places(self.first_rank), "finding ranks"),
             ("texts", ubi.TEXTS, "finding queries"),
             ("resolved", ubi.RESOLVED, "placing events"),
-        )
-        with self._readable():
-            for name, text, step in steps:
-                self.engine.table(name, text, self._step(step))
+        ):
+            self._step(step)
+            self.engine.table(name, text)
         self.engine.view("events", ubi.events(served=self.counting.served))
-
-    def check(self, *, skip_bad: bool) -> list[_Types]:
-        """Return how many events there are of each type, outcome and problem."""
-        types = [
-            _Types(
-                row.type, row.outcome, row.problem if row.outcome is not None else None, row.events
-            )
-            for row in self._summary()
-        ]
-        if all(row.outcome is None for row in types):
-            raise self._nothing(types)
-        return types
-
-    def _summary(self) -> list[_Summary]:
-        return [_Summary(*row) for row in self.engine.rows(ubi.SUMMARY, lambda share: None)]
+        return [_Types(*row) for row in self.engine.rows(ubi.TYPES)]
 
     def _counted(self) -> str:
         return sql.counted(replace(self.counting, impressions="confirmed", lists=False))
 
-    def _again(self) -> int:
-        return sum(row.again for row in self._summary() if row.problem is None)
-
-    def _applications(self) -> list[Application]:
+    def _applications(self, types: Sequence[_Types]) -> list[Application]:
         rows = dict[tuple[str, str], Application]()
-        for each in sorted(
-            self._summary(), key=lambda row: (row.application, row.convention or "")
-        ):
-            problem = each.problem
+        for each in sorted(types, key=lambda row: (row.application, row.convention or "")):
+            problem = "type" if each.outcome is None else each.problem
             if problem is None and self.counting.served and each.convention != ubi.SERVED:
                 problem = "list"
             ranks = each.convention or "" if problem is None else ""
@@ -491,6 +444,19 @@ class _UbiJob(_Job):
                 reason = ubi.REASONS[problem]
                 row.dropped[reason] = row.dropped.get(reason, 0) + each.events
         return sorted(rows.values(), key=lambda row: (row.application, not row.ranks, row.ranks))
+
+
+@contextmanager
+def _named_line(sources: Sequence[LogSource]) -> Iterator[None]:
+    """If an engine fails because a file is unreadable, raise an error that names the line."""
+    try:
+        yield
+    except EngineError:
+        for source in sources:
+            for file in source.files:
+                for _ in source.rows(file):  # raises at what is not of the file's format
+                    pass
+        raise
 
 
 def path_of(file: str) -> Path:
@@ -554,12 +520,7 @@ def _folder(target: Path, spill: str | os.PathLike[str] | None) -> Iterator[Path
         raise ParameterError(f"{target}: folder not found: {target.parent}. Create it first.")
     parent = target.parent if spill is None else expanded(spill)
     make_private_folder(parent)
-    folder = Path(tempfile.mkdtemp(prefix=".ebrank-spill-", dir=parent))
-    try:
-        yield folder
-    finally:
-        for _ in range(_TRIES):  # Spark's own cleaning may be under way
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():
-                break
-            time.sleep(0.1)
+    with TemporaryDirectory(
+        prefix=".ebrank-spill-", dir=parent, ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ebrank.errors import ParameterError
@@ -71,12 +71,6 @@ class FieldMap:
     def ubi(self) -> bool:
         """Whether the log is one of User Behavior Insights."""
         return _LISTS + "response" in self.columns
-
-    def with_clicked(self, column: str) -> FieldMap:
-        """Return it for a log with a row for each item shown, and a column of clicks."""
-        return replace(
-            self, columns={**self.columns, CLICKED: column}, named=self.named | {CLICKED}
-        )
 
     def required(self, view: str, needed: set[str]) -> set[str]:
         """Return the fields of events or of lists that must exist: needed, or mapped."""

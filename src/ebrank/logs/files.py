@@ -126,7 +126,9 @@ def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
             inside = sorted(
                 file
                 for file in path.rglob("*")
-                if file.is_file() and not _hidden(file.relative_to(path))
+                if file.is_file()
+                # What Spark writes beside data, such as `_SUCCESS`, is hidden.
+                and not any(part[0] in "._" for part in file.relative_to(path).parts)
             )
             if not inside:
                 raise DataError("empty folder", path=path, remedy="Name the files of the log.")
@@ -141,11 +143,6 @@ def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
                 "engines take such a name for a pattern", path=path, remedy="Rename it: no *?[]{}."
             )
     return files
-
-
-def _hidden(file: Path) -> bool:
-    """Return whether a file is no data, such as `_SUCCESS`, which Spark writes."""
-    return any(part.startswith((".", "_")) for part in file.parts)
 
 
 def format_of(path: Path) -> Format:
@@ -185,11 +182,7 @@ def sources(
         groups.setdefault((format, tuple(sorted(columns.items())), header), []).append(file)
         names = names or list(shape)
     if absent and files and not names:
-        raise DataError(
-            "the log is empty: it has no event",
-            path=files[0],
-            remedy="Name other files, or check how they were written.",
-        )
+        raise empty_log(files[0])
     if absent and files:
         there = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
         raise DataError(
@@ -201,6 +194,15 @@ def sources(
         LogSource(format, tuple(paths), dict(columns), header)
         for (format, columns, header), paths in groups.items()
     ]
+
+
+def empty_log(file: Path) -> DataError:
+    """Return the error for a log without events."""
+    return DataError(
+        "the log is empty: it has no event",
+        path=file,
+        remedy="Name other files, or check how they were written.",
+    )
 
 
 Shape: TypeAlias = dict[str, Any]

@@ -22,8 +22,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
@@ -110,7 +112,8 @@ class Evidence:
         names = {query: name(query) for query in self.queries}
         if all(old == new for old, new in names.items()):
             return self
-        return _laid_out(self, [(names[query], item) for query, item in self.pairs()])
+        keys = [(names[query], item) for query, item in self.pairs()]
+        return _laid_out(self, keys, keys)
 
     def rows(self) -> Iterator[tuple[str, slice]]:
         """Yield each query with its rows."""
@@ -146,24 +149,22 @@ def read_evidence(
 
 
 def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noqa: ANN401 (an Arrow table)
-    _check_rows(path, about.behaviors, table)
-    _check_counts(path, table)
+    _check(path, about.behaviors, table)
     if not _in_order(table):
         table = _added_up(table)
-        _check_counts(path, table)
+        _check(path, about.behaviors, table)
     columns = table.combine_chunks()
     query_codes, queries = _coded(columns["query"])
     item_codes, names = _coded(columns["item"])
     outcome, slot, count = _places(columns)
-    first = columns["first"].to_numpy(zero_copy_only=False).astype(np.float64)
     begins = _changes(query_codes, item_codes)
     rows = np.cumsum(begins) - 1
     starts = np.flatnonzero(begins)
     slots = 1 + int(slot.max(initial=0))
     counts = np.zeros((len(starts), about.behaviors.outcomes, slots), COUNT)
     counts[rows, outcome, slot] = count
-    shown = np.full(len(starts), np.inf)
-    np.minimum.at(shown, rows, np.where(np.isnan(first), np.inf, first))
+    shown = np.full(len(starts), np.nan)
+    np.fmin.at(shown, rows, columns["first"].to_numpy(zero_copy_only=False).astype(np.float64))
     owners = query_codes[starts]
     pointers = np.flatnonzero(_changes(owners))
     return Evidence(
@@ -171,7 +172,7 @@ def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noq
         pointers=np.append(pointers, len(starts)).astype(np.int64),
         items=[names[code] for code in item_codes[starts].tolist()],
         stats=BehaviorStats(counts, about.behaviors),
-        first_shown=np.where(np.isinf(shown), np.nan, shown),
+        first_shown=shown,
         last_time=about.last_time,
     )
 
@@ -216,7 +217,8 @@ def _places(table: Any) -> tuple[Ints, Ints, Ints]:  # noqa: ANN401
     return outcome, slot, count
 
 
-def _check_rows(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: ANN401
+def _check(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: ANN401
+    """Raise at what cannot be evidence; a count is too large if sums of such could overflow."""
     outcome, slot, count = _places(table)
     wrong = (outcome < 0) | (outcome >= behaviors.outcomes) | (slot < 0) | (slot >= SLOTS)
     wrong |= count < 1
@@ -226,11 +228,7 @@ def _check_rows(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: 
             path=path,
             remedy="Make it again with `ebrank aggregate`.",
         )
-
-
-def _check_counts(path: Path, table: Any) -> None:  # noqa: ANN401
-    """Raise if a count is too large: of rows, whose sums could overflow, or of such sums."""
-    if table["count"].to_numpy().max(initial=0) > np.iinfo(COUNT).max:
+    if count.max(initial=0) > np.iinfo(COUNT).max:
         raise DataError(TOO_MANY, path=path)
 
 
@@ -245,8 +243,8 @@ def _with_features(
     if len(places) != len(keys):
         twice = next(key for at, key in enumerate(keys) if places[key] != at)
         raise DataError(f"{_called(twice)} has two rows of features", path=file)
-    candidates = [key for key in keys if isinstance(key, tuple)]
-    own: Sequence[str | tuple[str, str]] = evidence.pairs() if candidates else evidence.items
+    shared, pairs = isinstance(keys[0], str), evidence.pairs()
+    own: Sequence[str | tuple[str, str]] = evidence.items if shared else pairs
     if own and places.keys().isdisjoint(own):
         raise DataError(
             f"no features for anything in {path}: the table has {_called(keys[0])}, the evidence "
@@ -254,12 +252,15 @@ def _with_features(
             path=file,
             remedy="Write names exactly as in the log.",
         )
-    unseen = sorted(set(places) - set(own)) if not candidates else []
+    unseen = [str(key) for key in sorted(set(places) - set(own))] if shared else []
+    candidates = [key for key in keys if isinstance(key, tuple)]
     if len(evidence.queries) == 1:  # whose candidates they must be
-        candidates += [(evidence.queries[0], item) for item in map(str, unseen)]
+        candidates += [(evidence.queries[0], item) for item in unseen]
+        unseen = []
     if candidates:
-        evidence = _laid_out(evidence, evidence.pairs(), candidates)
-        own = evidence.pairs() if isinstance(keys[0], tuple) else evidence.items
+        evidence = _laid_out(evidence, pairs, [*pairs, *candidates])
+        pairs = evidence.pairs()
+        own = evidence.items if shared else pairs
     rows = np.array([places.get(key, -1) for key in own], np.int64)
     lacking = np.flatnonzero(rows < 0)
     if len(lacking) and missing == "refuse":
@@ -274,10 +275,13 @@ def _with_features(
         evidence,
         features=features,
         feature_names=names,
-        unseen={str(item): numbers[places[item]] for item in set(unseen) - set(own)},
-        shared=isinstance(keys[0], str),
+        unseen={item: numbers[places[item]] for item in unseen},
+        shared=shared,
     )
-    return _kept(evidence, rows >= 0) if missing == "drop" and len(lacking) else evidence
+    if missing == "nan" or not len(lacking):
+        return evidence
+    kept = [pair for pair, row in zip(pairs, rows.tolist(), strict=True) if row >= 0]
+    return replace(_laid_out(evidence, pairs, kept), dropped=len(lacking))
 
 
 def _called(key: str | tuple[str, str]) -> str:
@@ -376,61 +380,43 @@ def _numbers(file: Path, table: Any, name: str) -> Features:  # noqa: ANN401
 
 
 def _laid_out(
-    evidence: Evidence, keys: Sequence[tuple[str, str]], more: Sequence[tuple[str, str]] = ()
+    evidence: Evidence, keys: Sequence[tuple[str, str]], wanted: Iterable[tuple[str, str]]
 ) -> Evidence:
-    """Return the evidence by other queries and items: one for each row, and more that are unseen.
+    """Return the evidence with these rows, by query and item; those that nobody has seen are zeros.
 
-    Rows of the same query and item are added up.
+    `keys` says to which of them each row of the evidence goes. Rows that go to the same one are
+    added up; rows that go to none are left out.
     """
-    order = sorted({*keys, *more}, key=_as_bytes)
+    order = sorted(set(wanted), key=_as_bytes)
     places = {key: place for place, key in enumerate(order)}
-    rows = np.array([places[key] for key in keys], np.int64)
+    rows = np.array([places.get(key, -1) for key in keys], np.int64)
+    kept = rows >= 0
+    rows = rows[kept]
     counts = np.zeros((len(order), *evidence.stats.counts.shape[1:]), np.int64)
-    np.add.at(counts, rows, evidence.stats.counts)
+    np.add.at(counts, rows, evidence.stats.counts[kept])
     if counts.max(initial=0) > np.iinfo(COUNT).max:
         raise DataError(TOO_MANY)
-    first = np.full(len(order), np.inf)
-    timed = ~np.isnan(evidence.first_shown)
-    np.minimum.at(first, rows[timed], evidence.first_shown[timed])
-    features = evidence.features
-    if features is not None:
-        features = np.full((len(order), features.shape[1]), np.nan, np.float32)
-        features[rows] = evidence.features
+    first = np.full(len(order), np.nan)
+    np.fmin.at(first, rows, evidence.first_shown[kept])
+    given = features = evidence.features
+    if given is not None:
+        features = np.full((len(order), given.shape[1]), np.nan, np.float32)
+        features[rows] = given[kept]
+    sizes = Counter(query for query, _ in order)
     return replace(
         evidence,
-        **_by_query(order),
+        queries=list(sizes),
+        pointers=np.array([0, *accumulate(sizes.values())], np.int64),
+        items=[item for _, item in order],
         stats=BehaviorStats(counts.astype(COUNT), evidence.stats.behaviors),
-        first_shown=np.where(np.isinf(first), np.nan, first),
+        first_shown=first,
         features=features,
     )
-
-
-def _by_query(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the attributes of evidence that follow from its queries and items, in order."""
-    queries = list(dict.fromkeys(query for query, _ in pairs))
-    numbers = {query: at for at, query in enumerate(queries)}
-    sizes = np.bincount([numbers[query] for query, _ in pairs], minlength=len(queries))
-    pointers = np.append(0, np.cumsum(sizes)).astype(np.int64)
-    return {"queries": queries, "pointers": pointers, "items": [item for _, item in pairs]}
 
 
 def _as_bytes(key: tuple[str, str]) -> tuple[bytes, bytes]:
     """Return what names are ordered by."""
     return key[0].encode("utf-8", "surrogatepass"), key[1].encode("utf-8", "surrogatepass")
-
-
-def _kept(evidence: Evidence, keep: Any) -> Evidence:  # noqa: ANN401 (an array of bools)
-    """Return some rows, and the queries that still have any."""
-    assert evidence.features is not None
-    rows, pairs = np.flatnonzero(keep), evidence.pairs()
-    return replace(
-        evidence,
-        **_by_query([pairs[row] for row in rows.tolist()]),
-        stats=evidence.stats[rows],
-        first_shown=evidence.first_shown[rows],
-        features=evidence.features[rows],
-        dropped=len(evidence) - len(rows),
-    )
 
 
 # --- the lab ---------------------------------------------------------------------------------

@@ -80,10 +80,9 @@ class Counting:
     @property
     def valued(self) -> tuple[str, ...]:
         """The types of events that need a value."""
-        thresholds: dict[str, list[float | None]] = {}
-        for behavior in self.behaviors.all:
-            thresholds.setdefault(behavior.type, []).append(behavior.at_least)
-        return tuple(kind for kind, least in thresholds.items() if None not in least)
+        behaviors = self.behaviors.all
+        free = {behavior.type for behavior in behaviors if behavior.at_least is None}
+        return tuple(dict.fromkeys(each.type for each in behaviors if each.type not in free))
 
 
 # --- one form for all sources --------------------------------------------------------------------

@@ -150,7 +150,7 @@ TEXTS = """
 RESOLVED = """
     SELECT application, type, outcome, events, item, time, rank, convention, query,
         ranking || ' ' || coalesce(list, '') AS ranking,
-        CASE WHEN outcome IS NULL THEN 'type' WHEN ranking IS NULL THEN 'ranking'
+        CASE WHEN outcome IS NULL THEN NULL WHEN ranking IS NULL THEN 'ranking'
             WHEN item IS NULL THEN 'item' WHEN rank IS NULL THEN 'rank'
             WHEN query IS NULL THEN 'query' END AS problem
     FROM (
@@ -167,7 +167,7 @@ RESOLVED = """
         LEFT JOIN places ON acted.ranking = places.ranking AND acted.item = places.item
         LEFT JOIN texts ON acted.ranking = texts.ranking) AS placed
     WHERE choice = 1"""
-"""The table `resolved`: events with their list, rank and query, or what is missing."""
+"""The table `resolved`: events with their list, rank and query, or what is missing if it counts."""
 
 
 def events(*, served: bool) -> str:
@@ -189,9 +189,9 @@ def events(*, served: bool) -> str:
         FROM hits LEFT JOIN texts ON hits.ranking = texts.ranking WHERE item IS NOT NULL"""
 
 
-SUMMARY = """
-    SELECT application, type, outcome, convention, problem, CAST(sum(events) AS BIGINT) AS events,
+TYPES = """
+    SELECT type, outcome, problem, CAST(sum(events) AS BIGINT) AS events, application, convention,
         CAST(sum(events - 1) AS BIGINT) AS again
     FROM resolved GROUP BY application, type, outcome, convention, problem
     ORDER BY events DESC, application, type, convention, problem"""
-"""How many events there are of each application, type, convention of ranks and problem."""
+"""How many events there are of each type, outcome, problem, application and convention of ranks."""

@@ -1,6 +1,6 @@
 """What would have happened: policies replayed in worlds that a log leaves possible.
 
-`History` is what a log says, `Belief` what it leaves open, `replay` runs a policy in one world of
+`History` is what a log says, `Belief` what it leaves open, `Replay` runs a policy in one world of
 that belief, `whatif` compares policies over many.
 """
 

@@ -16,7 +16,7 @@ from ebrank.rankers.base import Ranker
 from ebrank.typing import Floats
 from ebrank.whatif.belief import Belief
 from ebrank.whatif.history import History
-from ebrank.whatif.replay import Begin, Outcome, Plan, replay
+from ebrank.whatif.replay import Begin, Outcome, Plan, Replay
 
 TODAY = "today"
 LEVEL = 0.9
@@ -87,8 +87,7 @@ class Forecast:
     @property
     def per_list(self) -> Floats:
         """The mean of all periods."""
-        mean: Floats = np.nanmean(self.value, axis=2)
-        return mean
+        return np.asarray(np.nanmean(self.value, axis=2))
 
     @property
     def ahead(self) -> Floats:
@@ -104,14 +103,12 @@ class Forecast:
     def gained(self) -> Floats:
         """Outcome gained over the reference from the beginning to the end of each period."""
         steps = np.nan_to_num(self.ahead)
-        total: Floats = np.cumsum(steps, axis=2) * (self.lists / self.value.shape[2])
-        return total
+        return np.asarray(np.cumsum(steps, axis=2) * (self.lists / self.value.shape[2]))
 
     @property
     def cost(self) -> Floats:
         """The most outcome that a policy has lost to the reference at some time."""
-        lost: Floats = np.maximum(-self.gained.min(axis=2), 0.0)
-        return lost
+        return np.asarray(np.maximum(-self.gained.min(axis=2), 0.0))
 
     @property
     def paid_back(self) -> Floats:
@@ -175,7 +172,7 @@ def whatif(
         draw = belief.draw(key, part.history)
         outcomes.append([])
         for ranker in rankers:
-            outcomes[-1].append(replay(part, draw, ranker, key, periods, threads))
+            outcomes[-1].append(Replay(part, draw, key, periods, threads).run(ranker))
             if progress is not None:
                 progress(len(rankers) * world + len(outcomes[-1]), len(rankers) * worlds)
     days = None if history.days is None else history.days * served / max(logged, 1)

@@ -90,8 +90,7 @@ class History:
         """How many lists each query had: the impressions at its busiest rank."""
         shown = self.stats.counts[:, SHOWN, :SINGLE]
         by_rank = np.add.reduceat(shown, self.pointers[:-1], axis=0, dtype=np.int64)
-        most: Ints = by_rank.max(axis=1)
-        return most
+        return np.asarray(by_rank.max(axis=1))
 
     @property
     def list_length(self) -> int:
@@ -109,21 +108,20 @@ class History:
         exposure = self.stats.counts[:, SHOWN] @ (
             self.stats.valuation(self.examination).exposure * UNIT
         )
-        share: Floats = exposure / np.maximum(self.lists, 1)[self.query_of_rows]
-        return share
+        return np.asarray(exposure / np.maximum(self.lists, 1)[self.query_of_rows])
 
     def part(self, queries: Ints) -> History:
         """Return some of the queries, in this order."""
-        return self._of(np.diff(self.pointers)[queries], rows_of(self.pointers, queries))
+        return self.taken(np.diff(self.pointers)[queries], rows_of(self.pointers, queries))
 
     def candidates(self) -> History:
         """Return the candidates of today, and the queries that have any."""
         if self.active is None or self.active.all():
             return self
         sizes = np.add.reduceat(self.active, self.pointers[:-1], dtype=np.int64)
-        return self._of(sizes[sizes > 0], np.flatnonzero(self.active))
+        return self.taken(sizes[sizes > 0], np.flatnonzero(self.active))
 
-    def _of(self, sizes: Ints, rows: Ints) -> History:
+    def taken(self, sizes: Ints, rows: Ints) -> History:
         """Return queries of these sizes, which have these rows."""
         return replace(
             self,
@@ -141,7 +139,6 @@ class History:
         evidence: Evidence,
         name: str = "the log",
         examination: Examination | None = None,
-        today: str = "",
     ) -> History:
         """Return the history that a file of evidence holds.
 
@@ -167,7 +164,6 @@ class History:
             arrived,
             numbered(evidence.items),
             examination=examination or Examination(),
-            today=today,
             days=days,
         )
 
@@ -176,8 +172,7 @@ def rows_of(pointers: Ints, queries: Ints) -> Ints:
     """Return the rows of some queries, one query after the other."""
     sizes = np.diff(pointers)[queries]
     starts = np.repeat(pointers[queries] - np.append(0, np.cumsum(sizes))[:-1], sizes)
-    rows: Ints = starts + np.arange(sizes.sum())
-    return rows
+    return np.asarray(starts + np.arange(sizes.sum()))
 
 
 def numbered(names: Iterable[str]) -> Ints | None:
@@ -200,5 +195,4 @@ def _without_gaps(features: Features, pointers: Ints) -> Features:
     sums = np.add.reduceat(np.where(missing, 0.0, features), pointers[:-1], axis=0)
     counts = np.add.reduceat(~missing, pointers[:-1], axis=0, dtype=np.int64)
     means = (sums / np.maximum(counts, 1))[owner]
-    filled: Features = np.where(missing, means, features).astype(np.float32)
-    return filled
+    return np.where(missing, means, features).astype(np.float32)

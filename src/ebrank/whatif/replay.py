@@ -93,23 +93,14 @@ class Plan:
 
 def _with_copies(history: History, rows: Ints, order: Ints) -> History:
     """Return the rows of a history and some copies of them that nobody has seen, in order."""
-    n = len(history.stats)
-    counts = history.stats.counts[rows]
-    counts[n:] = 0
     sizes = np.bincount(history.query_of_rows[rows], minlength=history.n_queries)
-    items = history.items
-    if items is not None:
-        fresh = items.max() + 1 + np.arange(len(rows) - n)
-        items = np.append(items, fresh)[order]
-    return replace(
-        history,
-        pointers=np.append(0, np.cumsum(sizes)),
-        features=history.features[rows][order],
-        stats=BehaviorStats(np.ascontiguousarray(counts[order]), history.stats.behaviors),
-        arrived=history.times[rows][order],
-        items=items,
-        active=None,
-    )
+    made, copied = history.taken(sizes, rows[order]), order >= len(history.stats)
+    made.stats.counts[copied] = 0
+    items = None
+    if history.items is not None and made.items is not None:
+        fresh = history.items.max() + 1 + order - len(history.stats)
+        items = np.where(copied, fresh, made.items)
+    return replace(made, items=items, active=None)
 
 
 class Outcome(NamedTuple):
@@ -126,13 +117,6 @@ class Outcome(NamedTuple):
     new: float
     found: float
     wait: float
-
-
-def replay(
-    plan: Plan, draw: Draw, ranker: Ranker, key: np.uint64, periods: int, threads: int | None = None
-) -> Outcome:
-    """Run a policy in a world; it refits before each period."""
-    return Replay(plan, draw, key, periods, threads).run(ranker)
 
 
 class Replay:
@@ -168,12 +152,14 @@ class Replay:
         self.borders = plan.lists * np.arange(periods + 1) // periods
 
     def run(self, ranker: Ranker) -> Outcome:
-        """Let a policy serve all lists."""
+        """Let a policy serve all lists; it refits before each period."""
         plan, draw, world, key, threads = self.plan, self.draw, self.world, self.key, self.threads
         believed, n_queries = plan.history.examination, plan.history.n_queries
         trial = Trial(self.dataset, world.relevance, self.stats, believed, key, threads)
         learner = Supervised(ranker, trial)
-        popularity = schedule.Popularity(np.arange(n_queries), _cumulative(draw.traffic))
+        shares = np.cumsum(draw.traffic)
+        shares[-1] = 1.0
+        popularity = schedule.Popularity(np.arange(n_queries), shares)
         asked = np.uint64(streams.child(key, streams.QUERIES))
         value = []
         for first, stop in itertools.pairwise(self.borders.tolist()):
@@ -270,12 +256,6 @@ def _found(plan: Plan, world: World) -> tuple[float, float]:
     shown = world.first_shown[good] >= 0
     waits = np.where(shown, world.first_shown[good] - world.entered_at[good], np.inf)
     return float(shown.mean()), float(np.sort(waits)[(len(waits) - 1) // 2])
-
-
-def _cumulative(shares: Floats) -> Floats:
-    cumulative = np.cumsum(shares)
-    cumulative[-1] = 1.0
-    return cumulative
 
 
 # --- several behaviors ---------------------------------------------------------------------------

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias
 
 from ebrank.errors import EBRankError
 from ebrank.logs.files import LogSource
 
-T = TypeVar("T")
-
 EngineName: TypeAlias = Literal["duckdb", "spark"]
-Progress: TypeAlias = Callable[[float], None]
-"""Called with the share of a statement that is done."""
 ROWS_AT_ONCE = 65_536
 
 
@@ -32,27 +27,21 @@ class SqlEngine(Protocol):
         A missing field is NULL. Each of `items` is a row, with `item` and its `rank`; if there are
         none, there is a row without an item.
         """
-        ...
 
     def view(self, name: str, text: str) -> None:
         """Give a query a name."""
-        ...
 
-    def table(self, name: str, text: str, progress: Progress) -> None:
+    def table(self, name: str, text: str) -> None:
         """Compute a query once, and keep its rows under a name."""
-        ...
 
-    def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
+    def rows(self, text: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query with few rows."""
-        ...
 
-    def batches(self, text: str, progress: Progress) -> Iterator[Any]:
+    def batches(self, text: str) -> Iterator[Any]:
         """Yield the rows of a query as Arrow tables, in order."""
-        ...
 
     def close(self) -> None:
         """Release everything."""
-        ...
 
 
 def start(
@@ -66,27 +55,6 @@ def start(
     from ebrank.logs.engines.spark import Spark
 
     return closing(Spark(memory=memory, threads=threads, spill=spill, master=master))
-
-
-def watched(
-    work: Callable[[], T], share: Callable[[], float | None], progress: Progress, seconds: float
-) -> T:
-    """Return the result of work; meanwhile a thread reports the share that is done, if known."""
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(seconds):
-            current = share()
-            if current is not None:
-                progress(current)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        return work()
-    finally:
-        done.set()
-        watcher.join()
 
 
 def in_words(problem: Exception) -> str:

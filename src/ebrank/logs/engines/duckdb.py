@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ebrank.environment.extras import import_extra
-from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, Progress, T, in_words, watched
+from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, in_words
 from ebrank.logs.files import LogColumn, LogSource
 
-LOOK_SECONDS = 0.2
 _PREPARE = (
     "SET TimeZone = 'UTC'",
     "SET preserve_insertion_order = false",
-    "SET enable_progress_bar = true",
-    "SET enable_progress_bar_print = false",
+    "SET enable_progress_bar = false",
     # What Spark calls by other names.
     "CREATE TYPE timestamp_ltz AS TIMESTAMPTZ",
     "CREATE MACRO unix_micros(moment) AS epoch_us(moment)",
@@ -50,31 +48,30 @@ class DuckDB:
         """Give a query a name."""
         self._run(f"CREATE TEMP VIEW {name} AS {text}")
 
-    def table(self, name: str, text: str, progress: Progress) -> None:
+    def table(self, name: str, text: str) -> None:
         """Compute a query once, and keep its rows under a name."""
-        self._watched(lambda: self._run(f"CREATE TEMP TABLE {name} AS {text}"), progress)
+        self._run(f"CREATE TEMP TABLE {name} AS {text}")
 
-    def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
+    def rows(self, text: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query with few rows."""
-        rows: list[tuple[Any, ...]] = self._watched(lambda: self._run(text).fetchall(), progress)
-        return rows
+        with self._translated():
+            rows: list[tuple[Any, ...]] = self._connection.execute(text).fetchall()
+            return rows
 
-    def batches(self, text: str, progress: Progress) -> Iterator[Any]:
+    def batches(self, text: str) -> Iterator[Any]:
         """Yield the rows of a query as Arrow tables, in order."""
         arrow = import_extra("pyarrow", extra="logs", purpose="to write Parquet files")
         with self._translated():
-            relation = self._connection.sql(text)
-            reader = self._watched(lambda: relation.to_arrow_reader(ROWS_AT_ONCE), progress)
-            for batch in reader:
+            for batch in self._connection.sql(text).to_arrow_reader(ROWS_AT_ONCE):
                 yield arrow.Table.from_batches([batch])
 
     def close(self) -> None:
         """Release everything."""
         self._connection.close()
 
-    def _run(self, statement: str) -> Any:  # noqa: ANN401 (DuckDB's relation)
+    def _run(self, statement: str) -> None:
         with self._translated():
-            return self._connection.execute(statement)
+            self._connection.execute(statement)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -86,15 +83,6 @@ class DuckDB:
             ) from problem
         except self._duckdb.Error as problem:
             raise EngineError(in_words(problem)) from problem
-
-    def _watched(self, work: Callable[[], T], progress: Progress) -> T:
-        """Return the result of work, and report meanwhile how much of it is done."""
-
-        def share() -> float | None:
-            percent = float(self._connection.query_progress())
-            return percent / 100 if percent >= 0 else None
-
-        return watched(work, share, progress, LOOK_SECONDS)
 
 
 def _scan(source: LogSource) -> str:

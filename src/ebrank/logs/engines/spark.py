@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ebrank.environment.extras import import_extra
 from ebrank.errors import MissingExtraError
-from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, Progress, T, in_words, watched
+from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, in_words
 from ebrank.logs.files import Format, LogColumn, LogSource, parquet_file
 
-LOOK_SECONDS = 0.5
 PART_ROWS, ROW_BYTES = 500_000, 100
 """How many events are shuffled into one part, and how long a line of text is, or a little less."""
 _SETTINGS = {
@@ -113,22 +112,23 @@ class Spark:
         with _translated():
             self._call(name, self._session.sql(text))
 
-    def table(self, name: str, text: str, progress: Progress) -> None:
+    def table(self, name: str, text: str) -> None:
         """Compute a query once, and keep its rows under a name."""
         folder = str(self._spill / name)
-        self._watched(lambda: self._session.sql(text).write.parquet(folder), progress)
         with _translated():
+            self._session.sql(text).write.parquet(folder)
             self._call(name, self._session.read.parquet(folder))
 
-    def rows(self, text: str, progress: Progress) -> list[tuple[Any, ...]]:
+    def rows(self, text: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query with few rows."""
-        rows = self._watched(lambda: self._session.sql(text).collect(), progress)
-        return [tuple(row) for row in rows]
+        with _translated():
+            return [tuple(row) for row in self._session.sql(text).collect()]
 
-    def batches(self, text: str, progress: Progress) -> Iterator[Any]:
+    def batches(self, text: str) -> Iterator[Any]:
         """Yield the rows of a query as Arrow tables, in order."""
         folder = self._spill / "batches"
-        self._watched(lambda: self._session.sql(text).write.parquet(str(folder)), progress)
+        with _translated():
+            self._session.sql(text).write.parquet(str(folder))
         arrow = _imported("pyarrow")
         for part in sorted(folder.glob("part-*.parquet")):  # each follows the one before
             with parquet_file(part) as file:
@@ -157,24 +157,6 @@ class Spark:
     def _call(self, name: str, frame: Any) -> None:  # noqa: ANN401 (a data frame)
         frame.createOrReplaceTempView(name)
         self._views.add(name)
-
-    def _watched(self, work: Callable[[], T], progress: Progress) -> T:
-        """Return the result of work, and report meanwhile how many of its tasks are done."""
-        with _translated():
-            tracker = self._session.sparkContext.statusTracker()
-
-        def share() -> float | None:
-            try:
-                with _translated():
-                    stages = [tracker.getStageInfo(at) for at in tracker.getActiveStageIds()]
-            except EngineError:
-                return None  # the caller that waits for the work gets the error
-            active = [stage for stage in stages if stage is not None]
-            tasks = sum(stage.numTasks for stage in active)
-            return sum(stage.numCompletedTasks for stage in active) / tasks if tasks else None
-
-        with _translated():
-            return watched(work, share, progress, LOOK_SECONDS)
 
 
 def _imported(module: str) -> Any:  # noqa: ANN401 (Spark is not typed)
