@@ -112,21 +112,6 @@ async def test_a_canceled_request_does_not_cancel_others() -> None:
 
 
 @bounded
-async def test_flushes_are_measured_and_whoever_measures_cannot_make_one_fail(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    flusher, measured = Flusher(MemoryStore()), list[float]()
-    flusher.on_flush = measured.append
-    await flusher.flushed()
-    flusher.on_flush = lambda seconds: measured[99]  # type: ignore[assignment]
-    await flusher.flushed()
-    assert len(measured) == 1
-    assert measured[0] >= 0.0
-    await flusher.close()
-    assert "IndexError" in caplog.text
-
-
-@bounded
 async def test_closing_flushes_for_those_who_wait_and_takes_nothing_more() -> None:
     store = SlowDisk()
     flusher = Flusher(store)

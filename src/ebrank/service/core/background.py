@@ -175,10 +175,9 @@ class Flusher:
             problem: Exception | None = None
             try:
                 await self._store.flush()
-            except Exception as failed:  # whatever a store raises, waiting requests must know
+                self.on_flush(time.perf_counter() - began)
+            except Exception as failed:  # whatever it is, waiting requests must know
                 problem = failed
-            else:
-                self._measured(time.perf_counter() - began)
             for future in together:
                 if future.done():
                     continue  # its caller has left
@@ -187,12 +186,6 @@ class Flusher:
                 else:
                     future.set_exception(problem)
         self._task = None
-
-    def _measured(self, seconds: float) -> None:
-        try:
-            self.on_flush(seconds)
-        except Exception:  # measuring must not stop the flushes
-            log.exception("cannot record the duration of a flush")
 
 
 class Turns:

@@ -35,7 +35,7 @@ from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.settings import FeaturesSettings
 from ebrank.service.store.base import CatalogChanged, Store, StoreView
-from ebrank.service.store.records import CatalogCommit, NewItem
+from ebrank.service.store.records import NewItem
 from ebrank.typing import Bools, Features
 
 SCHEMA = "features"
@@ -212,7 +212,7 @@ class Catalog:
             return None
         if meta:
             self.fix(schema)
-        self._wrote(commit)
+        self.wrote(commit.version)
         return commit.changed
 
     async def withdraw(self, name: str, now: float) -> bool:
@@ -223,9 +223,7 @@ class Catalog:
         if self.stored != self.version:
             await self.follow()
         version = self.version
-        row = (await self.read([name])).get(name)
-        if row is None:
-            raise _not_in_catalog(name)
+        row = await self._row(name)
         if self.schema.withdrawn(row):
             return False
         schema, marked = self.schema.marked(row)
@@ -267,22 +265,22 @@ class Catalog:
                 reasons.append(str(problem))
         return reasons
 
-    def advanced(self, version: int) -> None:
-        """Record that a write has made the next version."""
-        self._wrote(CatalogCommit(version + 1, 0))
+    def wrote(self, version: int) -> None:
+        """Record that a write of this server has made a version."""
+        self.stored = version
+        if version == self.version + 1:  # nobody else has written
+            self.version = version
 
-    def _wrote(self, commit: CatalogCommit) -> None:
-        self.stored = commit.version
-        if commit.version == self.version + 1:  # nobody else has written
-            self.version = commit.version
+    async def _row(self, name: str) -> Features:
+        rows = await self.read([name])
+        if name not in rows:
+            raise NotFound(f"item {name!r} is not in the catalog", "item")
+        return rows[name]
 
     async def item(self, name: str) -> api.CatalogItem:
         """Return an item."""
         await self.follow()
-        row = (await self.read([name])).get(name)
-        if row is None:
-            raise _not_in_catalog(name)
-        return self._out(name, row)
+        return self._out(name, await self._row(name))
 
     async def page(self, request: api.CatalogRequest) -> api.CatalogResponse:
         """Return items by name."""
@@ -312,10 +310,6 @@ def _ended(row: list[float]) -> tuple[float, ...]:
     return tuple(row)
 
 
-def _not_in_catalog(name: str) -> NotFound:
-    return NotFound(f"item {name!r} is not in the catalog", "item")
-
-
 def portions_of(items: Sequence[api.ItemIn], size: int) -> list[Sequence[api.ItemIn]]:
     """Return items in portions of a size."""
     return [items[begin : begin + size] for begin in range(0, len(items), size)]
@@ -323,19 +317,18 @@ def portions_of(items: Sequence[api.ItemIn], size: int) -> list[Sequence[api.Ite
 
 async def stored_schema(store: StoreView) -> FeatureSchema:
     """Return the schema of a store; without features, if it has none yet."""
-    text = await store.meta.get(SCHEMA)
-    return NO_FEATURES if text is None else FeatureSchema.from_json(text)
+    return FeatureSchema.from_json(await store.meta.get(SCHEMA))
 
 
 def _declared(stored: str | None, settings: FeaturesSettings) -> FeatureSchema:
     """Return the schema that the data, or else the settings, determine."""
     names, shared = settings.names, settings.shared
     try:
-        schema = NO_FEATURES if stored is None else FeatureSchema.from_json(stored)
+        schema = FeatureSchema.from_json(stored)
         if not schema.pair.width:
-            schema = schema.with_features(names or ())
+            schema = schema.with_features(*names or ())
         if not schema.shared.width:
-            schema = schema.with_features(shared or (), shared=True)
+            schema = schema.with_features(*shared or (), shared=True)
         there = schema.pair.names
         if names is not None and None in there and len(names) == len(there):
             schema = schema.with_names(names)

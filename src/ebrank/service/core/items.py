@@ -125,7 +125,7 @@ class Items:
             await self._catalog.follow()
             return await again()  # which was admitted
         if meta:
-            self._catalog.advanced(catalog_version)
+            self._catalog.wrote(catalog_version + 1)
             self._catalog.fix(schema)
         changed = self._queries.wrote(query, version)
         if version % LIFE == 1:

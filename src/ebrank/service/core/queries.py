@@ -107,8 +107,8 @@ class Queries:
     async def get(self, query: str, now: float) -> LiveQuery | None:
         """Return a query in memory, read if needed; None if the store does not have it."""
         live = await self._current(query, now)
-        if live is not None and self.half_life is not None:
-            live.reach(self.half_life.epoch(now))
+        if live is not None:
+            live.reach(self.epoch(now))
         return live
 
     def epoch(self, now: float) -> int:
@@ -156,8 +156,8 @@ class Queries:
                 self._forget(query)
                 live = None
             live = live or stored
-        if live is not None and self.half_life is not None:
-            live.reach(self.half_life.epoch(now))
+        if live is not None:
+            live.reach(self.epoch(now))
         return live
 
     async def _load(self, query: str, now: float) -> LiveQuery | None:
@@ -292,17 +292,11 @@ class Queries:
 
     def empty(self, query: str, keys: Sequence[str], now: float, version: int = 0) -> LiveQuery:
         """Return a query without items, not yet kept, with the version of its first."""
-        state = QueryState(
-            query,
-            [],
-            np.zeros((0, len(keys)), np.float32),
-            NO_COUNTS,
-            np.zeros(0),
-            np.zeros(0),
-            np.zeros(0, np.bool_),
-            version,
+        features, times = np.zeros((0, len(keys)), np.float32), np.zeros(0)
+        none = QueryState(
+            query, [], features, NO_COUNTS, times, times, np.zeros(0, np.bool_), version
         )
-        return self._made(state, now, keys, self._catalog.version)
+        return self._made(none, now, keys, self._catalog.version)
 
     def admit(self, live: LiveQuery) -> None:
         """Keep a query that has grown, or is new; pack and drop others if memory is short."""

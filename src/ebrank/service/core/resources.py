@@ -113,5 +113,5 @@ class Resources:
             Bots(settings.bots),
             PackedCache(),
             Windows(settings.ranking.window),
-            Contract(settings.ranking.max_cost, meta, behaviors.weights),
+            Contract(store, meta, settings.ranking.max_cost, behaviors.weights),
         )
