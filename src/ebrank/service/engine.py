@@ -34,7 +34,7 @@ from ebrank.service.core import catalog, trials
 from ebrank.service.core.background import GRACE_SECONDS, TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.deletions import delete, proof_out, retract
 from ebrank.service.core.feature_changes import change_features, features_view
-from ebrank.service.core.feedback import Feedback, RecentLists
+from ebrank.service.core.feedback import Feedback
 from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, Fleet, rules
 from ebrank.service.core.items import Items, check_distinct
 from ebrank.service.core.live import LiveQuery
@@ -122,10 +122,9 @@ class Engine:
         self._incarnation = store.incarnation
         self.bots = resources.bots
         self._activity = Activity(resources)
-        recent = RecentLists(resources)
         self._items = Items(resources, self._activity)
-        self._feedback = Feedback(resources, recent, self._activity)
-        self._serving = Serving(resources, self._items, recent, self._activity)
+        self._feedback = Feedback(resources, self._activity)
+        self._serving = Serving(resources, self._items, self._activity)
         self._caches = (self._queries, resources.recent, resources.windows.cache)
         self._memory = Memory(
             settings.limits.memory_bytes(), list(zip(self._caches, MEMORY_SHARES, strict=True))
