@@ -26,10 +26,6 @@ for lists."""
 FIRST_ITEM = "first_item"  # when the first item entered, in seconds since 1970
 
 
-def _admit() -> None:
-    """Let every query be created."""
-
-
 class Items:
     """Adds and withdraws candidates, in the store first and then in memory.
 
@@ -60,7 +56,7 @@ class Items:
         *,
         skip_known: bool = False,
         begun: FeatureSchema | None = None,
-        admit: Callable[[], None] = _admit,
+        admit: Callable[[], None] = lambda: None,
         reread: bool = False,
     ) -> api.PutItemsResponse:
         """Add candidates or change their features, all or none; on disk after the next flush.
@@ -206,7 +202,7 @@ class Items:
         turns: Turns,
         *,
         skip_known: bool = False,
-        admit: Callable[[], None] = _admit,
+        admit: Callable[[], None] = lambda: None,
     ) -> api.PutItemsResponse:
         """Add candidates, or change their features; if they are many, a portion at a time.
 

@@ -350,7 +350,7 @@ class Pace:
 
     def planned(self, live: LiveQuery, model: Model, now: float) -> float | None:
         """Return how many lists of a query to plan for; None if the model's policy has no plans."""
-        return self.lists_ahead(live, now) if model.plans else None
+        return self.lists_ahead(live, now) if model.ranker.policy.plans else None
 
     def lists_ahead(self, live: LiveQuery, now: float) -> float:
         """Return how many lists of a query to plan for, by the lab's rule.
