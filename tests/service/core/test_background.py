@@ -12,15 +12,14 @@ import pytest
 from ebrank import EBRanker
 from ebrank.evidence import kernels as evidence_kernels
 from ebrank.kernels import min_max
-from ebrank.policy import model_file, scoring
+from ebrank.policy import scoring
 from ebrank.policy.scaling import Scaling
 from ebrank.priors.learners import linear_kernel
 from ebrank.service.api import ItemIn
 from ebrank.service.core.background import Flusher, Housekeeping
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import ModelRecord
-from tests.service.scenes import DAY, Clock, Scene, items, linear_state, played, settings
+from tests.service.scenes import DAY, Clock, Scene, add_model, items, linear_state, played, settings
 
 
 class SlowDisk(MemoryStore):
@@ -185,8 +184,7 @@ async def test_nothing_is_compiled_inside_a_request(engine: Scene) -> None:
     """What `start` warms up is all that ranking with a trained model calls."""
     ranker = EBRanker("ebrank", scaling=Scaling("query"))
     ranker.state_ = linear_state(1.0, -1.0)
-    record = ModelRecord(1, 0.0, 10, 0.1, 0.2, activated=True)
-    await engine.store.models.add(record, model_file.to_bytes(ranker))
+    await add_model(engine.store, ranker, features=())
     kernels: list[Any] = [
         min_max._scale,
         linear_kernel.write_scores,

@@ -43,20 +43,6 @@ async def test_the_first_items_need_features(engine: Scene, nothing: list[float 
     assert (await engine.put_items("q", [ItemIn("a", {"price": 1.0})])).added == 1
 
 
-@played(on=FaultyStore, count=2)
-async def test_changes_wait_for_a_flush_that_others_may_share(engine: Scene) -> None:
-    """Nothing flushes by itself: the loop would stand still for it."""
-    assert engine.store.flushes == 1
-    await engine.withdraw("q", "i0")
-    assert engine.store.flushes == 2
-    await engine._versions.adopt(better(), against=0)
-    assert engine.store.flushes == 2
-    await engine._adopt(better(), against=1)
-    assert engine.store.flushes == 3
-    await engine.activate(1)
-    assert engine.store.flushes == 4
-
-
 @played()
 async def test_an_item_is_given_once(engine: Scene) -> None:
     twice = [ItemIn("a", [1.0]), ItemIn("b", [1.0]), ItemIn("a", [2.0])]
@@ -238,8 +224,7 @@ def scored(**scores: float) -> dict[str, float]:
 
 async def priors(engine: Scene, query: str = "q") -> dict[str, float]:
     """Return the priors of a query's candidates."""
-    live = await engine._queries.get(query, 0.0)
-    assert live is not None
+    live = await engine.live(query)
     prior = live.prior(engine.resources.active.model)
     names = live.ids.at(live.candidates.tolist())
     return dict(zip(names, [round(float(a), 5) for a in prior.a], strict=True))

@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 
 from ebrank import EBRanker, Examination
 from ebrank.evidence import BehaviorStats
-from ebrank.policy import model_file
 from ebrank.policy.scaling import Scaling
 from ebrank.service import api
 from ebrank.service.engine import Engine
 from ebrank.service.settings import ExaminationSettings, RankingSettings, Settings
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import ModelRecord
 from ebrank.typing import Features
+from tests.service.scenes import add_model
 
 ITEMS = 8
 DRAWS = 7
@@ -75,8 +74,7 @@ async def served(text: str, lists: list[list[bool]], prior: EBRanker | None) -> 
     )
     store = MemoryStore()
     if prior is not None:
-        record = ModelRecord(1, 0.0, 200, 0.1, 0.2, activated=True)
-        await store.models.add(record, model_file.to_bytes(prior))
+        await add_model(store, prior, features=())
     engine = await Engine.open(store, chosen)
     rows = features().tolist()
     await engine.put_items("tea", [api.ItemIn(f"i{n}", row) for n, row in enumerate(rows)])

@@ -137,8 +137,6 @@ def first_places(
             by_score, above = followed(above, by_score), NOTHING
         elif depth <= len(above):
             return above[:depth]
-    if not explore:
-        return followed(above, by_relevance)[:depth]
     return guarded(
         by_score,
         by_relevance,
@@ -161,8 +159,10 @@ def listing(candidates: ScoredCandidates, order: Ints, p: Floats, offset: int = 
     best, relevance = candidates.relevance_order[offset:below], candidates.details.relevance
     listed = relevance[places]
     cost = float(p[offset:below] @ (relevance[best] - listed))
-    changed = explored(places, candidates.relevance_order, offset)
-    return Listing(candidates, places, candidates.rows[places], listed, changed, cost, offset)
+    below_list = np.ones(len(relevance), np.bool_)
+    below_list[candidates.relevance_order[:below]] = False
+    rows, explored = candidates.rows[places], below_list[places]
+    return Listing(candidates, places, rows, listed, explored, cost, offset)
 
 
 def ranked_items(
@@ -282,16 +282,6 @@ def followed(first: Ints, others: Ints) -> Ints:
     return np.concatenate([first, others[~np.isin(others, first)]])
 
 
-def explored(listed: Ints, relevance_order: Ints, offset: int = 0) -> Bools:
-    """Return for each slot whether its item would be below this list by relevance alone.
-
-    `offset` is how many ranks are above the list.
-    """
-    outside = np.ones(len(relevance_order), np.bool_)
-    outside[relevance_order[: offset + len(listed)]] = False
-    return outside[listed]
-
-
 def resumed(kept: Ints, relevance_order: Ints, k: int) -> Ints:
     """Return the first k of an order that a user has seen, without items that are gone.
 
@@ -301,5 +291,4 @@ def resumed(kept: Ints, relevance_order: Ints, k: int) -> Ints:
     [3, 0, 1]
     """
     still = kept[np.isin(kept, relevance_order)][:k]
-    others = relevance_order[~np.isin(relevance_order, still)]
-    return np.concatenate([still, others[: k - len(still)]])
+    return followed(still, relevance_order)[:k]
