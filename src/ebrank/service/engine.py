@@ -408,13 +408,13 @@ class Engine:
         async with self._on_disk():
             if request.kind == "query":  # its log is removed while others are served
                 await self._queries.dropped(self._named(request.name))
-            deleted = await delete(self._store, request, salt, self._named, self._now())
-            await self._changed(deleted.queries)
+            proof, queries = await delete(self._store, request, salt, self._named, self._now())
+            await self._changed(queries)
             # Lists name queries and users; what feedback cites is read again.
             self.resources.recent.clear()
             if request.kind == "user":  # what others saw stays, or a refresh would count again
                 await self.resources.windows.forget(hashed(request.name, salt))
-        return proof_out(deleted.proof)
+        return proof
 
     async def retract(self, request: api.RetractionRequest) -> api.RetractionResponse:
         """Take back what lists and events added to counters, or say what that would be."""

@@ -167,16 +167,6 @@ async def test_a_restart_and_other_servers_come_to_the_same_sums(engine: Scene) 
     assert sums(await swept(await engine.opened())) == sums(lists)
 
 
-@played(ON, on=trained)
-async def test_sums_are_those_of_the_counts(engine: Scene) -> None:
-    """Moved on with each list and click, they are those of a server that has just started."""
-    await filled(engine)
-    for at in range(30):
-        await liked(engine, QUERIES[at % 3], f"i{at % 4}", times=1)
-    await swept(engine)
-    assert sums(engine) == sums(await swept(await engine.opened()))
-
-
 @played(ON, on=trained, pair=True)
 @pytest.mark.parametrize("kind", ["query", "item", "retraction"])
 async def test_what_is_deleted_or_retracted_says_nothing_any_more_on_any_server(

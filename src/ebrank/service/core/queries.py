@@ -95,7 +95,6 @@ class Queries:
         self._live: OrderedDict[str, LiveQuery] = OrderedDict()  # the longest unused first
         self._sizes: dict[str, int] = {}
         self._unpacked = 0  # bytes
-        self._keys: Sequence[str] = ()
         self._packed: PackedCache[str] = PackedCache(room)
         self._loading: dict[str, asyncio.Task[LiveQuery | None]] = {}
 
@@ -202,9 +201,6 @@ class Queries:
         self._schema = self._catalog.schema
 
     def _made(self, state: QueryState, now: float, keys: Sequence[str], catalog: int) -> LiveQuery:
-        if keys == self._keys:
-            keys = self._keys  # one for all queries
-        self._keys = keys
         try:
             return LiveQuery.read(
                 state,
