@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -38,21 +37,10 @@ class SlowDisk(MemoryStore):
         self.effect()
 
 
-def bounded(scene: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Make a test of a coroutine, which fails if it takes too long."""
-
-    @functools.wraps(scene)
-    def test(**fixtures: Any) -> None:  # noqa: ANN401 (whatever the test asks for)
-        asyncio.run(asyncio.wait_for(scene(**fixtures), timeout=60))
-
-    return test
-
-
 def waiting(flusher: Flusher, count: int) -> list[asyncio.Task[None]]:
     return [asyncio.create_task(flusher.flushed()) for _ in range(count)]
 
 
-@bounded
 async def test_waiting_requests_share_one_flush() -> None:
     store = SlowDisk()
     flusher = Flusher(store)
@@ -71,7 +59,6 @@ async def test_waiting_requests_share_one_flush() -> None:
     await flusher.close()
 
 
-@bounded
 async def test_a_failed_flush_is_told_to_all_who_wait_for_it() -> None:
     problems: list[Exception] = [StoreError("the disk failed")]
 
@@ -92,7 +79,6 @@ async def test_a_failed_flush_is_told_to_all_who_wait_for_it() -> None:
     await flusher.close()
 
 
-@bounded
 async def test_a_canceled_request_does_not_cancel_others() -> None:
     store = SlowDisk()
     flusher = Flusher(store)
@@ -110,7 +96,6 @@ async def test_a_canceled_request_does_not_cancel_others() -> None:
     await flusher.close()
 
 
-@bounded
 async def test_closing_flushes_for_those_who_wait_and_takes_nothing_more() -> None:
     store = SlowDisk()
     flusher = Flusher(store)
@@ -125,7 +110,6 @@ async def test_closing_flushes_for_those_who_wait_and_takes_nothing_more() -> No
     assert store.flushes == 1
 
 
-@bounded
 async def test_chores_are_done_by_the_clock_and_outlive_whatever_they_raise(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -1,21 +1,18 @@
-"""How far lists explore, how long a user sees the same order, and that good new items are found."""
+"""How far lists explore, and how long a user sees the same order."""
 
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank import Examination
-from ebrank.service.api import EventIn, ItemIn
+from ebrank.service.api import ItemIn
 from ebrank.service.core.lists import guarded, resumed
 from ebrank.service.core.windows import ListKey, Windows
-from ebrank.service.settings import Settings
-from tests.service.scenes import Scene, ids, items, play, played, settings
+from tests.service.scenes import Scene, ids, items, played, settings
 
 
 @st.composite
@@ -212,55 +209,3 @@ async def test_the_state_of_a_query_has_the_order_that_is_served(
         assert listed == [by_rank[rank] for rank in range(offset + 1, offset + 4)]
     buried = {item.item for item in insights.buried}
     assert not (buried | set(state.most_buried)) & set(listed)
-
-
-INCUMBENTS = 15
-RELEVANCE = 0.3  # theirs
-GOOD = 0.8  # the newcomer's
-BEFORE = 300  # lists before it enters: the others are well known
-LISTS = 100  # after it
-
-
-class Users:
-    """Users who click what they examine and find relevant."""
-
-    def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
-        self._examination = Examination()(range(1, 11)).tolist()
-        self._count = 0
-
-    async def search(self, engine: Scene) -> list[str]:
-        """Let one user search and click; return what was shown."""
-        self._count += 1
-        answer = await engine.ranked()
-        events = [
-            EventIn(f"{self._count} {item}", answer.ranking_id, item, "click")
-            for item, p in zip(ids(answer), self._examination, strict=True)
-            if self._rng.random() < p * (GOOD if item == "new" else RELEVANCE)
-        ]
-        await engine.feedback(events)
-        return ids(answer)
-
-
-def lists_until_shown(chosen: Settings, seed: int) -> float:
-    """Return after how many lists a good item that enters late is shown, infinity if never."""
-
-    async def scene(engine: Scene) -> float:
-        users = Users(seed)
-        await engine.put_items("q", items(INCUMBENTS))
-        for _ in range(BEFORE):
-            await users.search(engine)
-        await engine.put_items("q", [ItemIn("new", [0.0, 0.0])])
-        for number in range(1, LISTS + 1):
-            if "new" in await users.search(engine):
-                return number
-        return math.inf
-
-    return play(scene, chosen)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_a_good_new_item_is_found_under_default_settings(seed: int) -> None:
-    assert lists_until_shown(Settings(), seed) <= 5
-    assert lists_until_shown(settings(ranking={"policy": "ebrank:epsilon=1"}), seed) == math.inf
