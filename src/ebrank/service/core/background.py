@@ -19,8 +19,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from ebrank.service.logs import about
 from ebrank.service.store.base import Store, StoreError
@@ -36,6 +37,7 @@ DOUBT_SECONDS = 60.0
 """How long the clock must stay ahead of the timer to be trusted: a shorter jump may be a glitch."""
 
 log = logging.getLogger("ebrank.service")
+T = TypeVar("T")
 
 
 class LogClock:
@@ -213,6 +215,12 @@ class Turns:
 
     async def __aexit__(self, *problem: object) -> None:
         self._lock.release()
+
+    async def portions(self, items: Sequence[T], size: int) -> AsyncIterator[Sequence[T]]:
+        """Yield items in portions of a size, with others in between."""
+        for begin in range(0, len(items), size):
+            yield items[begin : begin + size]
+            await self.next()
 
     async def next(self) -> None:
         """Let others run for twice as long as the last step took, or longer if they need it."""

@@ -52,20 +52,6 @@ Line: TypeAlias = tuple[int, bytes]
 _read_item = msgspec.json.Decoder(api.ItemIn).decode
 
 
-class Joined(NamedTuple):
-    """Items with their own features and those of the catalog.
-
-    Attributes:
-        keys: of the features.
-        features: a row for each item.
-        withdrawn: which of the items are withdrawn from all queries.
-    """
-
-    keys: Sequence[str]
-    features: Features
-    withdrawn: Bools
-
-
 class Changes(NamedTuple):
     """What has changed in the catalog.
 
@@ -142,13 +128,14 @@ class Catalog:
 
     async def joined(
         self, names: Sequence[str], pair: Features, schema: FeatureSchema | None = None
-    ) -> Joined:
-        """Return items as they are now, given their own rows.
+    ) -> tuple[Sequence[str], Features, Bools]:
+        """Return the keys and values of items' features now, and which the catalog has withdrawn.
 
-        The schema is that of the store, unless it is about to have another one.
+        Their own rows are given. The schema is that of the store, unless it is about to have
+        another one.
         """
         now = (schema or self.schema).or_positions(pair.shape[1])
-        return Joined(now.keys, *now.joined(names, pair, await self.read(names, now)))
+        return now.keys, *now.joined(names, pair, await self.read(names, now))
 
     async def changes(self, names: Sequence[str], since: int) -> Changes:
         """Return what has changed after a version."""
@@ -241,15 +228,12 @@ class Catalog:
         if len(items) <= api.ITEMS_AT_ONCE:
             return await self.put(items, clock())
         schema = self.schema.begun_shared(items[0])
-        portions = portions_of(items, api.ITEMS_AT_ONCE)
         changed = 0
         async with turns:
-            for portion in portions:
+            async for portion in turns.portions(items, api.ITEMS_AT_ONCE):
                 schema.shared.rows(portion, missing_allowed=self.missing_allowed)
-                await turns.next()
-            for portion in portions:
+            async for portion in turns.portions(items, api.ITEMS_AT_ONCE):
                 changed += await self.put(portion, clock())
-                await turns.next()
         return changed
 
     def reasons(self, items: Sequence[api.ItemIn]) -> list[str | None]:
@@ -308,11 +292,6 @@ def _ended(row: list[float]) -> tuple[float, ...]:
     while row and math.isnan(row[-1]):
         row.pop()
     return tuple(row)
-
-
-def portions_of(items: Sequence[api.ItemIn], size: int) -> list[Sequence[api.ItemIn]]:
-    """Return items in portions of a size."""
-    return [items[begin : begin + size] for begin in range(0, len(items), size)]
 
 
 async def stored_schema(store: StoreView) -> FeatureSchema:

@@ -88,11 +88,12 @@ async def retract(
     )
     end = math.nextafter(now, math.inf)  # the log may hold an entry of this very moment
     until = None if until is None else min(until, end)
-    if since is not None and since >= (end if until is None else until):
+    end = end if until is None else until
+    if since is not None and since >= end:
         raise Problem("since must be before until, and in the past", "since")
     wanted = Wanted(
         since,
-        end if until is None else until,
+        end,
         None if request.user is None else hashed(request.user, salt),
         None if request.query is None else named(request.query),
         request.ranking_id,

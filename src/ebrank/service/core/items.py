@@ -11,7 +11,6 @@ import numpy as np
 from ebrank.service import api
 from ebrank.service.core import problems
 from ebrank.service.core.background import Turns
-from ebrank.service.core.catalog import portions_of
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.problems import NotFound, Problem, not_candidates, unknown_query
@@ -214,22 +213,19 @@ class Items:
             return await self.put(query, items, clock(), skip_known=skip_known, admit=admit)
         check_distinct(items)
         schema, live = _begun(self._catalog.schema, items), await self._queries.get(query, clock())
-        portions = portions_of(items, size)
         added = changed = 0
         async with turns:
-            for portion in portions:
+            async for portion in turns.portions(items, size):
                 names = [item.id for item in portion]
                 rows = [None] * len(names) if live is None else live.rows_of(names)
                 await self._rows(portion, schema, live, rows)
-                await turns.next()
             begun: FeatureSchema | None = schema
-            for portion in portions:
+            async for portion in turns.portions(items, size):
                 answer = await self.put(
                     query, portion, clock(), skip_known=skip_known, begun=begun, admit=admit
                 )
                 added, changed = added + answer.added, changed + answer.changed
                 begun = None  # the catalog has it now
-                await turns.next()
         return api.PutItemsResponse(query, added, changed, answer.candidates)
 
     async def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:
