@@ -136,19 +136,16 @@ class Flusher:
 
     Attributes:
         on_flush: called with the seconds that each flush took.
+        waiting: how many requests wait for the next flush.
     """
 
     def __init__(self, store: Store) -> None:
         self.on_flush: Callable[[float], None] = lambda seconds: None
+        self.waiting = 0
         self._store = store
-        self._waiting: list[asyncio.Future[None]] = []
-        self._task: asyncio.Task[None] | None = None
+        self._next: asyncio.Task[None] | None = None
+        self._flushing = asyncio.Lock()
         self._closed = False
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait for the next flush."""
-        return len(self._waiting)
 
     async def flushed(self) -> None:
         """Return when everything written so far is on disk.
@@ -158,36 +155,25 @@ class Flusher:
         """
         if self._closed:
             raise StoreError("the service is shutting down and accepts no more requests")
-        future = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        if self._task is None:
-            self._task = asyncio.create_task(self._run())
-        await future  # its own: a caller that goes away must not cancel the others
+        if self._next is None:
+            self._next = asyncio.create_task(self._flush())
+        self.waiting += 1
+        await asyncio.shield(self._next)  # a caller that goes away must not cancel the others
 
     async def close(self) -> None:
         """Flush for waiting requests, and stop; the store stays open."""
         self._closed = True
-        if self._task is not None:
-            await self._task
+        if self._next is not None:
+            await asyncio.wait([self._next])
+        async with self._flushing:  # or one is under way
+            pass
 
-    async def _run(self) -> None:
-        while self._waiting:
-            together, self._waiting = self._waiting, []
+    async def _flush(self) -> None:
+        async with self._flushing:
+            self._next, self.waiting = None, 0  # who comes from now on needs another one
             began = time.perf_counter()
-            problem: Exception | None = None
-            try:
-                await self._store.flush()
-                self.on_flush(time.perf_counter() - began)
-            except Exception as failed:  # whatever it is, waiting requests must know
-                problem = failed
-            for future in together:
-                if future.done():
-                    continue  # its caller has left
-                if problem is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(problem)
-        self._task = None
+            await self._store.flush()
+            self.on_flush(time.perf_counter() - began)
 
 
 class Turns:
