@@ -13,7 +13,7 @@ from ebrank.service.core import problems
 from ebrank.service.core.background import Turns
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.live import LiveQuery
-from ebrank.service.core.problems import NotFound, Problem, not_candidates, unknown_query
+from ebrank.service.core.problems import NotFound, Problem, unknown_query
 from ebrank.service.core.resources import Resources, Watcher
 from ebrank.service.store.base import CatalogChanged
 from ebrank.service.store.records import LIFE, NewItem
@@ -180,18 +180,6 @@ class Items:
                     if pair.keep(own[at], items[at], before):
                         kept.add(at)
         return own, kept
-
-    def bare(self, names: Sequence[str]) -> list[api.ItemIn]:
-        """Return items that are known by their names alone; the first of all get a constant."""
-        features: list[float | None] = [] if self._catalog.schema.features else [1.0]
-        return [api.ItemIn(name, features or {}) for name in names]
-
-    async def check_in_catalog(self, names: Sequence[str]) -> None:
-        """Raise if names are neither candidates of a query nor in the catalog."""
-        in_catalog = await self._catalog.read(names)
-        unknown = [name for name in names if name not in in_catalog]
-        if unknown:
-            raise not_candidates(unknown)
 
     async def put_many(
         self,

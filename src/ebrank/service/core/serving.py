@@ -104,29 +104,27 @@ class Serving:
         `basis` is the incarnation of the store that the queries in memory were read in. `admit` is
         called before a query is created; `caller` is the name of the token of the request.
         """
-        active = self._resources.active
+        active, queries = self._resources.active, self._resources.queries
         while True:
             model = active.model
             if active.stored != model.version:
                 model = await active.follow()
             if request.items is not None:
                 await self._put_new(name, request.items, now, admit)
-            live = await self._resources.queries.get(
-                name, now
-            )  # last: from here to the log nothing waits
+            live = await queries.get(name, now)  # last: from here to the log nothing waits
             if live is None:
                 raise unknown_query(name)
             choice = self._choose(request, live, model, now)
             page = choice.first_of
             if page is None:
-                return await self._served(live, model, choice, request, basis, caller)
+                return await self._served(live, choice, request, basis, caller)
             making = self._making.get(page)
             if making is None:
                 break
             await asyncio.wait([making])  # then this one is a refresh, or the next page
         self._making[page] = asyncio.get_running_loop().create_future()
         try:
-            return await self._served(live, model, choice, request, basis, caller)
+            return await self._served(live, choice, request, basis, caller)
         finally:
             self._making.pop(page).set_result(None)
 
@@ -143,9 +141,14 @@ class Serving:
         pairs = zip(named, rows, strict=True)
         unknown = [item for item, row in pairs if row is None and item not in given]
         if unknown:
+            catalog = self._resources.catalog
             if self._settings.unknown == "reject":
-                await self._items.check_in_catalog(unknown)
-            new += self._items.bare(unknown)
+                in_catalog = await catalog.read(unknown)
+                strangers = [item for item in unknown if item not in in_catalog]
+                if strangers:
+                    raise not_candidates(strangers)
+            features: list[float | None] = [] if catalog.schema.features else [1.0]  # the first
+            new += [api.ItemIn(item, features or {}) for item in unknown]
         await self._items.put(name, new, now, skip_known=True, admit=admit)
 
     def _choose(
@@ -277,7 +280,6 @@ class Serving:
     async def _served(
         self,
         live: LiveQuery,
-        model: Model,
         choice: Choice,
         request: api.RankRequest,
         basis: int,
