@@ -351,7 +351,7 @@ class Feedback:
             return None
         draw = own.active.model.draw
         entry.cell = 0 if draw is None or entry.arm is None else draw.cell_of(entry)
-        served = Served.of(entry, rows, live.life, own.bots.visitor_of(entry))
+        served = Served.of(entry, rows, live.life, own.bots.visitor(entry.user))
         remember(own, ranking_id, served)
         return served, live
 

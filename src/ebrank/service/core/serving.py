@@ -287,7 +287,7 @@ class Serving:
     ) -> api.RankResponse:
         """Log a list, add it to the counters, and return it as in the response."""
         own, served, entry = self._resources, choice.served, choice.entry
-        visitor = own.bots.visitor(request, entry.user) if own.bots.on else None
+        visitor = own.bots.visitor(entry.user, request.session) if own.bots.on else None
         entry.bot = visitor is not None and own.bots.suspects(visitor, own.timer(), lists=1)
         entry.counted = not entry.bot and own.settings.events.impressions == "served"
         entry.time = now = own.clock()  # after all that may take time: the log never goes back
