@@ -70,9 +70,9 @@ async def explained(engine: Scene, query: str) -> dict[str, Any]:
     return {item.id: item for item in (await engine.ranked(query, explain=True)).items}
 
 
-def sums(engine: Scene) -> dict[int, list[int]]:
+def sums(engine: Scene, group: int = 0) -> dict[int, list[int]]:
     """Return the sums of messages about each item that a query lists, by the hash of its name."""
-    shared = engine.resources.active.shared
+    shared = engine.resources.active.all_shared[group]
     return dict(zip(shared._hashes.tolist(), shared._sums[shared._places].tolist(), strict=True))
 
 
@@ -487,16 +487,12 @@ async def test_whoever_looks_at_a_query_leaves_the_evidence_of_arms_apart(engine
         await engine.clicked(answer, f"i{at % 4}")
         await engine.query(query)  # for the dashboard
         await engine.ranked(query)  # of no arm, since it has no order of its own
-
-    def sums_of(server: Scene) -> list[dict[int, list[int]]]:
-        return [
-            dict(zip(each._hashes.tolist(), each._sums[each._places].tolist(), strict=True))
-            for each in server.resources.active.all_shared
-        ]
-
-    fresh = sums_of(await swept(await engine.opened()))
-    assert [len(each) for each in fresh] == [0, len(ITEMS), len(ITEMS)]
-    assert sums_of(await swept(engine)) == fresh
+    fresh = await swept(await engine.opened())
+    await swept(engine)
+    assert len(engine.resources.active.all_shared) == 3
+    for group, listed in enumerate((0, len(ITEMS), len(ITEMS))):
+        assert sums(engine, group) == sums(fresh, group)
+        assert len(sums(engine, group)) == listed
 
 
 @played(ON, on=trained)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -236,18 +236,17 @@ class Catalog:
                 changed += await self.put(portion, clock())
         return changed
 
-    def reasons(self, items: Sequence[api.ItemIn]) -> list[str | None]:
-        """Return why each item cannot be put; None if it can."""
-        schema, reasons = self.schema, list[str | None]()
-        for item in items:
+    def refused(self, items: Mapping[int, api.ItemIn]) -> dict[int, str]:
+        """Return why some of numbered items cannot be put."""
+        schema, refused = self.schema, dict[int, str]()
+        for number, item in items.items():
             try:
                 begun = schema.begun_shared(item)
                 begun.shared.rows([item], missing_allowed=self.missing_allowed)
                 schema = begun
-                reasons.append(None)
             except Problem as problem:
-                reasons.append(str(problem))
-        return reasons
+                refused[number] = str(problem)
+        return refused
 
     def wrote(self, version: int) -> None:
         """Record that a write of this server has made a version."""
@@ -373,7 +372,6 @@ async def _put_lines(
     try:
         return await catalog.put(list(items.values()), now), refused
     except Problem:
-        reasons = zip(items, catalog.reasons(list(items.values())), strict=True)
-        refused |= {number: why for number, why in reasons if why is not None}
+        refused |= catalog.refused(items)
         good = [item for number, item in items.items() if number not in refused]
         return await catalog.put(good, now), refused
