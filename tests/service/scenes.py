@@ -15,6 +15,7 @@ from ebrank import EBRanker
 from ebrank.policy import model_file
 from ebrank.priors.base import State
 from ebrank.service.api import EventIn, ItemIn, Malformed, RankRequest, RankResponse
+from ebrank.service.core.live import LiveQuery
 from ebrank.service.engine import Engine
 from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.ops import configuration
@@ -22,7 +23,7 @@ from ebrank.service.ops.replay import replay
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, QueryState, RankingEntry
+from ebrank.service.store.records import EventEntry, ModelRecord, QueryState, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 
 T = TypeVar("T")
@@ -86,6 +87,12 @@ class Scene(Engine):
     async def counts(self, query: str = "q") -> dict[str, tuple[int, int]]:
         """Return the impressions and clicks of each candidate of a query."""
         return {item.id: (item.shown, item.clicks) for item in (await self.query(query)).items}
+
+    async def live(self, query: str = "q") -> LiveQuery:
+        """Return a query as the engine has it in memory."""
+        live = await self._queries.get(query, self._now())
+        assert live is not None
+        return live
 
     async def stored(self, query: str = "q") -> QueryState:
         """Return a query as the store has it."""
@@ -223,6 +230,17 @@ def items(count: int, width: int = 2, seed: int = 0) -> list[ItemIn]:
     """Return items `i0`, `i1`, ... with random features."""
     rng = np.random.default_rng(seed)
     return [ItemIn(f"i{at}", rng.random(width).tolist()) for at in range(count)]
+
+
+async def add_model(
+    store: Store,
+    ranker: EBRanker,
+    version: int = 1,
+    features: tuple[str, ...] = ("p0", "p1"),
+) -> None:
+    """Make a ranker the active version of a store's prior."""
+    record = ModelRecord(version, 0.0, 1, None, None, activated=True, features=features)
+    await store.models.add(record, model_file.to_bytes(ranker))
 
 
 def linear_state(*weights: float, intercept: float = 0.0) -> State:

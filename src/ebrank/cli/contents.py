@@ -504,8 +504,8 @@ async def deleted_in_store(
             return list(map(proof_out, await store.deletions.all()))
         proofs = []
         if request is not None:
-            deleted = await delete(store, request, *await _names_of(store))
-            proofs = [proof_out(deleted.proof)]
+            proof, _ = await delete(store, request, *await _names_of(store))
+            proofs = [proof]
         await store.deletions.purge()
         await store.flush()
         return proofs

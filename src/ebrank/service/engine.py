@@ -34,14 +34,14 @@ from ebrank.service.core import catalog, trials
 from ebrank.service.core.background import GRACE_SECONDS, TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.deletions import delete, proof_out, retract
 from ebrank.service.core.feature_changes import change_features, features_view
-from ebrank.service.core.feedback import Feedback, RecentLists
+from ebrank.service.core.feedback import Feedback
 from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, Fleet, rules
 from ebrank.service.core.items import Items, check_distinct
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.memory import Memory
 from ebrank.service.core.models import UNKNOWN, Model, warm_up
 from ebrank.service.core.problems import NotFound, Problem
-from ebrank.service.core.queries import MOST_UNPACKED, Lookups, naming, normalized
+from ebrank.service.core.queries import MOST_UNPACKED, naming, normalized
 from ebrank.service.core.reranking import as_list, reranked
 from ebrank.service.core.resources import Resources
 from ebrank.service.core.serving import Serving
@@ -104,6 +104,7 @@ class Engine:
         turns: schedules long calls.
         bots: recognizes bots by their rate; metrics watch it.
         fleet: this server among those of its store; metrics watch it.
+        lookups: how often queries were found in memory; metrics watch it.
         prior_state: whether lists use what was learned last, None before the start; metrics watch
             it.
         store_size: of the store, None if it has no disk; metrics watch it.
@@ -116,18 +117,17 @@ class Engine:
         store, settings, timer = resources.store, resources.settings, resources.timer
         self._store, self._settings, self._timer = store, settings, timer
         self._now, self._catalog = resources.clock, resources.catalog
-        self._queries = resources.queries
+        self._queries, self.lookups = resources.queries, resources.queries.lookups
         self._named = naming(normalize=settings.store.normalize_queries)
         self._incarnation = store.incarnation
         self.bots = resources.bots
         self._activity = Activity(resources)
-        recent = RecentLists(resources)
         self._items = Items(resources, self._activity)
-        self._feedback = Feedback(resources, recent, self._activity)
-        self._serving = Serving(resources, self._items, recent, self._activity)
-        caches = (self._queries, resources.recent, resources.windows.cache)
+        self._feedback = Feedback(resources, self._activity)
+        self._serving = Serving(resources, self._items, self._activity)
+        self._caches = (self._queries, resources.recent, resources.windows.cache)
         self._memory = Memory(
-            settings.limits.memory_bytes(), list(zip(caches, MEMORY_SHARES, strict=True))
+            settings.limits.memory_bytes(), list(zip(self._caches, MEMORY_SHARES, strict=True))
         )
         self._memory.start()
         self._versions = versions
@@ -180,7 +180,7 @@ class Engine:
             (TICK_SECONDS, self._adjust_memory),
             (LOOK_SECONDS, self._look_at_store),
             (SAVE_SECONDS, self._activity.save),
-            (SAVE_SECONDS, self._guard),
+            (SAVE_SECONDS, self.resources.contract.save),
             (self._settings.store.roll_up_seconds, self._roll_up),
             (TICK_SECONDS, self._train_if_due),
             (TICK_SECONDS, self._share),
@@ -199,7 +199,7 @@ class Engine:
         await self.flusher.close()
         try:
             await self._activity.save()
-            await self._guard()
+            await self.resources.contract.save()
             await self.fleet.leave()
         except StoreError as problem:  # only sums for the dashboard
             log.warning("%s", problem)
@@ -218,11 +218,6 @@ class Engine:
     def roll_up_lag(self) -> float:
         """How many seconds ago the log was rolled up, or another server was responsible for it."""
         return self._timer() - self._rolled_up
-
-    @property
-    def lookups(self) -> Lookups:
-        """How often queries were found in memory."""
-        return self._queries.lookups
 
     @property
     def shadow_different(self) -> int:
@@ -247,7 +242,7 @@ class Engine:
         """Return the incarnation of the store; discard what was remembered of an earlier one."""
         if self._store.incarnation != self._incarnation:
             self._incarnation = self._store.incarnation
-            for cache in (self._queries, self.resources.recent, self.resources.windows.cache):
+            for cache in self._caches:
                 cache.clear()
             for shared in self.resources.active.all_shared:
                 shared.clear()
@@ -346,7 +341,13 @@ class Engine:
         """
 
         async def logged() -> api.RankResponse:
-            return await self._logged_list(request, admit, token)
+            began, now, incarnation = time.perf_counter(), self._now(), self._begin()
+            name = self._named(request.query)
+            answer = await self._serving.logged_list(name, request, now, incarnation, admit, token)
+            if self._settings.store.durability == "disk":
+                await self._flushed(incarnation)
+            self._activity.latency(now, time.perf_counter() - began)
+            return answer
 
         try:
             return await self._current(lambda: _retried(logged))
@@ -371,17 +372,6 @@ class Engine:
         except Problem as problem:
             problem.field = "documents" if problem.field == "items" else problem.field
             raise
-
-    async def _logged_list(
-        self, request: api.RankRequest, admit: Callable[[], None], token: str | None
-    ) -> api.RankResponse:
-        began, now, incarnation = time.perf_counter(), self._now(), self._begin()
-        name = self._named(request.query)
-        answer = await self._serving.logged_list(name, request, now, incarnation, admit, token)
-        if self._settings.store.durability == "disk":
-            await self._flushed(incarnation)
-        self._activity.latency(now, time.perf_counter() - began)
-        return answer
 
     async def feedback(self, events: Sequence[api.EventIn | api.Malformed]) -> api.FeedbackResponse:
         """Count events; those accepted are on disk when this returns."""
@@ -418,13 +408,13 @@ class Engine:
         async with self._on_disk():
             if request.kind == "query":  # its log is removed while others are served
                 await self._queries.dropped(self._named(request.name))
-            deleted = await delete(self._store, request, salt, self._named, self._now())
-            await self._changed(deleted.queries)
+            proof, queries = await delete(self._store, request, salt, self._named, self._now())
+            await self._changed(queries)
             # Lists name queries and users; what feedback cites is read again.
             self.resources.recent.clear()
             if request.kind == "user":  # what others saw stays, or a refresh would count again
                 await self.resources.windows.forget(hashed(request.name, salt))
-        return proof_out(deleted.proof)
+        return proof
 
     async def retract(self, request: api.RetractionRequest) -> api.RetractionResponse:
         """Take back what lists and events added to counters, or say what that would be."""
@@ -522,7 +512,7 @@ class Engine:
         if not contract.on:
             raise NotFound("exploration has no limit: the setting `ranking.max_cost` is off")
         async with self._on_disk():
-            await contract.resume(self._store)
+            await contract.resume()
         log.info("exploration resumed", extra=about("exploration", stopped=False))
         return contract.out()
 
@@ -565,9 +555,6 @@ class Engine:
             "clock_lag": self.clock_lag,
             "rules": rules(self._settings),
         }
-
-    async def _guard(self) -> None:
-        await self.resources.contract.save(self._store)
 
     async def _adjust_memory(self) -> None:
         self._memory.adjust()

@@ -11,7 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from types import NoneType
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_type_hints,
+)
 
 from msgspec import Meta
 
@@ -34,9 +43,10 @@ def _setting(default: T, meaning: str, **limits: float) -> T:
     return declared
 
 
-def _declared(section: type[T]) -> type[T]:
-    """Write what settings declare into their types, where msgspec looks for limits."""
-    hints = get_type_hints(section)
+@dataclass_transform(frozen_default=True)
+def _section(section: type[T]) -> type[T]:
+    """Make a dataclass of some settings; write their limits into types, where msgspec looks."""
+    hints, section = get_type_hints(section), dataclass(frozen=True)(section)
     for declared in fields(section):  # type: ignore[arg-type]
         kind, about = hints[declared.name], declared.metadata["about"]
         annotated: Any = Annotated[kind, about]
@@ -46,8 +56,7 @@ def _declared(section: type[T]) -> type[T]:
     return section
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class ServerSettings:
     """Where the service listens."""
 
@@ -67,8 +76,7 @@ class ServerSettings:
     )
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class StoreSettings:
     """Where and for how long the service stores data."""
 
@@ -106,8 +114,7 @@ class StoreSettings:
     )
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class RankingSettings:
     """How lists are made."""
 
@@ -142,9 +149,6 @@ class RankingSettings:
     max_explored: int | None = _setting(
         None, "maximum number of slots in a list that exploration may fill", ge=0
     )
-    max_promotion: int | None = _setting(
-        None, "maximum number of ranks by which exploration may raise an item", ge=0
-    )
     random_slice: float = _setting(
         0.0,
         "share of lists in which a random pair of neighbors may change places; all lists then log "
@@ -161,8 +165,7 @@ class RankingSettings:
     )
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class ExaminationSettings:
     """Which ranks users look at."""
 
@@ -175,8 +178,7 @@ class ExaminationSettings:
         return Examination(self.severity, self.cutoff, self.curve)
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class FeaturesSettings:
     """What features are."""
 
@@ -205,8 +207,7 @@ class FeaturesSettings:
         return self.missing != "zero"
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class EventsSettings:
     """Which events count, and as what."""
 
@@ -236,8 +237,7 @@ class EventsSettings:
         return Behaviors.parse(self.behaviors, self.negative)
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class BotsSettings:
     """Who sends too many requests to be a person."""
 
@@ -252,8 +252,7 @@ class BotsSettings:
     )
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class ContextsSettings:
     """How the service uses the contexts of requests."""
 
@@ -266,8 +265,7 @@ class ContextsSettings:
     )
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class TrainingSettings:
     """When the prior is refitted, and on what."""
 
@@ -289,8 +287,7 @@ class TrainingSettings:
     )
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class ModelsSettings:
     """Which versions of the prior are kept."""
 
@@ -303,8 +300,7 @@ class ModelsSettings:
     )
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class InsightsSettings:
     """What the dashboard shows."""
 
@@ -314,8 +310,7 @@ class InsightsSettings:
     demo: bool = _setting(False, "whether the dashboard says that its users are simulated")
 
 
-@_declared
-@dataclass(frozen=True)
+@_section
 class LimitsSettings:
     """How much callers may use."""
 

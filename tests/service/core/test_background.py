@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,15 +11,14 @@ import pytest
 from ebrank import EBRanker
 from ebrank.evidence import kernels as evidence_kernels
 from ebrank.kernels import min_max
-from ebrank.policy import model_file, scoring
+from ebrank.policy import scoring
 from ebrank.policy.scaling import Scaling
 from ebrank.priors.learners import linear_kernel
 from ebrank.service.api import ItemIn
 from ebrank.service.core.background import Flusher, Housekeeping
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import ModelRecord
-from tests.service.scenes import DAY, Clock, Scene, items, linear_state, played, settings
+from tests.service.scenes import DAY, Clock, Scene, add_model, items, linear_state, played, settings
 
 
 class SlowDisk(MemoryStore):
@@ -39,21 +37,10 @@ class SlowDisk(MemoryStore):
         self.effect()
 
 
-def bounded(scene: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    """Make a test of a coroutine, which fails if it takes too long."""
-
-    @functools.wraps(scene)
-    def test(**fixtures: Any) -> None:  # noqa: ANN401 (whatever the test asks for)
-        asyncio.run(asyncio.wait_for(scene(**fixtures), timeout=60))
-
-    return test
-
-
 def waiting(flusher: Flusher, count: int) -> list[asyncio.Task[None]]:
     return [asyncio.create_task(flusher.flushed()) for _ in range(count)]
 
 
-@bounded
 async def test_waiting_requests_share_one_flush() -> None:
     store = SlowDisk()
     flusher = Flusher(store)
@@ -72,7 +59,6 @@ async def test_waiting_requests_share_one_flush() -> None:
     await flusher.close()
 
 
-@bounded
 async def test_a_failed_flush_is_told_to_all_who_wait_for_it() -> None:
     problems: list[Exception] = [StoreError("the disk failed")]
 
@@ -93,7 +79,6 @@ async def test_a_failed_flush_is_told_to_all_who_wait_for_it() -> None:
     await flusher.close()
 
 
-@bounded
 async def test_a_canceled_request_does_not_cancel_others() -> None:
     store = SlowDisk()
     flusher = Flusher(store)
@@ -111,22 +96,6 @@ async def test_a_canceled_request_does_not_cancel_others() -> None:
     await flusher.close()
 
 
-@bounded
-async def test_flushes_are_measured_and_whoever_measures_cannot_make_one_fail(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    flusher, measured = Flusher(MemoryStore()), list[float]()
-    flusher.on_flush = measured.append
-    await flusher.flushed()
-    flusher.on_flush = lambda seconds: measured[99]  # type: ignore[assignment]
-    await flusher.flushed()
-    assert len(measured) == 1
-    assert measured[0] >= 0.0
-    await flusher.close()
-    assert "IndexError" in caplog.text
-
-
-@bounded
 async def test_closing_flushes_for_those_who_wait_and_takes_nothing_more() -> None:
     store = SlowDisk()
     flusher = Flusher(store)
@@ -141,7 +110,6 @@ async def test_closing_flushes_for_those_who_wait_and_takes_nothing_more() -> No
     assert store.flushes == 1
 
 
-@bounded
 async def test_chores_are_done_by_the_clock_and_outlive_whatever_they_raise(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -200,8 +168,7 @@ async def test_nothing_is_compiled_inside_a_request(engine: Scene) -> None:
     """What `start` warms up is all that ranking with a trained model calls."""
     ranker = EBRanker("ebrank", scaling=Scaling("query"))
     ranker.state_ = linear_state(1.0, -1.0)
-    record = ModelRecord(1, 0.0, 10, 0.1, 0.2, activated=True)
-    await engine.store.models.add(record, model_file.to_bytes(ranker))
+    await add_model(engine.store, ranker, features=())
     kernels: list[Any] = [
         min_max._scale,
         linear_kernel.write_scores,

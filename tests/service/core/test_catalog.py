@@ -311,8 +311,7 @@ async def test_changes_while_a_query_is_read_are_not_missed(engine: Scene) -> No
         await engine._queries.get("another", 0.0)
         await reading
         assert await priors(engine, "tea") == scored(green=29.0, black=22.0)
-        live = await engine._queries.get("tea", 0.0)
-        assert live is not None
+        live = await engine.live("tea")
         assert live.keys == engine._catalog.schema.keys
 
 

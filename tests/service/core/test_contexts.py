@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from ebrank import EBRanker
-from ebrank.policy import model_file
 from ebrank.policy.contexts import Contexts, numbers
 from ebrank.policy.scaling import Scaling
-from ebrank.service.api import ItemIn, RankRequest, RankResponse
-from ebrank.service.store.records import ModelRecord
+from ebrank.service.api import ItemIn, RankResponse
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Scene, ids, items, linear_state, played, settings
+from tests.service.scenes import Scene, add_model, ids, items, linear_state, played, settings
 from tests.service.store.blocking import run
 
 PHONE, DESK = {"device": "mobile"}, {"device": "desktop"}
@@ -35,8 +33,7 @@ def trained(*, contexts: bool = True) -> FaultyStore:
         sign = 1.0 if both[0] == numbers(PHONE)[0] else -1.0
         weights = sign * np.array([[2.0, -2.0, 0.0], [-2.0, 2.0, 0.0]])
         ranker.contexts_ = Contexts(np.array(both), weights, np.array([0.5, 0.5]))
-    record = ModelRecord(1, 0.0, 1, None, None, activated=True, features=("p0", "p1"))
-    run(store.models.add(record, model_file.to_bytes(ranker)))
+    run(add_model(store, ranker))
     return store
 
 
@@ -113,24 +110,6 @@ async def test_cached_effects_of_a_context_follow_the_items(engine: Scene) -> No
     await engine.put_items("q", [ItemIn("i0", [9.0, -9.0]), ItemIn("new", [4.0, 0.0])])
     remembered = await engine.ranked(context=PHONE)
     assert scores(remembered) == scores(await (await engine.opened()).ranked(context=PHONE))
-
-
-@pytest.mark.parametrize(
-    "context",
-    [
-        {str(number): "x" for number in range(9)},
-        {"": "x"},
-        {"x": ""},
-        {"x": "y" * 257},
-        {"x": 1},
-        ["x"],
-    ],
-)
-def test_odd_contexts_are_refused(context: Any) -> None:  # noqa: ANN401 (of any type)
-    """As other fields are."""
-    body = msgspec.json.encode({"query": "q", "context": context})
-    with pytest.raises(msgspec.ValidationError):
-        msgspec.json.decode(body, type=RankRequest)
 
 
 @pytest.mark.slow

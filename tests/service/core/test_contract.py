@@ -73,7 +73,7 @@ async def test_clicks_are_compared_by_the_draw_in_the_id(engine: Scene) -> None:
         await engine.clicked(again, ids(again)[0])
         for name, number in (("lists", 1), ("clicks", 2), ("squares", 4)):
             expected[f"{arm} {name}"] += number
-    await engine.resources.contract.save(engine.store)
+    await engine.resources.contract.save()
     assert json.loads(await engine.store.meta.get(CONTRACT)) == {
         k: v for k, v in expected.items() if v
     }
@@ -96,9 +96,9 @@ async def test_the_guard_stops_all_servers_until_somebody_resumes(
     await engine.store.meta.add(CONTRACT, lost | kept)
     contract, other = engine.resources.contract, engine.other.resources.contract
     with caplog.at_level(logging.ERROR, "ebrank.service"):
-        await contract.save(engine.store)
+        await contract.save()
     assert "it costs more than 5 % of clicks (0.4000 per list, 0.5000 without)" in caplog.text
-    await other.save(engine.store)
+    await other.save()
     shown = (await engine.insights()).contract
     assert shown is not None
     assert shown.stopped
@@ -107,7 +107,7 @@ async def test_the_guard_stops_all_servers_until_somebody_resumes(
         await visited(each, 40)
     assert not any(any(entry.explored) for entry in await engine.lists())
     assert not (await engine.resume()).stopped
-    await other.save(engine.store)
+    await other.save()
     await visited(engine.other, 100)
     assert any(any(entry.explored) for entry in await engine.lists())
 
@@ -117,7 +117,7 @@ async def test_the_guard_lets_go_what_keeps_the_contract(engine: Scene) -> None:
     sums = {"exploring lists": 20_000, "exploring clicks": 9_600, "exploring squares": 9_600}
     kept = {"held_out lists": 5_000, "held_out clicks": 2_500, "held_out squares": 2_500}
     await engine.store.meta.add(CONTRACT, sums | kept)
-    await engine.resources.contract.save(engine.store)
+    await engine.resources.contract.save()
     assert not engine.resources.contract.stopped
 
 
@@ -150,7 +150,7 @@ async def test_clicks_on_lists_that_are_not_compared_do_not_count(engine: Scene)
                 engine.resources.recent.clear()  # as after a restart
                 await engine.clicked(answer)
         await engine.stop_experiment(request.name)
-    await engine._guard()
+    await engine.resources.contract.save()
     sums = json.loads(await engine.store.meta.get(CONTRACT) or "{}")
     assert not sums.get("exploring clicks")
     assert not sums.get("held_out clicks")

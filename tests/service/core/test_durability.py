@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-import numpy as np
 import pytest
 
 from ebrank.service import api
@@ -20,32 +19,6 @@ from ebrank.service.store.records import NewItem, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.faulty import FaultyStore
 from tests.service.scenes import Scene, click, ids, items, played, settings
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("room", [0, 1000, 12_000])  # one query; others packed; some as they are
-@played()
-async def test_memory_may_be_short_and_nothing_is_counted_twice(engine: Scene, room: int) -> None:
-    """Queries come and go from memory; the counters are the store's all the same."""
-    rng = np.random.default_rng(0)
-    engine._queries.room = room
-    for query in range(5):
-        await engine.put_items(f"q{query}", items(4))
-    lists = []
-    for session in range(200):
-        lists.append(await engine.ranked(f"q{rng.integers(5)}", k=3))
-        events = [
-            click(f"{session}-{at}", one.ranking_id, one.items[int(rng.integers(3))].id)
-            for at, one in enumerate(lists[-7::3])
-        ]
-        await engine.feedback(events)
-    for query in range(5):
-        live = await engine._queries.get(f"q{query}", 0.0)
-        state = await engine.store.items.load(f"q{query}")
-        assert live is not None
-        assert state is not None
-        np.testing.assert_array_equal(live.counts, state.counts)
-        np.testing.assert_array_equal(live.state.first_shown, state.first_shown)
 
 
 @played(on=SqliteStore, count=5)

@@ -43,20 +43,6 @@ async def test_the_first_items_need_features(engine: Scene, nothing: list[float 
     assert (await engine.put_items("q", [ItemIn("a", {"price": 1.0})])).added == 1
 
 
-@played(on=FaultyStore, count=2)
-async def test_changes_wait_for_a_flush_that_others_may_share(engine: Scene) -> None:
-    """Nothing flushes by itself: the loop would stand still for it."""
-    assert engine.store.flushes == 1
-    await engine.withdraw("q", "i0")
-    assert engine.store.flushes == 2
-    await engine._versions.adopt(better(), against=0)
-    assert engine.store.flushes == 2
-    await engine._adopt(better(), against=1)
-    assert engine.store.flushes == 3
-    await engine.activate(1)
-    assert engine.store.flushes == 4
-
-
 @played()
 async def test_an_item_is_given_once(engine: Scene) -> None:
     twice = [ItemIn("a", [1.0]), ItemIn("b", [1.0]), ItemIn("a", [2.0])]
@@ -87,7 +73,7 @@ async def test_features_sent_again_with_a_rank_are_not_written_again(engine: Sce
 
 
 def named(*names: str) -> FeatureSchema:
-    return NO_FEATURES.with_features(names)
+    return NO_FEATURES.with_features(*names)
 
 
 @pytest.mark.parametrize(
@@ -95,8 +81,8 @@ def named(*names: str) -> FeatureSchema:
     [
         NO_FEATURES,
         FeatureSchema.positions(3),
-        named("a", "é").with_feature("b", shared=True).without("a"),
-        named("a").with_feature("b", optional=True).with_feature("c", optional=True).without("c"),
+        named("a", "é").with_features("b", shared=True).without("a"),
+        named("a").with_features("b", "c", optional=True).without("c"),
     ],
 )
 def test_the_text_form_reads_back(schema: FeatureSchema) -> None:
@@ -120,9 +106,9 @@ def test_the_first_items_fix_names_and_number() -> None:
 
 
 def test_features_come_and_go_and_their_columns_stay_theirs() -> None:
-    schema = named("a", "b").without("a").with_feature("c").with_feature("d", shared=True)
+    schema = named("a", "b").without("a").with_features("c").with_features("d", shared=True)
     assert schema.keys == ("p1", "p2", "s0")
-    again = schema.without("c").with_feature("c").with_feature("a")
+    again = schema.without("c").with_features("c").with_features("a")
     assert again.keys == ("p1", "s0", "p3", "p4")
     stored = again.pair.rows([ItemIn("x", {"a": 4.0, "b": 2.0, "c": 3.0})], missing_allowed=False)
     np.testing.assert_array_equal(stored, [[np.nan, 2.0, np.nan, 3.0, 4.0]])
@@ -136,7 +122,7 @@ def test_features_come_and_go_and_their_columns_stay_theirs() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda schema: schema.with_feature("a"), "there is already a feature 'a'"),
+        (lambda schema: schema.with_features("a"), "there is already a feature 'a'"),
         (lambda schema: schema.without("z"), "there is no feature 'z', only a, b"),
         (lambda schema: schema.without("a").without("b"), "'b' is the only feature"),
         (lambda schema: schema.renamed("a", "b"), "there is already a feature 'b'"),
@@ -170,7 +156,7 @@ def test_a_change_that_makes_no_sense_is_refused(
     ],
 )
 def test_what_does_not_fit_names_the_item_and_the_feature(features: object, told: str) -> None:
-    schema = named("a", "b").with_feature("s", shared=True)
+    schema = named("a", "b").with_features("s", shared=True)
     with pytest.raises(Problem, match=told):
         schema.pair.rows([ItemIn("x", features)], missing_allowed=False)  # type: ignore[arg-type]
 
@@ -238,8 +224,7 @@ def scored(**scores: float) -> dict[str, float]:
 
 async def priors(engine: Scene, query: str = "q") -> dict[str, float]:
     """Return the priors of a query's candidates."""
-    live = await engine._queries.get(query, 0.0)
-    assert live is not None
+    live = await engine.live(query)
     prior = live.prior(engine.resources.active.model)
     names = live.ids.at(live.candidates.tolist())
     return dict(zip(names, [round(float(a), 5) for a in prior.a], strict=True))

@@ -5,26 +5,26 @@
 
 from __future__ import annotations
 
-import asyncio
+import itertools
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from ebrank import EBRanker, Examination
 from ebrank.evidence import BehaviorStats
-from ebrank.policy import model_file
 from ebrank.policy.scaling import Scaling
-from ebrank.service import api
-from ebrank.service.engine import Engine
-from ebrank.service.settings import ExaminationSettings, RankingSettings, Settings
+from ebrank.service.api import ItemIn, RankedItem
+from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import ModelRecord
 from ebrank.typing import Features
+from tests.service.scenes import Scene, add_model, ids, play, played, settings
+from tests.service.store.blocking import run
 
 ITEMS = 8
 DRAWS = 7
@@ -45,7 +45,7 @@ LISTS = st.lists(st.lists(st.booleans(), min_size=ITEMS, max_size=ITEMS), max_si
 class Outcome(NamedTuple):
     """The list that was served last, what was known then, and what broke its ties."""
 
-    items: list[api.RankedItem]
+    items: list[RankedItem]
     stats: BehaviorStats
     tie_keys: npt.NDArray[np.uint32]
 
@@ -67,42 +67,41 @@ def fitted(text: str) -> EBRanker:
     return ranker(text).fit(rows, BehaviorStats.of(shown, rng.binomial(shown, rows[:, 0] / 2)))
 
 
-async def served(text: str, lists: list[list[bool]], prior: EBRanker | None) -> Outcome:
+def chosen(text: str) -> Settings:
+    return settings(ranking={"policy": text, "k": ITEMS, "window": 0.0}, examination={"cutoff": 6})
+
+
+async def filled(engine: Scene) -> None:
+    rows = features().tolist()
+    await engine.put_items("q", [ItemIn(f"i{n}", row) for n, row in enumerate(rows)])
+
+
+def served(text: str, lists: list[list[bool]], prior: EBRanker | None) -> Outcome:
     """Serve some lists to users who click by plan, and then one more."""
-    chosen = Settings(
-        ranking=RankingSettings(policy=text, k=ITEMS, window=0.0),
-        examination=ExaminationSettings(cutoff=6),
-    )
     store = MemoryStore()
     if prior is not None:
-        record = ModelRecord(1, 0.0, 200, 0.1, 0.2, activated=True)
-        await store.models.add(record, model_file.to_bytes(prior))
-    engine = await Engine.open(store, chosen)
-    rows = features().tolist()
-    await engine.put_items("tea", [api.ItemIn(f"i{n}", row) for n, row in enumerate(rows)])
-    for number, clicks in enumerate(lists):
-        answer = await engine.rank(api.RankRequest("tea"))
-        events = [
-            api.EventIn(f"{number}-{item.id}", answer.ranking_id, item.id, "click")
-            for item, clicked in zip(answer.items, clicks, strict=True)
-            if clicked
-        ]
-        await engine.feedback(events)
-    state, live = await store.items.load("tea"), await engine._queries.get("tea", 0.0)
-    engine._serving._draws = np.random.PCG64(DRAWS)
-    last = await engine.rank(api.RankRequest("tea", explain=True))
-    await engine.query("tea")  # whatever else is told about the policy's items
-    await engine.insights()
-    await engine.close()
-    assert state is not None
-    assert live is not None
-    assert last.model == (0 if prior is None else 1)
-    return Outcome(last.items, BehaviorStats(state.counts), live.tie_keys)
+        run(add_model(store, prior, features=()))
+
+    async def scene(engine: Scene) -> Outcome:
+        await filled(engine)
+        for clicks in lists:
+            answer = await engine.ranked()
+            if any(clicks):
+                await engine.clicked(answer, *itertools.compress(ids(answer), clicks))
+        stats, live = BehaviorStats((await engine.stored()).counts), await engine.live()
+        engine._serving._draws = np.random.PCG64(DRAWS)
+        last = await engine.ranked(explain=True)
+        await engine.query("q")  # whatever else is told about the policy's items
+        await engine.insights()
+        assert last.model == (0 if prior is None else 1)
+        return Outcome(last.items, stats, live.tie_keys)
+
+    return play(scene, chosen(text), store=store)
 
 
 def check(text: str, lists: list[list[bool]], prior: EBRanker | None) -> None:
     """Compare the last list served with the library's."""
-    items, stats, tie_keys = asyncio.run(served(text, lists, prior))
+    items, stats, tie_keys = served(text, lists, prior)
     library = prior or ranker(text)
     expected = library.rank_by_prior(
         library.prior(features()),
@@ -128,7 +127,7 @@ def check(text: str, lists: list[list[bool]], prior: EBRanker | None) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("text", POLICIES)
-@settings(max_examples=5)
+@hypothesis_settings(max_examples=5)
 @given(LISTS)
 def test_the_service_ranks_as_the_library_does(
     text: str, learned: bool, lists: list[list[bool]]
@@ -140,20 +139,15 @@ def test_the_service_ranks_as_the_library_does(
 def test_what_was_learned_changes_every_score_but_those_by_behavior_alone(text: str) -> None:
     """Else the comparison with a learned prior would be the one without."""
     untrained, trained = (
-        {item.id: item.score for item in asyncio.run(served(text, [], prior)).items}
+        {item.id: item.score for item in served(text, [], prior).items}
         for prior in (None, fitted(text))
     )
     assert (untrained == trained) == ("part=behavior" in text)
 
 
 @pytest.mark.parametrize("text", ["thompson", "ebrank:bonus=draw"])
-def test_draws_are_new_for_every_list(text: str) -> None:
-    async def scores() -> list[list[float]]:
-        engine = await Engine.open(MemoryStore(), Settings(ranking=RankingSettings(policy=text)))
-        await engine.put_items("tea", [api.ItemIn(f"i{n}", [1.0]) for n in range(ITEMS)])
-        answers = [await engine.rank(api.RankRequest("tea")) for _ in range(2)]
-        await engine.close()
-        return [[item.score for item in answer.items] for answer in answers]
-
-    first, second = asyncio.run(scores())
+@played(chosen)
+async def test_draws_are_new_for_every_list(engine: Scene, text: str) -> None:
+    await filled(engine)
+    first, second = [[item.score for item in (await engine.ranked()).items] for _ in range(2)]
     assert first != second

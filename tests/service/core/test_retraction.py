@@ -23,7 +23,7 @@ from ebrank.service.store import Store, open
 from ebrank.service.store.records import RankingEntry
 from tests.cli.commands import answered, good, refused
 from tests.postgres import Postgres
-from tests.service.scenes import BOTH, Clock, Scene, click, ids, items, played, settings
+from tests.service.scenes import BOTH, Clock, Scene, click, ids, items, played, settings, stored
 from tests.threaded import Threaded
 
 WORTH = settings(events={"behaviors": ["click=0.3", "purchase"]})
@@ -159,9 +159,7 @@ async def raced(store: Store) -> None:
     done = True
     await asyncio.gather(*visitors)
     for name in names:
-        live, state = await engine._queries.get(name, time.time()), await store.items.load(name)
-        assert live is not None
-        assert state is not None
+        live, state = await engine.live(name), await stored(store, name)
         assert live.counts.astype(int).tolist() == state.counts.tolist()
     await engine.close()
     assert (await replay(store)).equal
@@ -172,20 +170,6 @@ async def test_retraction_races_with_lists_and_clicks(tmp_path: Path, database: 
     for url in (str(tmp_path / "store"), database.url("raced")):
         async with open(url) as store:
             await raced(store)
-
-
-@played(on=BOTH)
-async def test_two_at_the_same_time_count_nothing_again(engine: Scene) -> None:
-    for at in range(30):
-        await engine.put_items(f"q{at}", items(2))
-        for user in ("ann", "bob", "cat"):
-            answer = await engine.ranked(f"q{at}", user=user)
-            await engine.clicked(answer, "i0")
-    requests = (RetractionRequest(user=user, apply=True) for user in ("ann", "bob"))
-    done = await asyncio.gather(*map(engine.retract, requests))
-    assert [each.proof is not None and each.proof.events for each in done] == [30, 30]
-    assert await engine.counts("q7") == {"i0": (1, 1), "i1": (1, 0)}
-    assert await engine.sound()
 
 
 @pytest.mark.slow

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from msgspec import UNSET
 
 from ebrank import EBRanker
-from ebrank.policy import model_file
 from ebrank.policy.scaling import Scaling
 from ebrank.priors.item_effects import VARIANCE
-from ebrank.service.api import DeletionRequest, ItemIn, RankRequest, StartExperimentRequest
+from ebrank.service.api import (
+    DeletionRequest,
+    ItemIn,
+    RankRequest,
+    RetractionRequest,
+    StartExperimentRequest,
+)
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.shared import QueryMessages
 from ebrank.service.core.shared import _bytes as bytes_of
@@ -22,23 +28,28 @@ from ebrank.service.learning.fitting import TrainingJob, TrainingResult
 from ebrank.service.learning.training import RETRY_SECONDS
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import ModelRecord, News
-from tests.service.scenes import Scene, items, linear_state, played, settings
+from tests.service.scenes import Scene, add_model, items, linear_state, played, settings
 from tests.service.store.blocking import run
 
 ITEMS = items(6)
 POLICY = "auto:bonus=none"  # lists change with what is learned, not with what is left to learn
 ON = settings(ranking={"policy": POLICY}, training={"after_events": 0, "every_seconds": 0})
 QUERIES = ("tea", "green tea", "black tea")
+GONE = {"query": "tea", "item": "i3"}
 
 
 def trained(variance: float = 0.8) -> MemoryStore:
     """Return a store whose model says how much items differ beyond their features."""
     store = MemoryStore()
-    ranker = EBRanker(POLICY, scaling=Scaling("query"))
-    ranker.state_ = {**linear_state(0.1, 0.1), VARIANCE: np.array([variance])}
-    record = ModelRecord(1, 0.0, 1, None, None, activated=True, features=("p0", "p1"))
-    run(store.models.add(record, model_file.to_bytes(ranker)))
+    run(add_model(store, differing(0.1, 0.1, variance=variance)))
     return store
+
+
+def differing(*weights: float, variance: float) -> EBRanker:
+    """Return a ranker whose items differ by so much beyond their features."""
+    ranker = EBRanker(POLICY, scaling=Scaling("query"))
+    ranker.state_ = {**linear_state(*weights), VARIANCE: np.array([variance])}
+    return ranker
 
 
 async def filled(engine: Scene, *queries: str) -> None:
@@ -59,9 +70,9 @@ async def explained(engine: Scene, query: str) -> dict[str, Any]:
     return {item.id: item for item in (await engine.ranked(query, explain=True)).items}
 
 
-def sums(engine: Scene) -> dict[int, list[int]]:
+def sums(engine: Scene, group: int = 0) -> dict[int, list[int]]:
     """Return the sums of messages about each item that a query lists, by the hash of its name."""
-    shared = engine.resources.active.shared
+    shared = engine.resources.active.all_shared[group]
     return dict(zip(shared._hashes.tolist(), shared._sums[shared._places].tolist(), strict=True))
 
 
@@ -87,10 +98,7 @@ async def add_version(
     engine: Scene, version: int, weights: tuple[float, float], variance: float
 ) -> None:
     """Let another version of the prior go live."""
-    ranker = EBRanker(POLICY, scaling=Scaling("query"))
-    ranker.state_ = {**linear_state(*weights), VARIANCE: np.array([variance])}
-    record = ModelRecord(version, 0.0, 1, None, None, activated=True, features=("p0", "p1"))
-    await engine.store.models.add(record, model_file.to_bytes(ranker))
+    await add_model(engine.store, differing(*weights, variance=variance), version)
     await engine.activate(version)
 
 
@@ -159,20 +167,10 @@ async def test_a_restart_and_other_servers_come_to_the_same_sums(engine: Scene) 
     assert sums(await swept(await engine.opened())) == sums(lists)
 
 
-@played(ON, on=trained)
-async def test_sums_are_those_of_the_counts(engine: Scene) -> None:
-    """Moved on with each list and click, they are those of a server that has just started."""
-    await filled(engine)
-    for at in range(30):
-        await liked(engine, QUERIES[at % 3], f"i{at % 4}", times=1)
-    await swept(engine)
-    assert sums(engine) == sums(await swept(await engine.opened()))
-
-
 @played(ON, on=trained, pair=True)
-@pytest.mark.parametrize("kind", ["query", "item"])
-async def test_what_is_deleted_says_nothing_any_more_on_any_server(
-    engine: Scene, kind: Literal["query", "item"]
+@pytest.mark.parametrize("kind", ["query", "item", "retraction"])
+async def test_what_is_deleted_or_retracted_says_nothing_any_more_on_any_server(
+    engine: Scene, kind: str
 ) -> None:
     await filled(engine)
     for server in (engine, engine.other):
@@ -180,7 +178,10 @@ async def test_what_is_deleted_says_nothing_any_more_on_any_server(
         await liked(server, "black tea", "i2")
         await swept(server)
     assert (await explained(engine.other, "green tea"))["i3"].elsewhere > 0.0
-    await engine.delete(DeletionRequest(kind, "tea" if kind == "query" else "i3"))
+    if kind == "retraction":
+        await engine.retract(RetractionRequest(query="tea", apply=True))
+    else:
+        await engine.delete(msgspec.convert({"kind": kind, "name": GONE[kind]}, DeletionRequest))
     fresh = sums(await swept(await engine.opened()))
     for server in (engine, engine.other):
         assert sums(await swept(server)) == fresh
@@ -192,7 +193,7 @@ async def test_what_is_deleted_says_nothing_any_more_on_any_server(
         await server.ranked("green tea")  # the other hears of the new item with its first list
         after = await explained(server, "green tea")
         assert after["i3"].elsewhere <= 0.0
-        assert after["i3"].other_queries == int(kind == "query"), "those of black tea"
+        assert after["i3"].other_queries == int(kind != "item"), "black tea"
         assert after["i2"].elsewhere > 0.0
     assert await engine.replays()
 
@@ -372,8 +373,7 @@ async def test_what_another_server_counted_changes_the_messages_of_its_items_alo
     for server in (engine.other, engine):
         await server.ranked("tea")
         await swept(server)
-    live, before = await engine._queries.get("tea", engine.clock()), await engine.stored("tea")
-    assert live is not None
+    live, before = await engine.live("tea"), await engine.stored("tea")
     assert live.changed == set()
     counts = live.counts.copy()
     await engine.clicked(await engine.other.ranked("tea", k=2), "i3")
@@ -487,16 +487,12 @@ async def test_whoever_looks_at_a_query_leaves_the_evidence_of_arms_apart(engine
         await engine.clicked(answer, f"i{at % 4}")
         await engine.query(query)  # for the dashboard
         await engine.ranked(query)  # of no arm, since it has no order of its own
-
-    def sums_of(server: Scene) -> list[dict[int, list[int]]]:
-        return [
-            dict(zip(each._hashes.tolist(), each._sums[each._places].tolist(), strict=True))
-            for each in server.resources.active.all_shared
-        ]
-
-    fresh = sums_of(await swept(await engine.opened()))
-    assert [len(each) for each in fresh] == [0, len(ITEMS), len(ITEMS)]
-    assert sums_of(await swept(engine)) == fresh
+    fresh = await swept(await engine.opened())
+    await swept(engine)
+    assert len(engine.resources.active.all_shared) == 3
+    for group, listed in enumerate((0, len(ITEMS), len(ITEMS))):
+        assert sums(engine, group) == sums(fresh, group)
+        assert len(sums(engine, group)) == listed
 
 
 @played(ON, on=trained)
@@ -512,8 +508,7 @@ async def test_both_arms_of_interleaved_lists_hear_all_queries(engine: Scene) ->
         await engine.clicked(await engine.ranked(queries[at % 6]), f"i{at % 4}")
     await swept(engine)
     for arm in engine.resources.active.model.arms.values():
-        live = await engine._queries.get("q0", engine.clock.now)
-        assert live is not None
+        live = await engine.live("q0")
         heard = arm.shared.earned(live, arm, live.prior(arm))
         assert heard.queries.tolist() == [5] * len(ITEMS)
     assert sums(engine) == sums(await swept(await engine.opened()))

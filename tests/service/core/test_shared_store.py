@@ -30,9 +30,7 @@ from tests.service.store.blocking import run
 
 async def in_memory(engine: Scene, store: Store) -> bool:
     """Return whether what an engine has in memory is what the store holds."""
-    live, state = await engine._queries.get("q", 0.0), await store.items.load("q")
-    assert live is not None
-    assert state is not None
+    live, state = await engine.live(), await stored(store)
     return (
         live.state.version == state.version
         and list(live.state.ids) == list(state.ids)

@@ -151,12 +151,12 @@ def test_elasticsearch_reranks_through_a_custom_inference_endpoint(local: Local)
 
 
 def test_scores_sort_into_the_served_order_whatever_decided_it() -> None:
-    """Ties, guardrails, an order the user has seen, and the caller's own in shadow mode."""
+    """Ties, the guardrail, an order the user has seen, and the caller's own in shadow mode."""
     documents = [f"item {at}" for at in range(200)]
     ranking = PRIOR.ranking
     for changed in (
         ranking,
-        replace(ranking, max_explored=1, max_promotion=2),
+        replace(ranking, max_explored=1),
         replace(ranking, mode="shadow"),
     ):
         with in_process(replace(PRIOR, ranking=changed)) as local:

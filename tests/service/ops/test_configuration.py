@@ -35,7 +35,7 @@ def test_lists_and_none_from_the_environment() -> None:
             "EBRANK_SERVE_EXAMINATION_CURVE": "1,0.5",
             "EBRANK_SERVE_EXAMINATION_CUTOFF": "7",
             "EBRANK_SERVE_RANKING_MAX_EXPLORED": "null",
-            "EBRANK_SERVE_RANKING_MAX_PROMOTION": "off",
+            "EBRANK_SERVE_RANKING_MAX_COST": "off",
             "EBRANK_SERVE_FEATURES_NAMES": "off",
             "PATH": "/bin",
         }
@@ -43,7 +43,7 @@ def test_lists_and_none_from_the_environment() -> None:
     assert chosen.events.other == ("buy", "save")
     assert chosen.examination.curve == (1.0, 0.5)
     assert (chosen.examination.cutoff, chosen.ranking.max_explored) == (7, None)
-    assert (chosen.ranking.max_promotion, chosen.features.names) == (None, None)
+    assert (chosen.ranking.max_cost, chosen.features.names) == (None, None)
     assert read(environment={"EBRANK_SERVE_EVENTS_OTHER": ""}).events.other == ()
 
 

@@ -19,8 +19,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from ebrank.service.logs import about
 from ebrank.service.store.base import Store, StoreError
@@ -36,6 +37,7 @@ DOUBT_SECONDS = 60.0
 """How long the clock must stay ahead of the timer to be trusted: a shorter jump may be a glitch."""
 
 log = logging.getLogger("ebrank.service")
+T = TypeVar("T")
 
 
 class LogClock:
@@ -134,19 +136,16 @@ class Flusher:
 
     Attributes:
         on_flush: called with the seconds that each flush took.
+        waiting: how many requests wait for the next flush.
     """
 
     def __init__(self, store: Store) -> None:
         self.on_flush: Callable[[float], None] = lambda seconds: None
+        self.waiting = 0
         self._store = store
-        self._waiting: list[asyncio.Future[None]] = []
-        self._task: asyncio.Task[None] | None = None
+        self._next: asyncio.Task[None] | None = None
+        self._flushing = asyncio.Lock()
         self._closed = False
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait for the next flush."""
-        return len(self._waiting)
 
     async def flushed(self) -> None:
         """Return when everything written so far is on disk.
@@ -156,43 +155,25 @@ class Flusher:
         """
         if self._closed:
             raise StoreError("the service is shutting down and accepts no more requests")
-        future = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        if self._task is None:
-            self._task = asyncio.create_task(self._run())
-        await future  # its own: a caller that goes away must not cancel the others
+        if self._next is None:
+            self._next = asyncio.create_task(self._flush())
+        self.waiting += 1
+        await asyncio.shield(self._next)  # a caller that goes away must not cancel the others
 
     async def close(self) -> None:
         """Flush for waiting requests, and stop; the store stays open."""
         self._closed = True
-        if self._task is not None:
-            await self._task
+        if self._next is not None:
+            await asyncio.wait([self._next])
+        async with self._flushing:  # or one is under way
+            pass
 
-    async def _run(self) -> None:
-        while self._waiting:
-            together, self._waiting = self._waiting, []
+    async def _flush(self) -> None:
+        async with self._flushing:
+            self._next, self.waiting = None, 0  # who comes from now on needs another one
             began = time.perf_counter()
-            problem: Exception | None = None
-            try:
-                await self._store.flush()
-            except Exception as failed:  # whatever a store raises, waiting requests must know
-                problem = failed
-            else:
-                self._measured(time.perf_counter() - began)
-            for future in together:
-                if future.done():
-                    continue  # its caller has left
-                if problem is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(problem)
-        self._task = None
-
-    def _measured(self, seconds: float) -> None:
-        try:
-            self.on_flush(seconds)
-        except Exception:  # measuring must not stop the flushes
-            log.exception("cannot record the duration of a flush")
+            await self._store.flush()
+            self.on_flush(time.perf_counter() - began)
 
 
 class Turns:
@@ -220,6 +201,12 @@ class Turns:
 
     async def __aexit__(self, *problem: object) -> None:
         self._lock.release()
+
+    async def portions(self, items: Sequence[T], size: int) -> AsyncIterator[Sequence[T]]:
+        """Yield items in portions of a size, with others in between."""
+        for begin in range(0, len(items), size):
+            yield items[begin : begin + size]
+            await self.next()
 
     async def next(self) -> None:
         """Let others run for twice as long as the last step took, or longer if they need it."""

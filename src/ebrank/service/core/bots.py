@@ -18,10 +18,8 @@ from dataclasses import dataclass
 
 from cachetools import LRUCache
 
-from ebrank.service import api
 from ebrank.service.core.memory import encode
 from ebrank.service.settings import BotsSettings
-from ebrank.service.store.records import RankingEntry
 
 MOST_VISITORS = 100_000
 MINUTE = 60.0
@@ -53,15 +51,13 @@ class Bots:
         self._by_session = settings.visitor == "session"
         self._visitors: LRUCache[Hashable, _Visitor] = LRUCache(MOST_VISITORS)
 
-    def visitor(self, request: api.RankRequest, user: str | None) -> bytes | None:
-        """Return the visitor of a request, given the hash of its user; None if it names none."""
-        name = request.session if self._by_session else user
-        return encode(name) if self.on and name is not None else None
+    def visitor(self, user: str | None, session: str | None = None) -> bytes | None:
+        """Return the visitor of a list, given the hash of its user; None if it names none.
 
-    def visitor_of(self, entry: RankingEntry) -> bytes | None:
-        """Return the visitor of a logged list; None if they are sessions: the log has none."""
-        counts = self.on and not self._by_session and entry.user is not None
-        return encode(entry.user or "") if counts else None
+        The log has no sessions.
+        """
+        name = session if self._by_session else user
+        return encode(name) if self.on and name is not None else None
 
     def suspects(self, visitor: Hashable, now: float, *, lists: int = 0, events: int = 0) -> bool:
         """Add to what a visitor has done, and return whether it is a bot now."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -35,7 +35,7 @@ from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.settings import FeaturesSettings
 from ebrank.service.store.base import CatalogChanged, Store, StoreView
-from ebrank.service.store.records import CatalogCommit, NewItem
+from ebrank.service.store.records import NewItem
 from ebrank.typing import Bools, Features
 
 SCHEMA = "features"
@@ -50,20 +50,6 @@ Line: TypeAlias = tuple[int, bytes]
 """A line with its number, from 1."""
 
 _read_item = msgspec.json.Decoder(api.ItemIn).decode
-
-
-class Joined(NamedTuple):
-    """Items with their own features and those of the catalog.
-
-    Attributes:
-        keys: of the features.
-        features: a row for each item.
-        withdrawn: which of the items are withdrawn from all queries.
-    """
-
-    keys: Sequence[str]
-    features: Features
-    withdrawn: Bools
 
 
 class Changes(NamedTuple):
@@ -142,13 +128,14 @@ class Catalog:
 
     async def joined(
         self, names: Sequence[str], pair: Features, schema: FeatureSchema | None = None
-    ) -> Joined:
-        """Return items as they are now, given their own rows.
+    ) -> tuple[Sequence[str], Features, Bools]:
+        """Return the keys and values of items' features now, and which the catalog has withdrawn.
 
-        The schema is that of the store, unless it is about to have another one.
+        Their own rows are given. The schema is that of the store, unless it is about to have
+        another one.
         """
         now = (schema or self.schema).or_positions(pair.shape[1])
-        return Joined(now.keys, *now.joined(names, pair, await self.read(names, now)))
+        return now.keys, *now.joined(names, pair, await self.read(names, now))
 
     async def changes(self, names: Sequence[str], since: int) -> Changes:
         """Return what has changed after a version."""
@@ -212,7 +199,7 @@ class Catalog:
             return None
         if meta:
             self.fix(schema)
-        self._wrote(commit)
+        self.wrote(commit.version)
         return commit.changed
 
     async def withdraw(self, name: str, now: float) -> bool:
@@ -223,9 +210,7 @@ class Catalog:
         if self.stored != self.version:
             await self.follow()
         version = self.version
-        row = (await self.read([name])).get(name)
-        if row is None:
-            raise _not_in_catalog(name)
+        row = await self._row(name)
         if self.schema.withdrawn(row):
             return False
         schema, marked = self.schema.marked(row)
@@ -243,46 +228,42 @@ class Catalog:
         if len(items) <= api.ITEMS_AT_ONCE:
             return await self.put(items, clock())
         schema = self.schema.begun_shared(items[0])
-        portions = portions_of(items, api.ITEMS_AT_ONCE)
         changed = 0
         async with turns:
-            for portion in portions:
+            async for portion in turns.portions(items, api.ITEMS_AT_ONCE):
                 schema.shared.rows(portion, missing_allowed=self.missing_allowed)
-                await turns.next()
-            for portion in portions:
+            async for portion in turns.portions(items, api.ITEMS_AT_ONCE):
                 changed += await self.put(portion, clock())
-                await turns.next()
         return changed
 
-    def reasons(self, items: Sequence[api.ItemIn]) -> list[str | None]:
-        """Return why each item cannot be put; None if it can."""
-        schema, reasons = self.schema, list[str | None]()
-        for item in items:
+    def refused(self, items: Mapping[int, api.ItemIn]) -> dict[int, str]:
+        """Return why some of numbered items cannot be put."""
+        schema, refused = self.schema, dict[int, str]()
+        for number, item in items.items():
             try:
                 begun = schema.begun_shared(item)
                 begun.shared.rows([item], missing_allowed=self.missing_allowed)
                 schema = begun
-                reasons.append(None)
             except Problem as problem:
-                reasons.append(str(problem))
-        return reasons
+                refused[number] = str(problem)
+        return refused
 
-    def advanced(self, version: int) -> None:
-        """Record that a write has made the next version."""
-        self._wrote(CatalogCommit(version + 1, 0))
+    def wrote(self, version: int) -> None:
+        """Record that a write of this server has made a version."""
+        self.stored = version
+        if version == self.version + 1:  # nobody else has written
+            self.version = version
 
-    def _wrote(self, commit: CatalogCommit) -> None:
-        self.stored = commit.version
-        if commit.version == self.version + 1:  # nobody else has written
-            self.version = commit.version
+    async def _row(self, name: str) -> Features:
+        rows = await self.read([name])
+        if name not in rows:
+            raise NotFound(f"item {name!r} is not in the catalog", "item")
+        return rows[name]
 
     async def item(self, name: str) -> api.CatalogItem:
         """Return an item."""
         await self.follow()
-        row = (await self.read([name])).get(name)
-        if row is None:
-            raise _not_in_catalog(name)
-        return self._out(name, row)
+        return self._out(name, await self._row(name))
 
     async def page(self, request: api.CatalogRequest) -> api.CatalogResponse:
         """Return items by name."""
@@ -312,30 +293,20 @@ def _ended(row: list[float]) -> tuple[float, ...]:
     return tuple(row)
 
 
-def _not_in_catalog(name: str) -> NotFound:
-    return NotFound(f"item {name!r} is not in the catalog", "item")
-
-
-def portions_of(items: Sequence[api.ItemIn], size: int) -> list[Sequence[api.ItemIn]]:
-    """Return items in portions of a size."""
-    return [items[begin : begin + size] for begin in range(0, len(items), size)]
-
-
 async def stored_schema(store: StoreView) -> FeatureSchema:
     """Return the schema of a store; without features, if it has none yet."""
-    text = await store.meta.get(SCHEMA)
-    return NO_FEATURES if text is None else FeatureSchema.from_json(text)
+    return FeatureSchema.from_json(await store.meta.get(SCHEMA))
 
 
 def _declared(stored: str | None, settings: FeaturesSettings) -> FeatureSchema:
     """Return the schema that the data, or else the settings, determine."""
     names, shared = settings.names, settings.shared
     try:
-        schema = NO_FEATURES if stored is None else FeatureSchema.from_json(stored)
+        schema = FeatureSchema.from_json(stored)
         if not schema.pair.width:
-            schema = schema.with_features(names or ())
+            schema = schema.with_features(*names or ())
         if not schema.shared.width:
-            schema = schema.with_features(shared or (), shared=True)
+            schema = schema.with_features(*shared or (), shared=True)
         there = schema.pair.names
         if names is not None and None in there and len(names) == len(there):
             schema = schema.with_names(names)
@@ -401,7 +372,6 @@ async def _put_lines(
     try:
         return await catalog.put(list(items.values()), now), refused
     except Problem:
-        reasons = zip(items, catalog.reasons(list(items.values())), strict=True)
-        refused |= {number: why for number, why in reasons if why is not None}
+        refused |= catalog.refused(items)
         good = [item for number, item in items.items() if number not in refused]
         return await catalog.put(good, now), refused

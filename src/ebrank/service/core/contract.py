@@ -68,9 +68,14 @@ class Contract:
     """
 
     def __init__(
-        self, max_cost: float | None, meta: Mapping[str, str], weights: Sequence[float]
+        self,
+        store: Store,
+        meta: Mapping[str, str],
+        max_cost: float | None,
+        weights: Sequence[float],
     ) -> None:
-        """Take the limit, the store's settings, and what behaviors are worth."""
+        """Take a store and its settings, the limit, and what behaviors are worth."""
+        self._store = store
         self.on = max_cost is not None
         self.refused = 0
         self._share = max_cost or 0.0
@@ -131,21 +136,21 @@ class Contract:
         if now // DAY != self._day:
             self._day, self._cost, self._earned = now // DAY, 0.0, 0.0
 
-    async def save(self, store: Store) -> None:
+    async def save(self) -> None:
         """Add to the sums of all servers, and stop exploration if they say so."""
         if not self.on:
             return
         unsaved, self._unsaved = self._unsaved, Counter()
         if unsaved:
             try:
-                self._stored = Counter(await store.meta.add(CONTRACT, unsaved))
+                self._stored = Counter(await self._store.meta.add(CONTRACT, unsaved))
             except StoreError:
                 self._unsaved.update(unsaved)
                 raise
         else:
-            self._stored = Counter(json.loads(await store.meta.get(CONTRACT) or "{}"))
+            self._stored = Counter(json.loads(await self._store.meta.get(CONTRACT) or "{}"))
         if not self.stopped and (self.out().high or 0.0) < 0.0:
-            self._stored = Counter(await store.meta.add(CONTRACT, {"stopped": 1}))
+            self._stored = Counter(await self._store.meta.add(CONTRACT, {"stopped": 1}))
             out = self.out()
             log.error(
                 "exploration stopped: it costs more than %g %% of clicks (%.4f per list, %.4f "
@@ -156,11 +161,11 @@ class Contract:
                 extra=about("exploration", stopped=True),
             )
 
-    async def resume(self, store: Store) -> None:
+    async def resume(self) -> None:
         """Explore again, and compare from now on."""
         self._unsaved.clear()
         self._stored.clear()
-        await store.meta.set({CONTRACT: "{}"})
+        await self._store.meta.set({CONTRACT: "{}"})
 
     def out(self) -> api.ContractOut:
         """Return what the guard knows; `low` and `high` are of exploring − (1 − share) · others."""

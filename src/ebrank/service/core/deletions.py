@@ -9,8 +9,9 @@ was deleted, and nobody else learns it.
 >>> async def session() -> None:
 ...     store = MemoryStore()
 ...     await store.items.put("tea", [NewItem("green", (1.0,)), NewItem("black", (2.0,))], time=1.0)
-...     deleted = await delete(store, api.DeletionRequest("item", "green"), "salt", str, now=2.0)
-...     print(deleted.proof.kind, deleted.queries, (await store.items.load("tea")).active)
+...     request = api.DeletionRequest("item", "green")
+...     proof, queries = await delete(store, request, "salt", str, now=2.0)
+...     print(proof.kind, queries, (await store.items.load("tea")).active)
 >>> asyncio.run(session())
 item ['tea'] [False  True]
 """
@@ -20,7 +21,6 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgspec
 
@@ -35,17 +35,10 @@ STAND_IN = "ebrank:deleted:"
 """The prefix of the placeholder names of deleted items."""
 
 
-class Deleted(NamedTuple):
-    """The proof of a deletion, and the queries it changed."""
-
-    proof: Deletion
-    queries: list[str]
-
-
 async def delete(
     store: Store, request: api.DeletionRequest, salt: str, named: Callable[[str], str], now: float
-) -> Deleted:
-    """Delete what a request names.
+) -> tuple[api.DeletionOut, list[str]]:
+    """Delete what a request names; return the proof, and the queries that changed.
 
     Args:
         store: to delete from.
@@ -60,18 +53,17 @@ async def delete(
     kind = request.kind
     name = named(request.name) if kind == "query" else request.name
     proof = digest(kind, name, salt)
+    deleted, queries = None, list[str]()
     if kind == "user":
-        return Deleted(await store.deletions.user(hashed(name, salt), proof, now), [])
-    if kind == "query":
-        gone = await store.deletions.query(name, proof, now)
-        deleted = None if gone is None else Deleted(gone, [name])
+        deleted = await store.deletions.user(hashed(name, salt), proof, now)
+    elif kind == "query":
+        deleted, queries = await store.deletions.query(name, proof, now), [name]
     else:
-        stand_in = STAND_IN + secrets.token_hex(8)
-        changed = await store.deletions.item(name, stand_in, proof, now)
-        deleted = None if changed is None else Deleted(*changed)
+        changed = await store.deletions.item(name, STAND_IN + secrets.token_hex(8), proof, now)
+        deleted, queries = changed or (None, [])
     if deleted is None:
         raise NotFound(f"unknown {kind} {name!r}", "name")
-    return deleted
+    return proof_out(deleted), queries
 
 
 async def retract(
@@ -96,11 +88,12 @@ async def retract(
     )
     end = math.nextafter(now, math.inf)  # the log may hold an entry of this very moment
     until = None if until is None else min(until, end)
-    if since is not None and since >= (end if until is None else until):
+    end = end if until is None else until
+    if since is not None and since >= end:
         raise Problem("since must be before until, and in the past", "since")
     wanted = Wanted(
         since,
-        end if until is None else until,
+        end,
         None if request.user is None else hashed(request.user, salt),
         None if request.query is None else named(request.query),
         request.ranking_id,

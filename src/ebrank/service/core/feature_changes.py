@@ -52,7 +52,7 @@ def _changed(
         changes.append(f"remove {name}: {survey.use(schema.find(name))}")
         schema = schema.without(name)
     for feature in request.add:
-        schema = schema.with_feature(feature.name, shared=feature.shared, optional=True)
+        schema = schema.with_features(feature.name, shared=feature.shared, optional=True)
         added = schema.find(feature.name)
         kind = " (shared)" if feature.shared else ""
         changes.append(f"add {feature.name}{kind}: {survey.lack(added)}")

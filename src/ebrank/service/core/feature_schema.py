@@ -11,7 +11,7 @@ change one by one, after the schema.
 >>> schema = NO_FEATURES.begun([ItemIn("a", {"price": 3.0, "age": 1.0})])
 >>> schema.pair.rows([ItemIn("b", {"age": 2.0, "price": 5.0})], missing_allowed=False)
 array([[5., 2.]], dtype=float32)
->>> later = schema.without("price").with_feature("stock", shared=True).with_feature("match")
+>>> later = schema.without("price").with_features("stock", shared=True).with_features("match")
 >>> later.keys
 ('p1', 's0', 'p2')
 >>> later.joined(["a"], pair=np.float32([[5, 2]]), catalog={"a": np.float32([7])})
@@ -23,7 +23,7 @@ ebrank.service.core.problems.Problem: item 'c' has an unknown feature 'prize' (k
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -54,11 +54,6 @@ class FeatureColumn:
     key: str
     name: str | None
     optional: bool = False
-
-    @classmethod
-    def at(cls, column: int, name: str | None, *, shared: bool = False) -> FeatureColumn:
-        """Return the feature in a column of the rows of its kind."""
-        return cls(f"{SHARED if shared else PAIR}{column}", name)
 
     @property
     def shared(self) -> bool:
@@ -103,7 +98,7 @@ class FeatureSchema:
     @classmethod
     def positions(cls, count: int) -> FeatureSchema:
         """Return the schema of features with positions and no names."""
-        return cls(tuple(FeatureColumn.at(place, None) for place in range(count)))
+        return cls(tuple(FeatureColumn(f"{PAIR}{column}", None) for column in range(count)))
 
     def or_positions(self, count: int) -> FeatureSchema:
         """Return it, or a schema of unnamed columns if no feature is declared."""
@@ -128,7 +123,7 @@ class FeatureSchema:
         shared = [name for name in self.shared.names if name in names]
         if shared:
             raise Problem(_not_here(first.id, str(shared[0]), shared=True), "items")
-        return self.with_features(names)
+        return self.with_features(*names)
 
     def begun_shared(self, item: ItemIn) -> FeatureSchema:
         """Return the schema that the first item of the catalog implies, besides other features."""
@@ -139,23 +134,19 @@ class FeatureSchema:
                 f"item {item.id!r} is the first in the catalog: give at least one feature, by name",
                 "items",
             )
-        return self.with_features(item.features, shared=True)
+        return self.with_features(*item.features, shared=True)
 
-    def with_features(self, names: Iterable[str], *, shared: bool = False) -> FeatureSchema:
-        """Return it with more features, in new columns."""
-        schema = self
-        for name in names:
-            schema = schema.with_feature(name, shared=shared)
-        return schema
-
-    def with_feature(
-        self, name: str, *, shared: bool = False, optional: bool = False
+    def with_features(
+        self, *names: str, shared: bool = False, optional: bool = False
     ) -> FeatureSchema:
-        """Return it with one more feature, in a new column."""
-        self._check_free(name)
+        """Return it with more features, in new columns."""
+        schema, key = self, SHARED if shared else PAIR
         width = (self.shared if shared else self.pair).width
-        added = FeatureColumn.at(width, name, shared=shared)
-        return replace(self, features=(*self.features, replace(added, optional=optional)))
+        for column, name in enumerate(names, start=width):
+            schema._check_free(name)
+            added = FeatureColumn(f"{key}{column}", name, optional)
+            schema = replace(schema, features=(*schema.features, added))
+        return schema
 
     def without(self, name: str) -> FeatureSchema:
         """Return it without a feature."""
@@ -221,12 +212,14 @@ class FeatureSchema:
         return msgspec.json.encode(document).decode()
 
     @classmethod
-    def from_json(cls, text: str) -> FeatureSchema:
-        """Return what `to_json` wrote.
+    def from_json(cls, text: str | None) -> FeatureSchema:
+        """Return what `to_json` wrote; no features if it never did.
 
         Raises:
             StoreError: if it is anything else.
         """
+        if text is None:
+            return NO_FEATURES
         try:
             document = msgspec.json.decode(text, type=_Document)
         except (msgspec.DecodeError, UnicodeError) as problem:
@@ -275,7 +268,7 @@ class FeatureSchema:
     def withdrawn(self, row: Features) -> bool:
         """Return whether a catalog row marks a withdrawn item.
 
-        >>> schema = NO_FEATURES.with_feature("price", shared=True)
+        >>> schema = NO_FEATURES.with_features("price", shared=True)
         >>> marking, row = schema.marked(np.float32([3]))
         >>> marking.withdrawn(row), marking.withdrawn(np.float32([3]))
         (True, False)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -140,44 +140,9 @@ _read = msgspec.msgpack.Decoder(Served).decode
 _packed = msgspec.msgpack.Encoder().encode
 
 
-class RecentLists:
-    """The latest lists, since most feedback cites one of them; others are in the store."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._store = resources.store
-        self._bots = resources.bots
-        self._cache = resources.recent
-        self._active = resources.active
-
-    def add(self, ranking_id: str, served: Served) -> None:
-        """Remember a list."""
-        self._cache.put(ranking_id, _packed(served))
-
-    async def get(
-        self, ranking_id: str, find: Callable[[str], Awaitable[LiveQuery | None]]
-    ) -> tuple[Served, LiveQuery] | None:
-        """Return a list that is still in the log, and its query, which `find` returns."""
-        packed = self._cache.get(ranking_id)
-        if packed is not None:
-            served = _read(packed)
-            live = await find(served.query)
-            if live is not None and live.life == served.life:
-                return served, live
-            self._cache.pop(ranking_id)  # its query was deleted, and maybe added again
-        if number_of(ranking_id) is None:
-            return None
-        entry = await self._store.log.ranking(ranking_id)
-        live = None if entry is None else await find(entry.query)
-        if entry is None or live is None:
-            return None
-        rows = [row for row in live.rows_of(entry.items) if row is not None]
-        if len(rows) < len(entry.items):  # it was deleted meanwhile
-            return None
-        draw = self._active.model.draw
-        entry.cell = 0 if draw is None or entry.arm is None else draw.cell_of(entry)
-        served = Served.of(entry, rows, live.life, self._bots.visitor_of(entry))
-        self.add(ranking_id, served)
-        return served, live
+def remember(resources: Resources, ranking_id: str, served: Served) -> None:
+    """Keep a list in memory, since most feedback cites one of the latest."""
+    resources.recent.put(ranking_id, _packed(served))
 
 
 class Cited(NamedTuple):
@@ -203,17 +168,10 @@ class Counted(NamedTuple):
 class Feedback:
     """Checks events against the lists they cite, and counts them."""
 
-    def __init__(self, resources: Resources, lists: RecentLists, watcher: Watcher) -> None:
-        self._queries = resources.queries
-        self._lists = lists
-        self._active = resources.active
+    def __init__(self, resources: Resources, watcher: Watcher) -> None:
+        self._resources = resources
         self._watcher = watcher
-        self._bots = resources.bots
-        self._contract = resources.contract
-        self._clock = resources.clock
-        self._timer = resources.timer
         settings, behaviors = resources.settings, resources.behaviors
-        self._behaviors = behaviors
         self._outcomes = {
             name: behaviors.outcome(name) for name in (*behaviors.names, *behaviors.negative)
         }
@@ -233,8 +191,8 @@ class Feedback:
         `basis` is the incarnation of the store that lists and queries in memory were read in.
         """
         lists = await self._cited(events)
-        now = self._clock()  # after all that may take time: the log's times never go back
-        oldest = self._clock.ago(self._retention)
+        now = self._resources.clock()  # after all that may take time: the log never goes back
+        oldest = self._resources.clock.ago(self._retention)
         verdicts = [self._judged(event, lists, now, oldest) for event in events]
         batch = [verdict for verdict in verdicts if not isinstance(verdict, str)]
         try:
@@ -287,7 +245,7 @@ class Feedback:
         rank, row = cited.places[event.item]
         kind, bot = event.type, self._suspects(cited.served)
         if kind in self._measured:
-            kind = self._behaviors.of_event(kind, event.value) or kind
+            kind = self._resources.behaviors.of_event(kind, event.value) or kind
         outcome = self._outcomes.get(kind, 0)
         if bot:
             outcome = 0
@@ -308,7 +266,7 @@ class Feedback:
             received=now,
             bot=bot,
             value=event.value,
-            epoch=self._queries.epoch(now),
+            epoch=self._resources.queries.epoch(now),
             hint=Hint((row,), (unseen,), cited.served.life),
             arm=arm,
             cell=cited.served.cell,
@@ -317,7 +275,7 @@ class Feedback:
 
     def _arm(self, served: Served, row: int) -> str | None:
         """Return the arm that an event counts for, None unless its experiment is running."""
-        draw, label = self._active.model.draw, served.arm
+        draw, label = self._resources.active.model.draw, served.arm
         if draw is None or label is None or not draw.runs(label):
             return None
         return draw.chose(label, served.teams[served.rows.index(row)]) if served.teams else label
@@ -348,21 +306,23 @@ class Feedback:
 
     def _suspects(self, served: Served) -> bool:
         """Return whether an event about a list is a bot's."""
-        if served.visitor is None:
+        bots, visitor = self._resources.bots, served.visitor
+        if visitor is None:
             return served.bot
-        return self._bots.suspects(served.visitor, self._timer(), events=1) or served.bot
+        return bots.suspects(visitor, self._resources.timer(), events=1) or served.bot
 
     def _undo(self, events: Sequence[Counted]) -> None:
         """Undo the bot counter for events that did not count."""
         for event in events:
-            if event.served.visitor is not None:
-                self._bots.take_back(event.served.visitor, self._timer(), events=1)
+            visitor = event.served.visitor
+            if visitor is not None:
+                self._resources.bots.take_back(visitor, self._resources.timer(), events=1)
 
     async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Cited]:
         """Return the lists that events cite, if they still exist."""
         lists = {}
         for name in {event.ranking_id for event in events if isinstance(event, api.EventIn)}:
-            cited = await self._lists.get(name, self._live)
+            cited = await self._list(name)
             if cited is not None:
                 served, live = cited
                 places = zip(served.ranks(), served.rows, strict=True)
@@ -370,22 +330,45 @@ class Feedback:
                 lists[name] = Cited(served, live, dict(zip(names, places, strict=True)))
         return lists
 
-    async def _live(self, query: str) -> LiveQuery | None:
-        return await self._queries.get(query, self._clock())
+    async def _list(self, ranking_id: str) -> tuple[Served, LiveQuery] | None:
+        """Return a list that is still in the log, and its query."""
+        own = self._resources
+        packed = own.recent.get(ranking_id)
+        if packed is not None:
+            served = _read(packed)
+            live = await own.queries.get(served.query, own.clock())
+            if live is not None and live.life == served.life:
+                return served, live
+            own.recent.pop(ranking_id)  # its query was deleted, and maybe added again
+        if number_of(ranking_id) is None:
+            return None
+        entry = await own.store.log.ranking(ranking_id)
+        live = None if entry is None else await own.queries.get(entry.query, own.clock())
+        if entry is None or live is None:
+            return None
+        rows = [row for row in live.rows_of(entry.items) if row is not None]
+        if len(rows) < len(entry.items):  # it was deleted meanwhile
+            return None
+        draw = own.active.model.draw
+        entry.cell = 0 if draw is None or entry.arm is None else draw.cell_of(entry)
+        served = Served.of(entry, rows, live.life, own.bots.visitor(entry.user))
+        remember(own, ranking_id, served)
+        return served, live
 
     async def _written(self, batch: Sequence[Counted], basis: int) -> list[Written]:
         """Write events, add the accepted ones to the counts, and return the outcome of each."""
         if not batch:
             return []
-        commit, changed = await self._queries.write([event.entry for event in batch], basis)
+        own = self._resources
+        commit, changed = await own.queries.write([event.entry for event in batch], basis)
         for (entry, cited, row, served), written in zip(batch, commit.written, strict=True):
             if written.status != "accepted":
                 continue
             self._watcher.event(cited, row, entry, written)
-            if self._contract.on:
-                self._contract.event(entry, written, compared=served.ours)
+            if own.contract.on:
+                own.contract.event(entry, written, compared=served.ours)
             if entry.bot:
-                self._bots.on_bot("event")
+                own.bots.on_bot("event")
             live = changed[entry.query]
             if live is not None:
                 live.add(counting.as_written(entry, written), [row])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
+from functools import partial
 
 from ebrank.environment.config import SettingsError
 from ebrank.evidence import Behaviors
@@ -15,30 +16,26 @@ from ebrank.service.store.base import SALT, Store
 BEHAVIORS, QUERY_NAMES, HALF_LIFE = "behaviors", "query_names", "half_life"
 
 
-async def fix(store: Store, settings: Settings, now: float) -> None:
+async def fix(store: Store, settings: Settings, now: float) -> dict[str, str]:
     """Record in a store what its data means, or raise if the settings differ.
 
-    If servers start at the same time, the first decides.
+    Return all that the store has settled. If servers start at the same time, the first decides.
     """
-    declared, normalize = settings.events.declared(), settings.store.normalize_queries
-    days = settings.events.half_life_days
-    first = {
-        SALT: secrets.token_hex(16),  # what users' names are hashed with
-        BEHAVIORS: counted_behaviors(declared, None),
-        QUERY_NAMES: _query_names(normalize, None),
+    normalize, days = settings.store.normalize_queries, settings.events.half_life_days
+    fixed = {
+        BEHAVIORS: partial(counted_behaviors, settings.events.declared()),
+        QUERY_NAMES: partial(_query_names, normalize=normalize),
+        HALF_LIFE: partial(_half_life, days=days, now=now),
     }
-    if days is not None:
-        first[HALF_LIFE] = _half_life(days, None, now)
-    kept = await store.meta.settle(first)
-    _query_names(normalize, kept[QUERY_NAMES])
-    wanted = {BEHAVIORS: counted_behaviors(declared, kept[BEHAVIORS])}
-    half_life_kept = await store.meta.get(HALF_LIFE)
-    if half_life_kept is not None:
-        kept[HALF_LIFE] = half_life_kept
-        wanted[HALF_LIFE] = _half_life(days, half_life_kept, now)
+    first = {key: value(None) for key, value in fixed.items() if key != HALF_LIFE or days}
+    first[SALT] = secrets.token_hex(16)  # what users' names are hashed with
+    await store.meta.settle(first)
+    kept = await store.meta.all()
+    wanted = {key: value(kept[key]) for key, value in fixed.items() if key in kept}
     changed = {key: value for key, value in wanted.items() if kept[key] != value}
     if changed:
         await store.meta.set(changed)
+    return kept | changed
 
 
 def half_life(meta: Mapping[str, str]) -> HalfLife | None:
@@ -62,7 +59,7 @@ def counted_behaviors(declared: Behaviors, stored: str | None) -> str:
     return json.dumps(names)
 
 
-def _query_names(normalize: bool, stored: str | None) -> str:
+def _query_names(stored: str | None, *, normalize: bool) -> str:
     wanted = "normalized" if normalize else "literal"
     if stored not in (None, wanted):
         raise SettingsError(
@@ -72,7 +69,7 @@ def _query_names(normalize: bool, stored: str | None) -> str:
     return wanted
 
 
-def _half_life(days: float | None, stored: str | None, now: float) -> str:
+def _half_life(stored: str | None, *, days: float | None, now: float) -> str:
     """Return the half-life of a store; a store without one may begin to forget now."""
     if stored is None:
         return json.dumps({"days": days, "since": now})

@@ -11,10 +11,9 @@ import numpy as np
 from ebrank.service import api
 from ebrank.service.core import problems
 from ebrank.service.core.background import Turns
-from ebrank.service.core.catalog import portions_of
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.live import LiveQuery
-from ebrank.service.core.problems import NotFound, Problem, not_candidates, unknown_query
+from ebrank.service.core.problems import NotFound, Problem, unknown_query
 from ebrank.service.core.resources import Resources, Watcher
 from ebrank.service.store.base import CatalogChanged
 from ebrank.service.store.records import LIFE, NewItem
@@ -24,10 +23,6 @@ LISTED_AT_ONCE = 250
 """New items of a list that are added at once, in some 4 ms: more than of a PUT, since users wait
 for lists."""
 FIRST_ITEM = "first_item"  # when the first item entered, in seconds since 1970
-
-
-def _admit() -> None:
-    """Let every query be created."""
 
 
 class Items:
@@ -60,7 +55,7 @@ class Items:
         *,
         skip_known: bool = False,
         begun: FeatureSchema | None = None,
-        admit: Callable[[], None] = _admit,
+        admit: Callable[[], None] = lambda: None,
         reread: bool = False,
     ) -> api.PutItemsResponse:
         """Add candidates or change their features, all or none; on disk after the next flush.
@@ -125,7 +120,7 @@ class Items:
             await self._catalog.follow()
             return await again()  # which was admitted
         if meta:
-            self._catalog.advanced(catalog_version)
+            self._catalog.wrote(catalog_version + 1)
             self._catalog.fix(schema)
         changed = self._queries.wrote(query, version)
         if version % LIFE == 1:
@@ -186,18 +181,6 @@ class Items:
                         kept.add(at)
         return own, kept
 
-    def bare(self, names: Sequence[str]) -> list[api.ItemIn]:
-        """Return items that are known by their names alone; the first of all get a constant."""
-        features: list[float | None] = [] if self._catalog.schema.features else [1.0]
-        return [api.ItemIn(name, features or {}) for name in names]
-
-    async def check_in_catalog(self, names: Sequence[str]) -> None:
-        """Raise if names are neither candidates of a query nor in the catalog."""
-        in_catalog = await self._catalog.read(names)
-        unknown = [name for name in names if name not in in_catalog]
-        if unknown:
-            raise not_candidates(unknown)
-
     async def put_many(
         self,
         query: str,
@@ -206,7 +189,7 @@ class Items:
         turns: Turns,
         *,
         skip_known: bool = False,
-        admit: Callable[[], None] = _admit,
+        admit: Callable[[], None] = lambda: None,
     ) -> api.PutItemsResponse:
         """Add candidates, or change their features; if they are many, a portion at a time.
 
@@ -218,22 +201,19 @@ class Items:
             return await self.put(query, items, clock(), skip_known=skip_known, admit=admit)
         check_distinct(items)
         schema, live = _begun(self._catalog.schema, items), await self._queries.get(query, clock())
-        portions = portions_of(items, size)
         added = changed = 0
         async with turns:
-            for portion in portions:
+            async for portion in turns.portions(items, size):
                 names = [item.id for item in portion]
                 rows = [None] * len(names) if live is None else live.rows_of(names)
                 await self._rows(portion, schema, live, rows)
-                await turns.next()
             begun: FeatureSchema | None = schema
-            for portion in portions:
+            async for portion in turns.portions(items, size):
                 answer = await self.put(
                     query, portion, clock(), skip_known=skip_known, begun=begun, admit=admit
                 )
                 added, changed = added + answer.added, changed + answer.changed
                 begun = None  # the catalog has it now
-                await turns.next()
         return api.PutItemsResponse(query, added, changed, answer.candidates)
 
     async def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:

@@ -1,15 +1,11 @@
 """How a list is made: EBRank's order of the candidates, within the limits of exploration.
 
-A `Listing` holds what is served, what is logged and what an explanation needs. Guardrails, which
-limit exploration, are off by default. Here the best by score is the worst by relevance:
+A `Listing` holds what is served, what is logged and what an explanation needs. A guardrail, off by
+default, limits how many slots exploration may fill. Here the worst by relevance have better scores:
 
->>> score_order, relevance_order = np.array([3, 0, 1, 2]), np.array([0, 1, 2, 3])
->>> guarded(score_order, relevance_order, 2).tolist()
-[3, 0]
->>> guarded(score_order, relevance_order, 2, max_promotion=2).tolist()
-[0, 3]
->>> guarded(score_order, relevance_order, 2, max_explored=0).tolist()
-[0, 1]
+>>> score_order, relevance_order = np.array([3, 2, 0, 1]), np.array([0, 1, 2, 3])
+>>> [guarded(score_order, relevance_order, 2, max_explored=most).tolist() for most in (None, 1, 0)]
+[[3, 2], [3, 0], [0, 1]]
 """
 
 from __future__ import annotations
@@ -141,8 +137,6 @@ def first_places(
             by_score, above = followed(above, by_score), NOTHING
         elif depth <= len(above):
             return above[:depth]
-    if not explore:
-        return followed(above, by_relevance)[:depth]
     return guarded(
         by_score,
         by_relevance,
@@ -150,7 +144,6 @@ def first_places(
         offset=offset,
         above=above,
         max_explored=settings.max_explored,
-        max_promotion=settings.max_promotion,
     )
 
 
@@ -166,8 +159,10 @@ def listing(candidates: ScoredCandidates, order: Ints, p: Floats, offset: int = 
     best, relevance = candidates.relevance_order[offset:below], candidates.details.relevance
     listed = relevance[places]
     cost = float(p[offset:below] @ (relevance[best] - listed))
-    changed = explored(places, candidates.relevance_order, offset)
-    return Listing(candidates, places, candidates.rows[places], listed, changed, cost, offset)
+    below_list = np.ones(len(relevance), np.bool_)
+    below_list[candidates.relevance_order[:below]] = False
+    rows, explored = candidates.rows[places], below_list[places]
+    return Listing(candidates, places, rows, listed, explored, cost, offset)
 
 
 def ranked_items(
@@ -255,46 +250,29 @@ def guarded(
     offset: int = 0,
     above: Ints = NOTHING,
     max_explored: int | None = None,
-    max_promotion: int | None = None,
 ) -> Ints:
-    """Return the first `offset + k` by score, subject to the guardrails for lists of k.
+    """Return the first `offset + k` by score, with few enough explored slots in each list of k.
 
     The order begins with those `above`, which were made before. Its lists end at rank `offset + k`,
     at `offset`, and so on upwards. A slot is explored if its item is below its list by relevance
-    alone. An item is promoted by its rank by relevance alone, among all items, minus its rank here.
-    Every rank gets the best item by score that both limits allow there. There is always one: of the
-    i best by relevance, at least one is left for rank i. Without any explored slot there is no
-    exploration: the order is by relevance.
+    alone. Every rank gets the best item by score that the limit allows there. There is always one:
+    of the i best by relevance, at least one is left for rank i. Without any explored slot there is
+    no exploration: the order is by relevance.
     """
     depth = offset + k
-    if max_explored is None and max_promotion is None:
-        return followed(above, score_order)[:depth]
-    if max_explored == 0:
-        return followed(above, relevance_order)[:depth]
-    places = np.empty(len(relevance_order), np.int64)
-    places[relevance_order] = np.arange(1, len(relevance_order) + 1)
-    reach = len(score_order) if max_promotion is None else max_promotion
-    below = followed(above, score_order)[len(above) :]
-    reachable = below[places[below] <= depth + reach]
-    most = k if max_explored is None else max_explored
-    if max_promotion is None:  # of those below all lists, only the best can fill explored slots
-        outside = places[reachable] > depth
-        reachable = reachable[~outside | (np.cumsum(outside) <= most * math.ceil(depth / k))]
-    waiting = list(zip(reachable.tolist(), places[reachable].tolist(), strict=True))
-    chosen, end, left = above.tolist(), 0, most
-    for rank in range(len(above) + 1, min(depth, len(score_order)) + 1):
-        if rank > end:  # another list begins, or goes on after those above
-            end = rank + (offset - rank) % k
-            left = most - int(np.count_nonzero(places[above[max(end - k, 0) :]] > end))
-        at = next(
-            at
-            for at, (_, place) in enumerate(waiting)
-            if place <= rank + reach and (place <= end or left > 0)
-        )
-        item, place = waiting.pop(at)
-        left -= place > end
-        chosen.append(item)
-    return np.array(chosen, np.int64)
+    if not max_explored:
+        order = score_order if max_explored is None else relevance_order
+        return followed(above, order)[:depth]
+    rank_by_relevance = np.empty(len(relevance_order), np.int64)
+    rank_by_relevance[relevance_order] = np.arange(1, len(relevance_order) + 1)
+    order = above
+    for end in reversed(range(depth, len(above), -k)):
+        others = followed(order, score_order)[len(order) :]
+        explores, began = rank_by_relevance[others] > end, order[max(end - k, 0) :]
+        left = max_explored - np.count_nonzero(rank_by_relevance[began] > end)
+        allowed = others[~explores | (np.cumsum(explores) <= left)]
+        order = np.concatenate([order, allowed[: end - len(order)]])
+    return order
 
 
 def followed(first: Ints, others: Ints) -> Ints:
@@ -302,16 +280,6 @@ def followed(first: Ints, others: Ints) -> Ints:
     if not len(first):
         return others
     return np.concatenate([first, others[~np.isin(others, first)]])
-
-
-def explored(listed: Ints, relevance_order: Ints, offset: int = 0) -> Bools:
-    """Return for each slot whether its item would be below this list by relevance alone.
-
-    `offset` is how many ranks are above the list.
-    """
-    outside = np.ones(len(relevance_order), np.bool_)
-    outside[relevance_order[: offset + len(listed)]] = False
-    return outside[listed]
 
 
 def resumed(kept: Ints, relevance_order: Ints, k: int) -> Ints:
@@ -323,5 +291,4 @@ def resumed(kept: Ints, relevance_order: Ints, k: int) -> Ints:
     [3, 0, 1]
     """
     still = kept[np.isin(kept, relevance_order)][:k]
-    others = relevance_order[~np.isin(relevance_order, still)]
-    return np.concatenate([still, others[: k - len(still)]])
+    return followed(still, relevance_order)[:k]

@@ -23,7 +23,6 @@ from ebrank.policy import model_file, policies
 from ebrank.policy.policies import Policy
 from ebrank.policy.ranker import EBRanker
 from ebrank.policy.scaling import Scaling
-from ebrank.policy.scoring import scores
 from ebrank.priors.base import ItemPrior, State
 from ebrank.priors.item_effects import messages, variance_of
 from ebrank.service.core.feature_schema import matched
@@ -96,19 +95,10 @@ class Model:
         """Return the model whose evidence a query hears and adds to: its arm's, if kept apart."""
         return self.arms.get(self.group_of(query), self)
 
-    def mean(self, prior: ItemPrior, behavior: BehaviorStats) -> Floats:
-        """Return the mean of the prior of each item."""
-        return scores(self.ranker.scores(behavior).prior, prior, behavior, self.ranker.curve)
-
     @cached_property
     def noisy(self) -> bool:
         """Whether its policy samples new scores for every list."""
         return self.ranker.policy.noisy
-
-    @cached_property
-    def plans(self) -> bool:
-        """Whether its scores depend on how many lists of a query to plan for."""
-        return self.ranker.policy.plans
 
     def prior(self, features: Features, keys: Sequence[str]) -> ItemPrior:
         """Return the prior of a query's candidates, given their features and whose they are."""
@@ -294,10 +284,8 @@ async def load(store: StoreView, version: int, settings: Settings) -> Model:
 
 async def features_of(store: StoreView, version: int) -> tuple[str, ...]:
     """Return the keys of the features that a version learned from."""
-    for record in await store.models.all():
-        if record.version == version:
-            return record.features
-    return ()
+    records = await store.models.all()
+    return next((record.features for record in records if record.version == version), ())
 
 
 def _served(
@@ -341,9 +329,11 @@ def warm_up(model: Model, behaviors: Behaviors, *, whole: bool = True) -> None:
 
     Unless `whole`, this is only what the next list needs.
     """
-    ranker, nothing = _copy(model.ranker), BehaviorStats.zeros(2, behaviors=behaviors)
+    served, nothing = model.ranker, BehaviorStats.zeros(2, behaviors=behaviors)
+    scaling = Scaling("query")
+    ranker = EBRanker(served.policy, examination=served.examination, scaling=scaling, threads=1)
     states: tuple[State | None, ...] = (None, ranker.policy.learner.example_state(1))
-    for ranker.state_ in states if whole else states[model.ranker.state_ is not None :][:1]:
+    for ranker.state_ in states if whole else states[served.state_ is not None :][:1]:
         _ = ranker.scores(nothing).both.compiled
         ranking = ranker.rank(_FEATURES, nothing)
         if whole:
@@ -353,9 +343,3 @@ def warm_up(model: Model, behaviors: Behaviors, *, whole: bool = True) -> None:
 
 
 _FEATURES = np.array([[0.0], [1.0]], np.float32)
-
-
-def _copy(ranker: EBRanker) -> EBRanker:
-    return EBRanker(
-        ranker.policy, examination=ranker.examination, scaling=Scaling("query"), threads=1
-    )

@@ -95,7 +95,6 @@ class Queries:
         self._live: OrderedDict[str, LiveQuery] = OrderedDict()  # the longest unused first
         self._sizes: dict[str, int] = {}
         self._unpacked = 0  # bytes
-        self._keys: Sequence[str] = ()
         self._packed: PackedCache[str] = PackedCache(room)
         self._loading: dict[str, asyncio.Task[LiveQuery | None]] = {}
 
@@ -107,8 +106,8 @@ class Queries:
     async def get(self, query: str, now: float) -> LiveQuery | None:
         """Return a query in memory, read if needed; None if the store does not have it."""
         live = await self._current(query, now)
-        if live is not None and self.half_life is not None:
-            live.reach(self.half_life.epoch(now))
+        if live is not None:
+            live.reach(self.epoch(now))
         return live
 
     def epoch(self, now: float) -> int:
@@ -156,8 +155,8 @@ class Queries:
                 self._forget(query)
                 live = None
             live = live or stored
-        if live is not None and self.half_life is not None:
-            live.reach(self.half_life.epoch(now))
+        if live is not None:
+            live.reach(self.epoch(now))
         return live
 
     async def _load(self, query: str, now: float) -> LiveQuery | None:
@@ -202,9 +201,6 @@ class Queries:
         self._schema = self._catalog.schema
 
     def _made(self, state: QueryState, now: float, keys: Sequence[str], catalog: int) -> LiveQuery:
-        if keys == self._keys:
-            keys = self._keys  # one for all queries
-        self._keys = keys
         try:
             return LiveQuery.read(
                 state,
@@ -292,17 +288,11 @@ class Queries:
 
     def empty(self, query: str, keys: Sequence[str], now: float, version: int = 0) -> LiveQuery:
         """Return a query without items, not yet kept, with the version of its first."""
-        state = QueryState(
-            query,
-            [],
-            np.zeros((0, len(keys)), np.float32),
-            NO_COUNTS,
-            np.zeros(0),
-            np.zeros(0),
-            np.zeros(0, np.bool_),
-            version,
+        features, times = np.zeros((0, len(keys)), np.float32), np.zeros(0)
+        none = QueryState(
+            query, [], features, NO_COUNTS, times, times, np.zeros(0, np.bool_), version
         )
-        return self._made(state, now, keys, self._catalog.version)
+        return self._made(none, now, keys, self._catalog.version)
 
     def admit(self, live: LiveQuery) -> None:
         """Keep a query that has grown, or is new; pack and drop others if memory is short."""
@@ -356,7 +346,7 @@ class Pace:
 
     def planned(self, live: LiveQuery, model: Model, now: float) -> float | None:
         """Return how many lists of a query to plan for; None if the model's policy has no plans."""
-        return self.lists_ahead(live, now) if model.plans else None
+        return self.lists_ahead(live, now) if model.ranker.policy.plans else None
 
     def lists_ahead(self, live: LiveQuery, now: float) -> float:
         """Return how many lists of a query to plan for, by the lab's rule.

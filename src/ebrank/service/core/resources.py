@@ -88,8 +88,7 @@ class Resources:
         """Read what a store holds; raise `SettingsError` if the settings do not fit it."""
         now = LogClock(clock, timer, await store.log.last_time())
         await check_rules(store, settings)
-        await fixed_settings.fix(store, settings, now())
-        meta = await store.meta.all()
+        meta = await fixed_settings.fix(store, settings, now())
         behaviors = settings.events.declared()
         catalog = await Catalog.open(store, settings.features)
         queries = Queries(
@@ -113,5 +112,5 @@ class Resources:
             Bots(settings.bots),
             PackedCache(),
             Windows(settings.ranking.window),
-            Contract(settings.ranking.max_cost, meta, behaviors.weights),
+            Contract(store, meta, settings.ranking.max_cost, behaviors.weights),
         )

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import xxhash
-from msgspec import UNSET, structs
+from msgspec import UNSET, UnsetType, structs
 
 from ebrank.evaluation.interleaving import Draft, team_draft
 from ebrank.evaluation.off_policy import draw_swap, rank_propensity
 from ebrank.policy.contexts import numbers
 from ebrank.service import api
 from ebrank.service.core.contract import new_token
-from ebrank.service.core.feedback import RankingIds, RecentLists, Served
+from ebrank.service.core.feedback import RankingIds, Served, remember
 from ebrank.service.core.items import Items, reject_withdrawn
 from ebrank.service.core.lists import (
     Listing,
@@ -42,39 +42,35 @@ class Choice:
 
     Attributes:
         served: the list.
+        entry: as it will be logged; its id, and what depends on the time, is set then.
         order: the places of all ranks down to its last.
         k: the requested length.
-        user: the hash of the user's name.
-        contexts: numbers of the contexts it was made for.
         would: in shadow mode, the list EBRank would have served.
         page: whose list it is, if its order must be kept.
         arm: of the running experiment.
         draft: all ranks down to its last, if two arms are interleaved.
-        propensities: of each item at its rank, if orders are randomized.
-        continues: the user's first list within the window.
-        seen: for each item the rank at which its impression already counts, 0 if here; empty if
-            all count here.
         token: the random digits of its id, if they were drawn already.
     """
 
     served: Listing
+    entry: RankingEntry
     order: Ints
     k: int
-    user: str | None = None
-    contexts: tuple[int, ...] = ()
-    would: Listing | None = None
-    page: ListKey | None = None
-    arm: Assignment | None = None
-    draft: Draft = NOT_DRAFTED
-    propensities: tuple[float, ...] = ()
-    continues: str | None = None
-    seen: tuple[int, ...] = ()
-    token: str | None = None
+    would: Listing | None
+    page: ListKey | None
+    arm: Assignment | None
+    draft: Draft
+    token: str | None
 
     @property
     def first_of(self) -> ListKey | None:
         """Whose list it is, if it shows something for the first time within the window."""
-        return None if self.seen and all(self.seen) else self.page
+        return None if self.entry.seen and all(self.entry.seen) else self.page
+
+    @property
+    def would_rank(self) -> list[str] | UnsetType:
+        """The names in the list EBRank would have served."""
+        return UNSET if self.would is None else [*self.entry.would_rank]
 
 
 class Serving:
@@ -84,28 +80,14 @@ class Serving:
         examination: p of the ranks.
     """
 
-    def __init__(
-        self, resources: Resources, items: Items, recent: RecentLists, watcher: Watcher
-    ) -> None:
-        self._settings = resources.settings.ranking
-        self._in_contexts = resources.settings.contexts.most > 0
-        self._counted = resources.settings.events.impressions == "served"
+    def __init__(self, resources: Resources, items: Items, watcher: Watcher) -> None:
+        self._resources, self._settings = resources, resources.settings.ranking
+        self._items = items
+        self._watcher = watcher
         curve = resources.settings.examination.examination()
         self.examination = curve(np.arange(1, api.MOST_RANKS + 1))
-        self._salt = resources.meta[SALT]
         self._draws = np.random.PCG64()
-        self._items = items
-        self._queries = resources.queries
-        self._active = resources.active
-        self._pace = resources.pace
-        self._windows = resources.windows
-        self._recent = recent
-        self._watcher = watcher
-        self._bots = resources.bots
-        self._contract = resources.contract
         self._ids = RankingIds(after=resources.clock.last)
-        self._clock = resources.clock
-        self._timer = resources.timer
         self._making: dict[ListKey, asyncio.Future[None]] = {}  # lists on their way to the log
 
     async def logged_list(
@@ -122,26 +104,27 @@ class Serving:
         `basis` is the incarnation of the store that the queries in memory were read in. `admit` is
         called before a query is created; `caller` is the name of the token of the request.
         """
+        active, queries = self._resources.active, self._resources.queries
         while True:
-            model = self._active.model
-            if self._active.stored != model.version:
-                model = await self._active.follow()
+            model = active.model
+            if active.stored != model.version:
+                model = await active.follow()
             if request.items is not None:
                 await self._put_new(name, request.items, now, admit)
-            live = await self._queries.get(name, now)  # last: from here to the log nothing waits
+            live = await queries.get(name, now)  # last: from here to the log nothing waits
             if live is None:
                 raise unknown_query(name)
             choice = self._choose(request, live, model, now)
             page = choice.first_of
             if page is None:
-                return await self._served(live, model, choice, request, basis, caller)
+                return await self._served(live, choice, request, basis, caller)
             making = self._making.get(page)
             if making is None:
                 break
             await asyncio.wait([making])  # then this one is a refresh, or the next page
         self._making[page] = asyncio.get_running_loop().create_future()
         try:
-            return await self._served(live, model, choice, request, basis, caller)
+            return await self._served(live, choice, request, basis, caller)
         finally:
             self._making.pop(page).set_result(None)
 
@@ -149,7 +132,7 @@ class Serving:
         self, name: str, items: Sequence[str | api.ItemIn], now: float, admit: Callable[[], None]
     ) -> None:
         """Add new items of a request to its query, if the others are there or in the catalog."""
-        live = await self._queries.get(name, now)
+        live = await self._resources.queries.get(name, now)
         new = [item for item in items if isinstance(item, api.ItemIn)]
         named, given = ids_of(items), {item.id for item in new}
         rows = [None] * len(named) if live is None else live.rows_of(named)
@@ -158,9 +141,14 @@ class Serving:
         pairs = zip(named, rows, strict=True)
         unknown = [item for item, row in pairs if row is None and item not in given]
         if unknown:
+            catalog = self._resources.catalog
             if self._settings.unknown == "reject":
-                await self._items.check_in_catalog(unknown)
-            new += self._items.bare(unknown)
+                in_catalog = await catalog.read(unknown)
+                strangers = [item for item in unknown if item not in in_catalog]
+                if strangers:
+                    raise not_candidates(strangers)
+            features: list[float | None] = [] if catalog.schema.features else [1.0]  # the first
+            new += [api.ItemIn(item, features or {}) for item in unknown]
         await self._items.put(name, new, now, skip_known=True, admit=admit)
 
     def _choose(
@@ -176,11 +164,11 @@ class Serving:
         elif shadow:
             raise Problem("in shadow mode, a request must give its own order in `items`", "items")
         contexts: tuple[int, ...] = ()
-        if request.context and self._in_contexts:
+        if request.context and self._resources.settings.contexts.most:
             contexts = numbers(request.context)
-        user = page = kept = would = arm = None
+        user = page = kept = would = arm = token = None
         if request.user is not None:
-            user = hashed(request.user, self._salt)
+            user = hashed(request.user, self._resources.meta[SALT])
         if model.draw is not None:
             arm = model.draw.assigned(request, live.state.query, user)
             if arm is not None:
@@ -188,38 +176,36 @@ class Serving:
         if user is not None and settings.window:
             among, label = None if only is None else _hash(only), "" if arm is None else arm.label
             page = ListKey(live.state.query, user, among, request.explore, live.life, label)
-            kept = self._windows.get(page, self._timer())
-        ranks_by = [model] if arm is None else _rankers(model, arm)
+            kept = self._resources.windows.get(page, self._resources.timer())
         candidates, *others = (
             scored(
                 live,
                 each,
                 only,
                 draws=self._draws,
-                lists=self._pace.planned(live, each, now),
+                lists=self._resources.pace.planned(live, each, now),
                 contexts=contexts,
             )
-            for each in ranks_by
+            for each in ([model] if arm is None else _rankers(model, arm))
         )
-        draft, propensities = NOT_DRAFTED, tuple[float, ...]()
+        draft, propensities, explores = NOT_DRAFTED, tuple[float, ...](), request.explore
         if others:
             orders = (candidates, others[0])
-            draft = self._drafted(orders, arm, user, offset + k, request.explore, kept)
+            draft = self._drafted(orders, offset + k, explore=explores, kept=kept)
             order = np.array(draft.items, np.int64)
         elif shadow:
             by_score = first_places(candidates, offset, k, settings)
             would = listing(candidates, by_score, self.examination, offset)
             order = np.arange(len(candidates.rows))[: offset + k]
         else:
-            order = first_places(
-                candidates, offset, k, settings, explore=request.explore, kept=kept
-            )
+            order = first_places(candidates, offset, k, settings, explore=explores, kept=kept)
         served = listing(candidates, order, self.examination, offset)
-        token, explores = None, request.explore and not shadow and not others
-        if self._contract.on and not shadow and not others:
+        explores = explores and not shadow and not others
+        contract = self._resources.contract
+        if contract.on and not shadow and not others:
             token = new_token()
             drawn = token if kept is None or kept.view is None else kept.view
-            if explores and not self._contract.allows(drawn, served, self.examination, now):
+            if explores and not contract.allows(drawn, served, self.examination, now):
                 explores = False
                 order = first_places(candidates, offset, k, settings, explore=False, kept=kept)
                 served = listing(candidates, order, self.examination, offset)
@@ -230,20 +216,35 @@ class Serving:
             served = listing(candidates, order, self.examination, offset)
         if shadow:  # the caller's order is not our exploration, whatever it costs
             served.explored, served.cost = np.zeros(len(served.places), np.bool_), 0.0
-        choice = Choice(
-            served, order, k, user, contexts, would, page, arm, draft, propensities, token=token
+        rows, instead = served.rows.tolist(), [] if would is None else would.rows.tolist()
+        entry = RankingEntry(
+            id="",
+            query=live.state.query,
+            time=now,
+            model=model.version,
+            items=tuple(live.ids.at(rows)),
+            explored=tuple(served.explored.tolist()),
+            relevance=tuple(served.relevance.tolist()),
+            cost=served.cost,
+            user=user,
+            would_rank=tuple(live.ids.at(instead)),
+            offset=offset,
+            contexts=contexts,
+            propensities=propensities,
+            hint=live.hint(rows + instead),
         )
+        if arm is not None:
+            entry.arm, entry.cell, entry.teams = arm.label, arm.cell, draft.teams[offset:]
         if kept is not None and kept.view is not None:
             seen = kept.ranks_of(served.rows)
-            choice.continues, choice.seen = kept.view, seen if any(seen) else ()
-        return choice
+            entry.continues, entry.seen = kept.view, seen if any(seen) else ()
+        return Choice(served, entry, order, k, would, page, arm, draft, token)
 
     def _drafted(
         self,
         orders: tuple[ScoredCandidates, ScoredCandidates],
-        arm: Assignment | None,
-        user: str | None,
         depth: int,
+        *,
         explore: bool,
         kept: KeptOrder | None,
     ) -> Draft:
@@ -279,81 +280,51 @@ class Serving:
     async def _served(
         self,
         live: LiveQuery,
-        model: Model,
         choice: Choice,
         request: api.RankRequest,
         basis: int,
         caller: str | None,
     ) -> api.RankResponse:
         """Log a list, add it to the counters, and return it as in the response."""
-        served, would = choice.served, choice.would
-        rows, others = served.rows.tolist(), [] if would is None else would.rows.tolist()
-        names, would_rank = live.ids.at(rows), live.ids.at(others) if others else []
-        visitor = self._bots.visitor(request, choice.user) if self._bots.on else None
-        bot = visitor is not None and self._bots.suspects(visitor, self._timer(), lists=1)
-        now = self._clock()  # after all that may take time: the log's times never go back
-        entry = RankingEntry(
-            id=self._ids.new(now, choice.token),
-            query=live.state.query,
-            time=now,
-            model=model.version,
-            items=tuple(names),
-            counted=not bot and self._counted,
-            explored=tuple(served.explored.tolist()),
-            relevance=tuple(served.relevance.tolist()),
-            cost=served.cost,
-            user=choice.user,
-            would_rank=tuple(would_rank),
-            offset=served.offset,
-            continues=choice.continues,
-            seen=choice.seen,
-            bot=bot,
-            epoch=self._queries.epoch(now),
-            contexts=choice.contexts,
-            propensities=choice.propensities,
-            token=caller,
-            hint=live.hint(rows + others),
-        )
-        if choice.arm is not None:
-            entry.arm, entry.cell = choice.arm.label, choice.arm.cell
-            entry.teams = choice.draft.teams[served.offset :]
+        own, served, entry = self._resources, choice.served, choice.entry
+        visitor = own.bots.visitor(entry.user, request.session) if own.bots.on else None
+        entry.bot = visitor is not None and own.bots.suspects(visitor, own.timer(), lists=1)
+        entry.counted = not entry.bot and own.settings.events.impressions == "served"
+        entry.time = now = own.clock()  # after all that may take time: the log never goes back
+        entry.id, entry.epoch = self._ids.new(now, choice.token), own.queries.epoch(now)
+        entry.token = caller
         # As it was when the list was made, not as this list changes it.
-        items = ranked_items(live, names, served, explain=request.explain)
+        items = ranked_items(live, entry.items, served, explain=request.explain)
         try:
-            commit, changed = await self._queries.write([entry], basis)
+            commit, changed = await own.queries.write([entry], basis)
         except UnknownQuery:  # the same request is served again
             if visitor is not None:
-                self._bots.take_back(visitor, self._timer(), lists=1)
+                own.bots.take_back(visitor, own.timer(), lists=1)
             raise
-        self._active.stored = commit.model
-        self._watcher.ranking(live, served, would, entry)
+        own.active.stored = commit.model
+        self._watcher.ranking(live, served, choice.would, entry)
         if choice.token is not None:
-            self._contract.ranking(served, entry, self.examination)
-        current = changed[entry.query]
+            own.contract.ranking(served, entry, self.examination)
+        rows, current = served.rows.tolist(), changed[entry.query]
         if current is not None:
             current.add(entry, rows)
         if choice.page is not None:
-            kept, view = served.candidates.rows[choice.order], None if bot else entry.id
-            self._windows.keep(
-                choice.page, kept, served.offset, choice.k, view, self._timer(), choice.draft
+            kept, view = served.candidates.rows[choice.order], None if entry.bot else entry.id
+            own.windows.keep(
+                choice.page, kept, served.offset, choice.k, view, own.timer(), choice.draft
             )
-        self._recent.add(entry.id, Served.of(entry, rows, live.life, visitor))
-        if bot:
-            self._bots.on_bot("list")
-        return api.RankResponse(
-            entry.id,
-            entry.model,
-            items,
-            UNSET if would is None else would_rank,
-            arm=UNSET if choice.arm is None else f"{choice.arm.experiment}:{choice.arm.arm}",
-        )
+        remember(own, entry.id, Served.of(entry, rows, live.life, visitor))
+        if entry.bot:
+            own.bots.on_bot("list")
+        arm = UNSET if choice.arm is None else f"{choice.arm.experiment}:{choice.arm.arm}"
+        return api.RankResponse(entry.id, entry.model, items, choice.would_rank, arm=arm)
 
     def list_from_memory(self, name: str, request: api.RankRequest) -> api.RankResponse | None:
         """Return a list that is neither logged nor counted; None if memory does not suffice.
 
         Items of the request that memory does not have are left out.
         """
-        live = self._queries.in_memory(name)
+        live = self._resources.queries.in_memory(name)
         if live is None or not self._settings.degraded:
             return None
         if request.items is not None:
@@ -364,15 +335,14 @@ class Serving:
             if not listed or (partial and self._settings.mode == "shadow"):
                 return None
             request = structs.replace(request, items=listed)
-        if self._contract.on:  # its cost would count nowhere
+        if self._resources.contract.on:  # its cost would count nowhere
             request = structs.replace(request, explore=False)
-        model = self._active.model
-        choice = self._choose(request, live, model, self._clock())
-        names = live.ids.at(choice.served.rows.tolist())
-        items = ranked_items(live, names, choice.served, explain=request.explain)
-        would = choice.would
-        shadow = UNSET if would is None else live.ids.at(would.rows.tolist())
-        return api.RankResponse(api.UNCOUNTED, model.version, items, shadow, degraded=True)
+        model, now = self._resources.active.model, self._resources.clock()
+        choice = self._choose(request, live, model, now)
+        items = ranked_items(live, choice.entry.items, choice.served, explain=request.explain)
+        return api.RankResponse(
+            api.UNCOUNTED, model.version, items, choice.would_rank, degraded=True
+        )
 
 
 def _rankers(model: Model, arm: Assignment) -> list[Model]:

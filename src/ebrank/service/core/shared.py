@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ebrank.policy.scoring import scores
 from ebrank.priors import item_effects
 from ebrank.priors.item_effects import Elsewhere
 from ebrank.typing import Ints, SmallInts
@@ -269,6 +270,7 @@ def _bytes(candidates: int) -> int:
 
 
 def _messages(live: LiveQuery, model: Model, prior: ItemPrior, rows: Ints) -> SmallInts:
-    stats = live.stats(rows)
-    sums = stats.sums(model.ranker.curve, threads=1)
-    return item_effects.messages(model.mean(prior, stats), sums.clicks, sums.exposure)
+    stats, ranker = live.stats(rows), model.ranker
+    sums = stats.sums(ranker.curve, threads=1)
+    mean = scores(ranker.scores(stats).prior, prior, stats, ranker.curve)
+    return item_effects.messages(mean, sums.clicks, sums.exposure)

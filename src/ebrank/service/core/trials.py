@@ -18,6 +18,7 @@ arms or shares begins another stretch with sums of its own.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
@@ -171,7 +172,7 @@ class TrialSums:
     """Sums of arms that are not yet in the store."""
 
     def __init__(self) -> None:
-        self._sums: dict[tuple[str, int, str, int], list[float]] = {}
+        self._sums: dict[tuple[str, int, str, int], Trial] = {}
 
     def add(
         self,
@@ -184,23 +185,20 @@ class TrialSums:
     ) -> None:
         """Add to the sums of an arm, given as it is logged."""
         experiment, arm, stretch = parted(label)
-        sums = self._sums.setdefault((experiment, stretch, arm, cell), [0.0] * 4)
-        for place, value in enumerate((lists, clicks, worth, found)):
-            sums[place] += value
+        self.put_back([Trial(experiment, stretch, arm, cell, lists, clicks, worth, found)])
 
     def taken(self) -> list[Trial]:
         """Return what was added since the last call."""
-        trials = [
-            Trial(*key, int(lists), int(clicks), worth, int(found))
-            for key, (lists, clicks, worth, found) in self._sums.items()
-        ]
-        self._sums = {}
-        return trials
+        sums, self._sums = self._sums, {}
+        return [*sums.values()]
 
     def put_back(self, trials: Sequence[Trial]) -> None:
         """Put back sums that could not be stored."""
-        for experiment, stretch, arm, cell, *sums in trials:
-            self.add(f"{experiment}:{arm}:{stretch}", cell, *sums)  # type: ignore[arg-type]
+        for trial in trials:
+            of, sums = trial[:4], trial[4:]
+            if of in self._sums:
+                sums = tuple(map(operator.add, self._sums[of][4:], sums))
+            self._sums[of] = Trial(*of, *sums)
 
 
 def parted(label: str) -> tuple[str, str, int]:

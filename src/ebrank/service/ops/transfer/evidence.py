@@ -179,6 +179,6 @@ def _state(evidence: Evidence, query: str, rows: slice, last: float) -> QuerySta
 def _schema(evidence: Evidence, last: float) -> dict[str, str]:
     if evidence.features is None:
         return {}
-    schema = FeatureSchema().with_features(evidence.feature_names, shared=evidence.shared)
+    schema = FeatureSchema().with_features(*evidence.feature_names, shared=evidence.shared)
     began = float(np.nanmin(np.append(evidence.first_shown, last)))
     return {SCHEMA: schema.to_json(), FIRST_ITEM: repr(began)}
