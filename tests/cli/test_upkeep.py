@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-import ebrank as package
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.api import RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.transfer import copying, importing
 from ebrank.service.ops.transfer.copying import copy_store
@@ -282,31 +281,3 @@ def test_a_copy_of_a_damaged_store_cannot_be_used(database: Postgres, tmp_path: 
     damaged.close()
     assert "query 'q' is not the same in the copy" in refused("store", "copy", here, there)
     assert "an unfinished copy" in refused("replay", there)
-
-
-async def served(url: str) -> None:
-    """Leave the announcements of two servers, one of which has left."""
-    async with open(url) as first, open(url) as second:
-        engines = [await Engine.open(store, Settings()) for store in (first, second)]
-        for engine in engines:
-            await engine.start()
-        await engines[0].put_items("q", [ItemIn("a", [1.0])])
-        await engines[0].rank(RankRequest("q"))
-        await engines[0]._beat()
-        [one, two] = await engines[1].fleet.servers()
-        assert (one.jobs, two.jobs) == (["train", "roll up"], [])
-        await engines[1].close()
-        await engines[0]._chores.close()  # and nothing else, as if it was killed
-
-
-def test_the_servers_of_a_store_are_printed(database: Postgres) -> None:
-    url = database.url("servers")
-    good("store", "init", url)
-    nobody = "no server has reported within the last minute\n"
-    assert good("store", "servers", url).stdout == nobody
-    asyncio.run(served(url))
-    assert "train" in good("store", "servers", url).stdout
-    [server] = answered("store", "servers", url)
-    assert (server["lists"], server["model"], server["answers"]) == (1, 0, False)
-    assert server["jobs"] == ["train", "roll up"]
-    assert server["version"] == package.__version__
