@@ -132,7 +132,7 @@ async def test_other_settings_wait_for_the_next_start(
     changed = "[ranking]\nk = 3\nwindow = 5.0\n" + table(OLD[1])
     await follow(file, table(OLD[1]), changed, changed)
     assert [one.getMessage() for one in caplog.records] == [
-        "changes of ranking.k, ranking.window take effect at the next start"
+        "other settings than tokens have changed: they take effect at the next start"
     ]
 
 
