@@ -215,7 +215,7 @@ def test_a_copy_goes_on_where_it_was_interrupted(
         said = refused("replay", there)
         assert "unfinished copy" in said or "no store" in said
     assert asyncio.run(copy_store(here, there, interrupted)) == (2, 5, 5)
-    assert written == [1, 2, 3, 4, 5, 5]
+    assert written == [1, 2, 3, 4, 5]
     assert asyncio.run(held(there)) == asyncio.run(held(here))
     assert good("replay", there).stdout.startswith("equal: 5 items")
     assert not (tmp_path / ".there.copying").exists()
