@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from tests.postgres import Postgres
 from tests.service.scenes import START, Clock, items
 from tests.service.store import blocking
 from tests.service.store.blocking import Blocking
+
+NUMBERS = count()
 
 # --- backup, export, replay ----------------------------------------------------------------------
 
@@ -192,13 +195,20 @@ def test_a_copy_there_and_back_is_equal_to_the_bit(database: Postgres, tmp_path:
     assert "there is a store already" in refused("store", "copy", here, there)
 
 
-@pytest.mark.parametrize("kind", ["folder", "database"])
+@pytest.fixture(params=["folder", "database"])
+def there(request: pytest.FixtureRequest, database: Postgres, tmp_path: Path) -> str:
+    """Where a copy may be made."""
+    return (
+        database.url(f"copy{next(NUMBERS)}")
+        if request.param == "database"
+        else str(tmp_path / "there")
+    )
+
+
 def test_a_copy_goes_on_where_it_was_interrupted(
-    kind: str, database: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here, there = str(tmp_path / "store"), str(tmp_path / "there")
-    if kind == "database":
-        there = database.url("resumed")
+    here = str(tmp_path / "store")
     asyncio.run(filled(here))
     asyncio.run(some_rolled_up(here))
     monkeypatch.setattr(importing, "ENTRIES_AT_ONCE", 1)
@@ -230,7 +240,6 @@ async def interrupted_at_the_end(
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("kind", ["folder", "database"])
 @pytest.mark.parametrize(
     ("what", "change"),
     [
@@ -241,16 +250,13 @@ async def interrupted_at_the_end(
     ],
 )
 def test_a_copy_that_goes_on_is_refused_if_it_holds_what_was_deleted_meanwhile(
-    kind: str,
     what: str,
     change: Callable[[Store], Awaitable[object]],
-    database: Postgres,
+    there: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    here, there = str(tmp_path / "store"), str(tmp_path / "there")
-    if kind == "database":
-        there = database.url(what)
+    here = str(tmp_path / "store")
 
     async def begin() -> None:
         async with open(here) as store:
