@@ -28,6 +28,11 @@ export function decimal(value, digits = 2) {
   return known(value) ? value.toFixed(digits) : ABSENT;
 }
 
+/** A number with its sign and so many decimals. */
+export function signed(value, digits = 2) {
+  return known(value) ? `${value < 0 ? "−" : "+"}${decimal(Math.abs(value), digits)}` : ABSENT;
+}
+
 /** A rate that may be far below or above one. */
 export function rate(value) {
   if (!known(value)) return ABSENT;
