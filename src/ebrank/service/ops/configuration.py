@@ -15,7 +15,6 @@ from __future__ import annotations
 import difflib
 import math
 import os
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -25,7 +24,7 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from ebrank.environment.config import SettingsError
+from ebrank.environment.config import SettingsError, read_toml
 from ebrank.errors import ParameterError
 from ebrank.evidence import Valuation
 from ebrank.evidence.slots import SLOTS
@@ -156,13 +155,9 @@ def _settings(values: Values, tokens: tuple[Token, ...]) -> Settings:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_toml(path)
     except FileNotFoundError:
         raise SettingsError(f"{path}: there is no such file. Create it or leave it out") from None
-    except (OSError, UnicodeDecodeError) as problem:
-        raise SettingsError(f"{path}: cannot be read: {problem}") from None
-    except tomllib.TOMLDecodeError as problem:
-        raise SettingsError(f"{path}: not valid TOML: {problem}") from None
 
 
 def _checked(tables: Mapping[str, Any], origin: str) -> Values:
