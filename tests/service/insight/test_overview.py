@@ -265,12 +265,9 @@ async def test_costly_figures_are_kept_for_a_while(engine: Scene) -> None:
 
 
 def test_calibration_compares_bins_of_predictions_with_click_rates() -> None:
-    found = Survey(
-        predicted=[np.array([0.3, 0.1]), np.array([0.2] * 18)],
-        clicks=[np.array([3.0, 1.0]), np.zeros(18)],
-        exposure=[np.array([4.0, 2.0]), np.ones(18)],
-    )
-    bins = calibration(found)
+    two = np.array([[0.3, 0.1], [3.0, 1.0], [4.0, 2.0]])
+    more = np.array([[0.2] * 18, [0.0] * 18, [1.0] * 18])
+    bins = calibration(Survey(seen=[two, more]))
     assert [one.rows for one in bins] == [2] * 10
     assert bins[0].predicted == pytest.approx(0.15)
     assert bins[0].observed == pytest.approx(1 / 3)
