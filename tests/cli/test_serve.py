@@ -13,7 +13,7 @@ import pytest
 
 from ebrank import Client
 from ebrank.client import ServiceError
-from ebrank.service.http.admission import Guard
+from ebrank.service.http.admission import Admission
 from ebrank.service.ops.configuration import read
 from tests.cli.commands import good, refused
 from tests.serving import serving
@@ -51,9 +51,9 @@ def test_a_new_token_works_as_printed(tmp_path: Path) -> None:
     secret = next(line for line in lines if line.startswith("ebrank_"))
     file = tmp_path / "ebrank.toml"
     file.write_text("\n".join(lines[lines.index('[tokens."shop"]') :]))
-    caller = Guard(read(file).tokens).caller(f"Bearer {secret}")
-    assert caller is not None
-    assert (caller.name, caller.scopes) == ("shop", ("rank", "admin"))
+    token = Admission(read(file)).token(f"Bearer {secret}")
+    assert token is not None
+    assert (token.name, token.scopes) == ("shop", ("rank", "admin"))
     assert secret not in file.read_text()
 
 

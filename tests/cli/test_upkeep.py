@@ -6,13 +6,13 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import ebrank as package
-from ebrank.service.api import ItemIn, RankRequest
+from ebrank.service.api import RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.transfer import copying, importing
 from ebrank.service.ops.transfer.copying import copy_store
@@ -28,6 +28,8 @@ from tests.postgres import Postgres
 from tests.service.scenes import START, Clock, items
 from tests.service.store import blocking
 from tests.service.store.blocking import Blocking
+
+NUMBERS = count()
 
 # --- backup, export, replay ----------------------------------------------------------------------
 
@@ -193,13 +195,20 @@ def test_a_copy_there_and_back_is_equal_to_the_bit(database: Postgres, tmp_path:
     assert "there is a store already" in refused("store", "copy", here, there)
 
 
-@pytest.mark.parametrize("kind", ["folder", "database"])
+@pytest.fixture(params=["folder", "database"])
+def there(request: pytest.FixtureRequest, database: Postgres, tmp_path: Path) -> str:
+    """Where a copy may be made."""
+    return (
+        database.url(f"copy{next(NUMBERS)}")
+        if request.param == "database"
+        else str(tmp_path / "there")
+    )
+
+
 def test_a_copy_goes_on_where_it_was_interrupted(
-    kind: str, database: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here, there = str(tmp_path / "store"), str(tmp_path / "there")
-    if kind == "database":
-        there = database.url("resumed")
+    here = str(tmp_path / "store")
     asyncio.run(filled(here))
     asyncio.run(some_rolled_up(here))
     monkeypatch.setattr(importing, "ENTRIES_AT_ONCE", 1)
@@ -216,7 +225,7 @@ def test_a_copy_goes_on_where_it_was_interrupted(
         said = refused("replay", there)
         assert "unfinished copy" in said or "no store" in said
     assert asyncio.run(copy_store(here, there, interrupted)) == (2, 5, 5)
-    assert written == [1, 2, 3, 4, 5, 5]
+    assert written == [1, 2, 3, 4, 5]
     assert asyncio.run(held(there)) == asyncio.run(held(here))
     assert good("replay", there).stdout.startswith("equal: 5 items")
     assert not (tmp_path / ".there.copying").exists()
@@ -231,7 +240,6 @@ async def interrupted_at_the_end(
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("kind", ["folder", "database"])
 @pytest.mark.parametrize(
     ("what", "change"),
     [
@@ -242,16 +250,13 @@ async def interrupted_at_the_end(
     ],
 )
 def test_a_copy_that_goes_on_is_refused_if_it_holds_what_was_deleted_meanwhile(
-    kind: str,
     what: str,
     change: Callable[[Store], Awaitable[object]],
-    database: Postgres,
+    there: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    here, there = str(tmp_path / "store"), str(tmp_path / "there")
-    if kind == "database":
-        there = database.url(what)
+    here = str(tmp_path / "store")
 
     async def begin() -> None:
         async with open(here) as store:
@@ -282,31 +287,3 @@ def test_a_copy_of_a_damaged_store_cannot_be_used(database: Postgres, tmp_path: 
     damaged.close()
     assert "query 'q' is not the same in the copy" in refused("store", "copy", here, there)
     assert "an unfinished copy" in refused("replay", there)
-
-
-async def served(url: str) -> None:
-    """Leave the announcements of two servers, one of which has left."""
-    async with open(url) as first, open(url) as second:
-        engines = [await Engine.open(store, Settings()) for store in (first, second)]
-        for engine in engines:
-            await engine.start()
-        await engines[0].put_items("q", [ItemIn("a", [1.0])])
-        await engines[0].rank(RankRequest("q"))
-        await engines[0]._beat()
-        [one, two] = await engines[1].fleet.servers()
-        assert (one.jobs, two.jobs) == (["train", "roll up"], [])
-        await engines[1].close()
-        await engines[0]._chores.close()  # and nothing else, as if it was killed
-
-
-def test_the_servers_of_a_store_are_printed(database: Postgres) -> None:
-    url = database.url("servers")
-    good("store", "init", url)
-    nobody = "no server has reported within the last minute\n"
-    assert good("store", "servers", url).stdout == nobody
-    asyncio.run(served(url))
-    assert "train" in good("store", "servers", url).stdout
-    [server] = answered("store", "servers", url)
-    assert (server["lists"], server["model"], server["answers"]) == (1, 0, False)
-    assert server["jobs"] == ["train", "roll up"]
-    assert server["version"] == package.__version__

@@ -54,7 +54,7 @@ GROUPS = {
         "export": "Write a store's items, log and models as Parquet files.",
         "repair": "Repair a store, or show what a repair would change.",
         "replay": "Verify that a store's counters match its log.",
-        "store": "Create, copy or migrate a store, or list its servers.",
+        "store": "Create, copy or migrate a store.",
     },
 }
 """The verbs, grouped by what a user wants to do."""

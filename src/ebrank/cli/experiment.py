@@ -13,7 +13,7 @@ import click
 
 from ebrank.cli import console
 from ebrank.cli.contents import answer, checked, store_argument
-from ebrank.cli.options import json_option, option, token_option
+from ebrank.cli.options import Option, json_option, option, together, token_option
 from ebrank.cli.verbs import verb, verbs
 from ebrank.environment.files import write_whole
 from ebrank.errors import ParameterError
@@ -27,13 +27,13 @@ name_argument = click.argument("name")
 
 def pairs(given: tuple[str, ...], what: str) -> dict[str, str]:
     """Return arms and what is said about them, written as `ARM=VALUE`."""
-    found = [text.partition("=") for text in given]
-    bad = next(
-        (text for text, (arm, _, value) in zip(given, found, strict=True) if not value), None
-    )
-    if bad is not None:
-        raise ParameterError(f"{bad!r}: write {what}")
-    return {arm: value for arm, _, value in found}
+    values = dict[str, str]()
+    for text in given:
+        arm, _, value = text.partition("=")
+        if not value:
+            raise ParameterError(f"{text!r}: write {what}")
+        values[arm] = value
+    return values
 
 
 def shares_of(given: tuple[str, ...]) -> dict[str, float] | None:
@@ -45,12 +45,18 @@ def shares_of(given: tuple[str, ...]) -> dict[str, float] | None:
     return shares or None
 
 
+def asked_of(*options: Option[Any]) -> Option[Any]:
+    """Add what every verb asks: the store or server, the experiment, and these options."""
+    return together([store_argument, name_argument, *options, token_option, json_option])
+
+
 def report(
-    store: str,
-    token: str | None,
     name: str,
     over_http: Callable[[Client], api.ExperimentOut],
-    change: Callable[[str, float], str] | None,
+    change: Callable[[str, float], str] | None = None,
+    *,
+    store: str,
+    token: str | None,
     as_json: bool,
 ) -> None:
     """Change an experiment if asked to, and print its readout."""
@@ -86,42 +92,38 @@ def report(
 
 
 @verb()
-@store_argument
-@name_argument
-@option(
-    "--arm ARM=POLICY",
-    "A policy, or own: the caller's own order; the first is the control.",
-    multiple=True,
+@asked_of(
+    option(
+        "--arm ARM=POLICY",
+        "A policy, or own: the caller's own order; the first is the control.",
+        multiple=True,
+    ),
+    option(
+        "--share ARM=SHARE",
+        "Share of the traffic; by default, all of it in equal parts.",
+        multiple=True,
+    ),
+    option(
+        "--unit",
+        "What is assigned to arms.",
+        type=click.Choice(["query", "user", "caller"]),
+        default="query",
+    ),
+    option(
+        "--evidence",
+        "Whether arms share what queries say about items of others.",
+        type=click.Choice(["apart", "shared"]),
+    ),
+    option("--interleaved", "Mix both arms in each list."),
 )
-@option(
-    "--share ARM=SHARE",
-    "Share of the traffic; by default, all of it in equal parts.",
-    multiple=True,
-)
-@option(
-    "--unit",
-    "What is assigned to arms.",
-    type=click.Choice(["query", "user", "caller"]),
-    default="query",
-)
-@option(
-    "--evidence",
-    "Whether arms share what queries say about items of others.",
-    type=click.Choice(["apart", "shared"]),
-)
-@option("--interleaved", "Mix both arms in each list.")
-@token_option
-@json_option
 def start(
-    store: str,
     name: str,
     arm: tuple[str, ...],
     share: tuple[str, ...],
     unit: Any,  # noqa: ANN401 (a literal)
     evidence: Any,  # noqa: ANN401 (a literal)
     interleaved: bool,
-    token: str | None,
-    as_json: bool,
+    **where: Any,  # noqa: ANN401 (of `report`)
 ) -> None:
     """Start an experiment.
 
@@ -142,29 +144,23 @@ def start(
         )
     )
     report(
-        store,
-        token,
         name,
         lambda client: client.start_experiment(request),
         lambda text, now: trials.started(text, request, now),
-        as_json,
+        **where,
     )
 
 
 @verb()
-@store_argument
-@name_argument
-@option("--share ARM=SHARE", "Share of the traffic.", multiple=True)
-@option("--arm ARM=POLICY", "Another policy of an arm: the readout begins anew.", multiple=True)
-@token_option
-@json_option
+@asked_of(
+    option("--share ARM=SHARE", "Share of the traffic.", multiple=True),
+    option("--arm ARM=POLICY", "Another policy of an arm: the readout begins anew.", multiple=True),
+)
 def ramp(
-    store: str,
     name: str,
     share: tuple[str, ...],
     arm: tuple[str, ...],
-    token: str | None,
-    as_json: bool,
+    **where: Any,  # noqa: ANN401 (of `report`)
 ) -> None:
     """Change the shares of a running experiment.
 
@@ -181,21 +177,16 @@ def ramp(
     arms = pairs(arm, "--arm ARM=POLICY") or None
     request = checked(api.ChangeExperimentRequest(shares_of(share), arms))
     report(
-        store,
-        token,
         name,
         lambda client: client.change_experiment(name, request),
         lambda text, now: trials.changed(text, name, request, now),
-        as_json,
+        **where,
     )
 
 
 @verb()
-@store_argument
-@name_argument
-@token_option
-@json_option
-def stop(store: str, name: str, token: str | None, as_json: bool) -> None:
+@asked_of()
+def stop(name: str, **where: Any) -> None:  # noqa: ANN401 (of `report`)
     """Stop an experiment.
 
     Its readout stays. Events that arrive later no longer count for it.
@@ -207,21 +198,16 @@ def stop(store: str, name: str, token: str | None, as_json: bool) -> None:
     from ebrank.service.core import trials
 
     report(
-        store,
-        token,
         name,
         lambda client: client.stop_experiment(name),
         lambda text, now: trials.stopped(text, name, now),
-        as_json,
+        **where,
     )
 
 
 @verb()
-@store_argument
-@name_argument
-@token_option
-@json_option
-def show(store: str, name: str, token: str | None, as_json: bool) -> None:
+@asked_of()
+def show(name: str, **where: Any) -> None:  # noqa: ANN401 (of `report`)
     """Show what an experiment has found so far.
 
     You may look as often as you like, and stop when you are sure.
@@ -230,7 +216,7 @@ def show(store: str, name: str, token: str | None, as_json: bool) -> None:
         ebrank experiment show http://127.0.0.1:8000 bonus
         ebrank experiment show ebrank-store bonus --json
     """
-    report(store, token, name, lambda client: client.experiment(name), None, as_json)
+    report(name, lambda client: client.experiment(name), **where)
 
 
 @verb()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,14 +17,11 @@ from ebrank.cli.verbs import verb, verbs
 from ebrank.environment.paths import expanded
 
 if TYPE_CHECKING:
-    from ebrank.service.api import ServerOut
     from ebrank.service.store import Store
     from ebrank.service.store.base import Mode, Progress
     from ebrank.service.store.records import Fault
 
 T = TypeVar("T")
-
-SERVER = ("server", "version", "up", "model", "jobs", "lists", "events", "memory", "stale")
 
 
 def looked_after(
@@ -282,71 +279,9 @@ def migrate(url: str) -> None:
     click.echo(f"{name}: {was} version {now}")
 
 
-@verb()
-@click.argument("url")
-@json_option
-def servers(url: str, as_json: bool) -> None:
-    """List the servers that share a store.
-
-    URL is a database: a store in a folder has only one server. Figures count from the start of each
-    server. `memory` is the share of queries it found in memory; `stale` is the share of its writes
-    to queries that another server had changed in the meantime. Both are good if the load balancer
-    always sends a query to the same server.
-
-    Examples:
-        ebrank store servers postgresql://server@db.example/shop
-        ebrank store servers postgresql://server@db.example/shop --json
-    """
-    from ebrank.service.core.fleet import servers
-
-    fleet = looked_after(url, "browse", "asking", lambda store, _: servers(store))
-    if fleet and not as_json:
-        console.print_table(SERVER, list(map(server_row, fleet)))
-    else:
-        console.answer(as_json, fleet, "no server has reported within the last minute")
-
-
-def server_row(server: ServerOut) -> Sequence[object]:
-    """Return a server as cells of a table."""
-    silent = f" (silent for {server.seen_seconds:.0f} s)" if server.seen_seconds > 10.0 else ""
-    looked_up = server.from_memory + server.from_store
-    return (
-        server.name + silent,
-        server.version,
-        duration(max(time.time() - server.started, 0.0)),
-        server.model,
-        ", ".join(server.jobs) or "-",
-        server.lists,
-        server.events,
-        share(server.from_memory, looked_up),
-        share(server.stale, server.lists),
-    )
-
-
-def duration(seconds: float) -> str:
-    """Return a time in words.
-
-    >>> duration(59.0), duration(3700.0), duration(90000.0)
-    ('59 s', '1 h 1 min', '1 d 1 h')
-    """
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min"
-    if whole < 86400:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    return f"{whole // 86400} d {whole % 86400 // 3600} h"
-
-
-def share(part: int, whole: int) -> str:
-    """Return a part of a whole in percent."""
-    return f"{part / whole:.0%}" if whole else "-"
-
-
-@verbs(copy, init, migrate, servers)
+@verbs(copy, init, migrate)
 def store() -> None:
-    """Create, copy or migrate a store, or list its servers.
+    """Create, copy or migrate a store.
 
     Examples:
         ebrank store init postgresql://owner@db.example/shop

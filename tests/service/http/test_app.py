@@ -13,13 +13,7 @@ import httpx
 import pytest
 
 from ebrank.service.http.admission import new_token
-from ebrank.service.settings import (
-    BotsSettings,
-    EventsSettings,
-    LimitsSettings,
-    RankingSettings,
-    Settings,
-)
+from ebrank.service.settings import EventsSettings, LimitsSettings, Settings
 from tests.in_process import Local, in_process
 from tests.postgres import Postgres
 from tests.service.faulty import FaultyStore
@@ -408,30 +402,6 @@ def test_lists_without_the_store_are_marked_and_counted_apart() -> None:
         store.full = False
         told = local.json("POST", "/v1/feedback", {"events": [click(served, "a")]})
         assert told["results"][0]["reason"].startswith("uncounted: ")
-
-
-def test_lists_of_bots_and_refreshes_are_not_different_in_metrics_either() -> None:
-    settings = Settings(ranking=RankingSettings(mode="shadow"), bots=BotsSettings(3))
-    with in_process(settings) as local:
-        local.json("PUT", "/v1/queries/tea/items", ITEMS)
-        orders = [list(order) for order in itertools.permutations("abc")]
-        wrong = [order for order in orders if order != _would_rank(local, order)]
-        before = _different(local)
-        for _ in range(5):  # the first counts, then come two refreshes, and two lists of a bot
-            local.json("POST", "/v1/rank", {"query": "tea", "items": wrong[0], "user": "ann"})
-        assert _different(local) == before + 1
-        assert local.json("GET", "/v1/insights")["bots"]["lists"] == 2
-
-
-def _would_rank(local: Local, order: list[str]) -> list[str]:
-    served = local.json("POST", "/v1/rank", {"query": "tea", "items": order})
-    return list(served["would_rank"])
-
-
-def _different(local: Local) -> float:
-    page = local.request("GET", "/metrics").text
-    [line] = [one for one in page.splitlines() if one.startswith("ebrank_shadow_different_total ")]
-    return float(line.split()[1])
 
 
 def test_clicks_that_were_taken_back_are_in_no_figure() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import time
 from collections.abc import Callable
@@ -15,12 +16,17 @@ import ebrank
 from ebrank.service import engine as engines
 from ebrank.service.learning import training
 from ebrank.service.learning.fitting import TrainingResult
+from ebrank.service.settings import RankingSettings, Settings
 from ebrank.service.store.base import StoreError
-from tests.in_process import in_process
+from ebrank.service.store.memory import MemoryStore
+from ebrank.service.store.records import NewItem
+from tests.in_process import Local, in_process
 from tests.service.scenes import Scene, better, played
+from tests.service.store.blocking import run
 from tests.threaded import Threaded
 
 PATIENCE = 60.0  # seconds: the machine may be busy
+ITEMS = {"items": [{"id": name, "features": [place, 1.0]} for place, name in enumerate("abcde")]}
 Series = dict[tuple[str, ...], float]
 
 
@@ -42,10 +48,31 @@ def scraped_until(url: str, right: Callable[[Series], bool]) -> Series:
     return found
 
 
-def test_prometheus_can_read_the_page() -> None:
-    """`tests/test_deploy.py` compares the names with those in the docs."""
-    with in_process() as local:
-        page = local.request("GET", "/metrics")
+def test_what_happened_is_counted_by_each_server_for_itself() -> None:
+    """Nothing is registered globally: a program may make several servers."""
+    with in_process() as local, in_process() as other:
+        local.json("PUT", "/v1/queries/tea/items", ITEMS)
+        served = local.json("POST", "/v1/rank", {"query": "tea", "k": 4})
+        event = {"event_id": "1", "type": "click", "ranking_id": served["ranking_id"]}
+        event |= {"item": served["items"][0]["id"]}
+        local.json("POST", "/v1/feedback", {"events": [event]})
+        page, others = (each.request("GET", "/metrics") for each in (local, other))
+    for line in (
+        "ebrank_rankings_total 1.0",
+        "ebrank_slots_total 4.0",
+        'ebrank_events_total{status="accepted"} 1.0',
+        'ebrank_events_total{status="rejected"} 0.0',
+        'ebrank_http_requests_total{method="POST",route="/v1/rank",status="200"} 1.0',
+        'ebrank_http_request_seconds_count{route="/v1/feedback"} 1.0',
+        "ebrank_model_version 0.0",
+        "ebrank_flush_waiting 0.0",
+        "ebrank_flush_seconds_count 2.0",  # the items, and the click
+        'ebrank_lookups_total{found="memory"} 1.0',  # by the click
+        'ebrank_lookups_total{found="store"} 2.0',  # again once there is a schema
+        "ebrank_stale_total 0.0",
+    ):
+        assert line + "\n" in page.text
+    assert "ebrank_rankings_total 0.0\n" in others.text
     assert page.headers["content-type"].startswith("text/plain; version=")
     families = {one.name: one.type for one in text_string_to_metric_families(page.text)}
     assert families["ebrank_http_requests"] == "counter"
@@ -54,13 +81,29 @@ def test_prometheus_can_read_the_page() -> None:
     assert {"process_resident_memory_bytes", "process_cpu_seconds"} <= families.keys()
 
 
-def test_two_servers_of_a_process_count_apart() -> None:
-    """A test suite, or an embedding program, may make several: nothing is registered globally."""
-    with in_process() as one, in_process() as other:
-        one.request("GET", "/healthz")
-        line = 'ebrank_http_requests_total{method="GET",route="/healthz",status="200"} 1.0'
-        assert line in one.request("GET", "/metrics").text
-        assert line not in other.request("GET", "/metrics").text
+def test_a_clock_that_is_behind_the_log_is_told() -> None:
+    def lag(local: Local) -> float:
+        page = local.request("GET", "/metrics").text
+        return float(page.partition("\nebrank_clock_lag_seconds ")[2].partition("\n")[0])
+
+    with in_process() as local:
+        assert lag(local) == 0.0
+    store = MemoryStore()
+    run(store.items.put("q", [NewItem("a", (1.0,))], time.time() + 100.0))  # the clock was set back
+    with in_process(store=store) as local:
+        assert 90.0 < lag(local) <= 100.0
+
+
+def test_lists_that_would_differ_in_shadow_mode_are_counted() -> None:
+    with in_process(Settings(ranking=RankingSettings(mode="shadow"))) as local:
+        local.json("PUT", "/v1/queries/tea/items", ITEMS)
+        for order in itertools.permutations("abc"):
+            local.json("POST", "/v1/rank", {"query": "tea", "items": order})
+        told = local.json("GET", "/v1/insights")["shadow"]
+        page = local.request("GET", "/metrics").text
+    different = round(told["rankings"] * told["different"])
+    assert different > 0
+    assert f"ebrank_shadow_different_total {different}.0\n" in page
 
 
 def test_a_server_tells_the_state_of_its_store_and_prior(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ebrank.service.http.openapi import document
-from ebrank.service.http.routes import API, Route
+from ebrank.service.http.routes import API
 from tests.in_process import Local, in_process
 
 if TYPE_CHECKING:  # takes a while to import
@@ -123,23 +123,6 @@ def test_the_document_is_served_and_valid(local: Local) -> None:
     }
     shown = {(one.method, one.path) for one in local.app.router.routes if not one.hidden}
     assert documented == shown
-
-
-def test_the_document_is_made_once_and_not_before_it_is_wanted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made: list[object] = []
-
-    def counted(routes: Iterable[Route]) -> dict[str, Any]:
-        made.append(routes)
-        return document(routes)
-
-    monkeypatch.setattr("ebrank.service.http.openapi.document", counted)
-    with in_process() as opened:
-        assert made == []
-        assert opened.json("GET", "/openapi.json") == opened.json("GET", "/openapi.json")
-        assert opened.request("GET", "/docs").status_code == 200
-    assert len(made) == 1
 
 
 def test_the_documentation_page_names_every_endpoint(local: Local) -> None:

@@ -1,19 +1,15 @@
-"""What operators see: metrics, the access log, and pages that browsers may trust."""
+"""What operators see: the access log, and pages that browsers may trust."""
 
 from __future__ import annotations
 
 import io
 import json
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from ebrank.service.http.metrics import AccessLog
-from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import NewItem
 from tests.in_process import Local, in_process
-from tests.service.store.blocking import run
 
 ITEMS = {"items": [{"id": name, "features": [place, 1.0]} for place, name in enumerate("abcde")]}
 
@@ -40,42 +36,6 @@ def test_the_access_log_names_nothing_private() -> None:
         ("GET", "", 404),
     ]
     assert all(line["ms"] > 0 and line["caller"] for line in lines[:2])
-
-
-def test_metrics_count_what_happened(local: Local) -> None:
-    local.json("PUT", "/v1/queries/tea/items", ITEMS)
-    served = local.json("POST", "/v1/rank", {"query": "tea", "k": 4})
-    named = {"ranking_id": served["ranking_id"], "item": served["items"][0]["id"]}
-    local.json("POST", "/v1/feedback", {"events": [{"event_id": "1", "type": "click", **named}]})
-    page = local.request("GET", "/metrics").text
-    for line in (
-        "ebrank_rankings_total 1.0",
-        "ebrank_slots_total 4.0",
-        'ebrank_events_total{status="accepted"} 1.0',
-        'ebrank_events_total{status="rejected"} 0.0',
-        'ebrank_http_requests_total{method="POST",route="/v1/rank",status="200"} 1.0',
-        'ebrank_http_request_seconds_count{route="/v1/feedback"} 1.0',
-        "ebrank_model_version 0.0",
-        "ebrank_flush_waiting 0.0",
-        'ebrank_lookups_total{found="memory"} 1.0',  # by the click
-        'ebrank_lookups_total{found="store"} 2.0',  # again once there is a schema
-        "ebrank_stale_total 0.0",
-    ):
-        assert line + "\n" in page
-    assert "ebrank_flush_seconds_count 2.0\n" in page  # the items, and the click
-
-
-def test_metrics_tell_a_clock_that_is_behind_the_log() -> None:
-    def lag(local: Local) -> float:
-        page = local.request("GET", "/metrics").text
-        return float(page.partition("\nebrank_clock_lag_seconds ")[2].partition("\n")[0])
-
-    with in_process() as local:
-        assert lag(local) == 0.0
-    store = MemoryStore()
-    run(store.items.put("q", [NewItem("a", (1.0,))], time.time() + 100.0))  # the clock was set back
-    with in_process(store=store) as local:
-        assert 90.0 < lag(local) <= 100.0
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])

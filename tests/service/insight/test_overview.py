@@ -265,12 +265,9 @@ async def test_costly_figures_are_kept_for_a_while(engine: Scene) -> None:
 
 
 def test_calibration_compares_bins_of_predictions_with_click_rates() -> None:
-    found = Survey(
-        predicted=[np.array([0.3, 0.1]), np.array([0.2] * 18)],
-        clicks=[np.array([3.0, 1.0]), np.zeros(18)],
-        exposure=[np.array([4.0, 2.0]), np.ones(18)],
-    )
-    bins = calibration(found)
+    two = np.array([[0.3, 0.1], [3.0, 1.0], [4.0, 2.0]])
+    more = np.array([[0.2] * 18, [0.0] * 18, [1.0] * 18])
+    bins = calibration(Survey(seen=[two, more]))
     assert [one.rows for one in bins] == [2] * 10
     assert bins[0].predicted == pytest.approx(0.15)
     assert bins[0].observed == pytest.approx(1 / 3)
@@ -318,23 +315,29 @@ UNSCALED = settings(
 )
 
 
+async def trusted(engine: Scene, given: list[ItemIn], *weights: float) -> list[api.FeatureTrust]:
+    """Return how features are trusted once a prior with these weights is live."""
+    await engine.put_items("q", given)
+    await engine.ranked()
+    assert (await engine.insights()).features == [], "nothing was learned yet"
+    keys = tuple(f"p{column}" for column in range(len(weights)))
+    await engine._adopt(better(*weights, features=keys), against=0)
+    engine.clock.now += 1.0
+    return (await engine.insights()).features
+
+
 @played(UNSCALED, on=BOTH)
 async def test_features_are_trusted_by_how_far_scores_move_with_them(engine: Scene) -> None:
     given = [
         ItemIn(f"i{i}", {"stars": float(i % 2), "age": float(i), "color": float(i % 3)})
         for i in range(6)
     ]
-    await engine.put_items("q", given)
-    await engine.ranked()
-    assert (await engine.insights()).features == [], "nothing was learned yet"
-    await engine._adopt(better(3.0, -1.0, 0.0, features=("p0", "p1", "p2")), against=0)
-    engine.clock.now += 1.0
-    trusted = (await engine.insights()).features
-    assert [(each.name, each.columns) for each in trusted] == [
+    told = await trusted(engine, given, 3.0, -1.0, 0.0)
+    assert [(each.name, each.columns) for each in told] == [
         *(("age", 1), ("stars", 1), ("color", 1)),
     ]
     moves = np.array([np.std(range(6)), 3.0 * 0.5, 0.0])
-    assert [each.share for each in trusted] == pytest.approx(moves / moves.sum(), rel=1e-5)
+    assert [each.share for each in told] == pytest.approx(moves / moves.sum(), rel=1e-5)
 
 
 @played(UNSCALED)
@@ -343,12 +346,7 @@ async def test_an_embedding_is_one_feature(engine: Scene) -> None:
         ItemIn(f"i{i}", {"price": float(i), **{f"bert_{j}": float(i == j) for j in range(8)}})
         for i in range(9)
     ]
-    await engine.put_items("q", given)
-    await engine.ranked()
-    keys = tuple(f"p{column}" for column in range(9))
-    await engine._adopt(better(*[1.0] * 9, features=keys), against=0)
-    engine.clock.now += 1.0
-    price, bert = (await engine.insights()).features
+    price, bert = await trusted(engine, given, *[1.0] * 9)
     assert (price.name, price.columns) == ("price", 1)
     assert (bert.name, bert.columns) == ("bert", 8)
     assert price.share + bert.share == pytest.approx(1.0)
@@ -356,13 +354,9 @@ async def test_an_embedding_is_one_feature(engine: Scene) -> None:
 
 @played(UNSCALED)
 async def test_features_without_names_are_called_by_their_position(engine: Scene) -> None:
-    await engine.put_items("q", [ItemIn(f"i{i}", [0.0, float(i)]) for i in range(3)])
-    await engine.ranked()
-    await engine._adopt(better(1.0, 1.0, features=("p0", "p1")), against=0)
-    engine.clock.now += 1.0
-    first, second = (await engine.insights()).features
-    assert (first.name, first.share) == ("2", 1.0)
-    assert (second.name, second.share) == ("1", 0.0)
+    given = [ItemIn(f"i{i}", [0.0, float(i)]) for i in range(3)]
+    told = await trusted(engine, given, 1.0, 1.0)
+    assert [(each.name, each.share) for each in told] == [("2", 1.0), ("1", 0.0)]
 
 
 @played(settings(insights={"bucket_seconds": 2.0}))

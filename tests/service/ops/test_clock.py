@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.ops.clock import DAY, ClockError, check
+from ebrank.service.ops.clock import DAY, check
 from ebrank.service.store import open
 from ebrank.testing.histories import new_items
 from tests.cli.commands import refused
@@ -35,17 +35,6 @@ def test_a_clock_that_can_be_right_is_taken(
     check(NOW, last, touched, most_idle)
 
 
-def test_a_clock_far_ahead_of_log_and_files_is_refused() -> None:
-    message = r"2027-01-15, 1,825 days after .* of 2022-01-16\. .*MAX_IDLE_SECONDS=0$"
-    with pytest.raises(ClockError, match=message):
-        check(NOW, NOW - 6 * YEAR, NOW - 5 * YEAR, YEAR)
-
-
-def test_a_log_far_ahead_of_the_clock_is_refused() -> None:
-    with pytest.raises(ClockError, match=r"730 days before .*2029-01-14.*`ebrank repair STORE`"):
-        check(NOW, NOW + 2 * YEAR, None, YEAR)
-
-
 def written(folder: Path, moment: float) -> None:
     """Make a store whose log and files are of a moment."""
 
@@ -58,9 +47,15 @@ def written(folder: Path, moment: float) -> None:
         os.utime(file, (moment, moment))
 
 
-@pytest.mark.parametrize(("years", "told"), [(-2, "730 days after"), (2, "730 days before")])
-def test_a_server_does_not_start_with_such_a_clock(tmp_path: Path, years: int, told: str) -> None:
+@pytest.mark.parametrize(
+    ("years", "told", "remedy"),
+    [(-2, "730 days after", "MAX_IDLE_SECONDS=0"), (2, "730 days before", "`ebrank repair STORE`")],
+)
+def test_a_server_does_not_start_with_such_a_clock(
+    tmp_path: Path, years: int, told: str, remedy: str
+) -> None:
     written(tmp_path / "store", time.time() + years * YEAR)
     for _ in range(2):  # what is refused is refused again, if a supervisor starts it again
         said = refused("serve", "--store", tmp_path / "store", "--port", "0")
         assert f"{told} the log's last entry" in said
+        assert remedy in said

@@ -17,7 +17,6 @@ from ebrank.errors import EBRankError
 from ebrank.policy import model_file
 from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
-from ebrank.service.http import readiness
 from ebrank.service.learning.fitting import gather
 from ebrank.service.learning.training import job
 from ebrank.service.ops.check import check
@@ -161,13 +160,9 @@ async def test_a_sound_store_has_no_faults_and_needs_no_repair(sound: Path, tmp_
 
 
 def test_a_damaged_query_fails_alone_and_is_not_named_in_the_log(
-    sound: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    sound: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its requests fail with 503 and the remedy; those of other queries are served."""
-    monkeypatch.setattr(readiness, "LINE_SECONDS", 0.0)
     folder = tmp_path / "store"
     shutil.copytree(sound, folder)
     with sqlite3.connect(folder / "log.db") as database:

@@ -224,20 +224,3 @@ def test_ctrl_c_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
         stored = sum(item.clicks for item in client.query("tea").items)
         # A click may be counted whose answer was on its way when the caller gave up.
         assert acknowledged <= stored <= acknowledged + len(threads)
-
-
-@pytest.mark.slow
-def test_names_in_raw_addresses(tmp_path: Path) -> None:
-    """Curl sends what it is given; both spellings of a name mean the same query."""
-    with Threaded(tmp_path) as started:
-        with ebrank.Client(started.url) as client:
-            client.put_items("grün/тea", {"a": [1.0]})
-        for name in ("gr%C3%BCn%2F%D1%82ea", "grün%2Fтea"):
-            found = subprocess.run(
-                ["curl", "-s", f"{started.url}/v1/queries/{name}"],
-                capture_output=True,
-                text=True,
-                check=True,
-                timeout=20,
-            )
-            assert json.loads(found.stdout)["query"] == "grün/тea"

@@ -146,15 +146,6 @@ def test_a_row_holds_what_was_logged(store: SqliteStore, folder: Path) -> None:
     assert rows[0] == {"position": 0} | logged
 
 
-def test_any_store_can_be_exported(folder: Path, tmp_path: Path) -> None:
-    memory = MemoryStore()
-    run(fill_all(memory))
-    run(export(memory, tmp_path / "memory"))
-    for name in tables.TABLES:
-        there, here = (one / f"{name}.parquet" for one in (folder, tmp_path / "memory"))
-        assert there.read_bytes() == here.read_bytes(), name
-
-
 def test_an_empty_store_goes_round(tmp_path: Path) -> None:
     with_nothing = SqliteStore(tmp_path / "store")
     assert set(run(export(with_nothing, tmp_path / "export")).values()) == {0}

@@ -1,8 +1,8 @@
 """The servers of a store: each announces itself every few seconds, and learns of the others.
 
-This only affects what people see: `GET /v1/insights`, the dashboard, `ebrank store servers` and
-metrics. The store's elections assign the work that one server does for all. Every server stands for
-election whenever it announces itself; so a lost one is replaced within seconds.
+This only affects what people see: `GET /v1/insights`, the dashboard and metrics. The store's
+elections assign the work that one server does for all. Every server stands for election whenever it
+announces itself; so a lost one is replaced within seconds.
 
 >>> import asyncio
 >>> from ebrank.service.store.memory import MemoryStore

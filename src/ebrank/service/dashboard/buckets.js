@@ -2,26 +2,11 @@
 
 import { ratio } from "./format.js";
 
-const EMPTY = {
-  rankings: 0,
-  shown: 0,
-  clicks: 0,
-  events: 0,
-  duplicate: 0,
-  rejected: 0,
-  refused: 0,
-  failed: 0,
-  starts: 0,
-  found: 0,
-  exposure_new: 0,
-  exposure_old: 0,
-  clicks_new: 0,
-  clicks_old: 0,
-  exploration_cost: 0,
-  explored: 0,
-  latency_p50_ms: null,
-  latency_p99_ms: null,
-};
+const SUMS = [
+  ...["rankings", "shown", "clicks", "events", "duplicate", "rejected", "refused", "failed", "starts", "found"],
+  ...["exposure_new", "exposure_old", "clicks_new", "clicks_old", "exploration_cost", "explored"],
+];
+const EMPTY = { ...Object.fromEntries(SUMS.map((name) => [name, 0])), latency_p50_ms: null, latency_p99_ms: null };
 
 /**
  * Return the buckets since the first with traffic, each with `seconds`, how much of it is over. The

@@ -22,7 +22,7 @@ const classes = (kind, { tone, dashed }) => `${kind} ${tone}${dashed ? " dashed"
  * Lines over a common x axis.
  *
  * @param {number} width pixels
- * @param {object} chart `x`: numbers; `series`: [{name, tone, dashed?, values, format?}], null where
+ * @param {object} chart `x`: numbers; `series`: [{name, tone, dashed?, values}], null where
  *   unknown; `formatX`, `formatY`; `label`: what the chart shows, for those who do not see it;
  *   `top`: the end of the y axis, by default a round number above the data; `ticksX`: where to write
  *   at the x axis, by default its ends; `references`: [{name, value}], levels to compare with; `marks`:
@@ -199,7 +199,7 @@ function legend(kind, width, series, format, i) {
     return [
       s("tspan", { class: classes("key", one), dx: place ? 14 : 0 }, one.dashed ? "╍ " : "━ "),
       s("tspan", { class: "name" }, `${one.name} `),
-      s("tspan", { class: "value" }, value === null ? "–" : (one.format ?? format)(value)),
+      s("tspan", { class: "value" }, value === null ? "–" : format(value)),
     ];
   });
   return s("text", { class: kind, x: width < NARROW ? 0 : LEFT, y: 12 }, shown);
@@ -222,11 +222,6 @@ function latest(values) {
 }
 
 function spoken(series, format) {
-  return series
-    .map((one) => `${one.name}: latest ${legendValue(latest(one.values), one.format ?? format)}`)
-    .join(", ");
-}
-
-function legendValue(value, format) {
-  return value === null ? "unknown" : format(value);
+  const told = (value) => (value === null ? "unknown" : format(value));
+  return series.map((one) => `${one.name}: latest ${told(latest(one.values))}`).join(", ");
 }

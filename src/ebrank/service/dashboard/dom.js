@@ -45,15 +45,11 @@ export function patch(parent, ...children) {
   wanted.forEach((node, i) => {
     const old = present[i];
     if (old === undefined) parent.append(node);
-    else if (!sameKind(old, node)) old.replaceWith(node);
+    else if (old.nodeName !== node.nodeName) old.replaceWith(node);
     else if (old.nodeType === Node.TEXT_NODE) setText(old, node.data);
     else morph(old, node);
   });
   present.slice(wanted.length).forEach((old) => old.remove());
-}
-
-function sameKind(a, b) {
-  return a.nodeName === b.nodeName && (a.dataset?.key ?? "") === (b.dataset?.key ?? "");
 }
 
 function setText(node, text) {

@@ -1,7 +1,7 @@
 /** The panel of the running experiment: figures of each arm, and differences from the first. */
 
 import { h } from "./dom.js";
-import { count, dayAndTime, decimal, percent } from "./format.js";
+import { count, dayAndTime, decimal, percent, signed } from "./format.js";
 import { note } from "./over_time.js";
 import { table } from "./tables.js";
 
@@ -24,7 +24,7 @@ export function experiment({ insights }) {
     ["Share", "number wide-only", ({ share }) => (share === undefined ? "" : percent(share))],
     ["Units", "number wide-only", ({ units }) => (units === undefined ? "" : count(units))],
     [seen.interleaved ? "Slots" : "Lists", "number wide-only", ({ lists }) => (lists === undefined ? "" : count(lists))],
-    ...METRICS.map(([title, name]) => [title, "number", (row) => figure(row[name], row.signed)]),
+    ...METRICS.map(([title, name]) => [title, "number", (row) => figure(row[name], row.isDifference)]),
   ];
   const rows = seen.arms.flatMap((arm) => [arm, ...differences(arm, seen.arms[0])]);
   const notes = seen.notes.map((text) => h("p", { class: "small soft more" }, text));
@@ -33,20 +33,15 @@ export function experiment({ insights }) {
 
 function differences(arm, first) {
   if (arm === first) return [];
-  return [{ ...arm.difference, name: `${arm.name} − ${first.name}`, signed: true }];
+  return [{ ...arm.difference, name: `${arm.name} − ${first.name}`, isDifference: true }];
 }
 
 /** An estimate above its interval; a difference is marked once its interval excludes 0. */
-function figure({ value, low, high }, signed = false) {
-  const digits = (number) => (signed ? withSign(number) : decimal(number, 3));
-  const sure = signed && low !== null && (low > 0 || high < 0);
+function figure({ value, low, high }, isDifference = false) {
+  const digits = (number) => (isDifference ? signed : decimal)(number, 3);
+  const sure = isDifference && low !== null && (low > 0 || high < 0);
   return [
     sure ? h("strong", {}, digits(value)) : digits(value),
     low === null ? null : h("span", { class: "under interval small soft" }, `${digits(low)} to ${digits(high)}`),
   ];
-}
-
-function withSign(value) {
-  if (value === null) return decimal(value);
-  return `${value < 0 ? "−" : "+"}${decimal(Math.abs(value), 3)}`;
 }

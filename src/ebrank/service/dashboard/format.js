@@ -7,20 +7,10 @@ const ABSENT = "–";
 const GAP = "\u00a0";
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const second = new Intl.DateTimeFormat("en", {
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-  hourCycle: "h23",
-});
-const moment = new Intl.DateTimeFormat("en", {
-  month: "short",
-  day: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
+const MINUTES = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+const clock = new Intl.DateTimeFormat("en", MINUTES);
+const second = new Intl.DateTimeFormat("en", { ...MINUTES, second: "2-digit" });
+const moment = new Intl.DateTimeFormat("en", { ...MINUTES, month: "short", day: "numeric" });
 
 const known = (value) => typeof value === "number" && Number.isFinite(value);
 
@@ -36,6 +26,11 @@ export function count(value) {
 /** A number with so many decimals. */
 export function decimal(value, digits = 2) {
   return known(value) ? value.toFixed(digits) : ABSENT;
+}
+
+/** A number with its sign and so many decimals. */
+export function signed(value, digits = 2) {
+  return known(value) ? `${value < 0 ? "−" : "+"}${decimal(Math.abs(value), digits)}` : ABSENT;
 }
 
 /** A rate that may be far below or above one. */

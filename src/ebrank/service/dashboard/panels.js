@@ -4,7 +4,7 @@ import { lostShare, newShare, settled, telling } from "./buckets.js";
 import { bar, line, scatter } from "./charts.js";
 import { h } from "./dom.js";
 import { nothing } from "./empty.js";
-import { ages, count, counted, decimal, duration, half, percent, rate, ratio } from "./format.js";
+import { ages, count, counted, decimal, duration, half, percent, rate, ratio, signed } from "./format.js";
 import { note, overTime, quiet, silence } from "./over_time.js";
 import { facts, table } from "./tables.js";
 
@@ -141,7 +141,7 @@ export function verdict(share, all) {
 /** A forecast with its interval; after few lists, none. */
 function gained({ gain, gain_error: error }) {
   if (error === null) return "too early";
-  return `${gain >= 0 ? "+" : "−"}${decimal(Math.abs(gain), 3)} ± ${decimal(1.96 * error, 3)}`;
+  return `${signed(gain, 3)} ± ${decimal(1.96 * error, 3)}`;
 }
 
 export function shadow({ insights }) {

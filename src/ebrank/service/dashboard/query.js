@@ -4,7 +4,7 @@ import { Refused } from "./api.js";
 import { density } from "./charts.js";
 import { h, patch } from "./dom.js";
 import { nothing, putLine } from "./empty.js";
-import { between, count, counted, decimal } from "./format.js";
+import { between, count, counted, decimal, signed } from "./format.js";
 import { highest } from "./scale.js";
 
 const MOST = 100; // rows that are drawn
@@ -128,7 +128,7 @@ function axis(end) {
 
 /** How far other queries move an item's prior, and how many they are; nothing if there is none. */
 function moved({ elsewhere, other_queries: queries }) {
-  return queries ? `${elsewhere < 0 ? "−" : "+"}${decimal(Math.abs(elsewhere))} from ${count(queries)}` : "";
+  return queries ? `${signed(elsewhere)} from ${count(queries)}` : "";
 }
 
 function spoken(item) {

@@ -7,10 +7,10 @@ Only the hash of a token is kept. A token is 256 random bits, so nobody can gues
 of SHA-256 is enough. The secret is printed once and never stored:
 
 >>> secret, token = new_token("shop", ["rank", "feedback"])
->>> guard = Guard([token])
->>> guard.caller(f"Bearer {secret}").name
+>>> admission = Admission(Settings(tokens=(token,)))
+>>> admission.token(f"Bearer {secret}").name
 'shop'
->>> guard.caller("Bearer something else") is None
+>>> admission.token("Bearer something else") is None
 True
 """
 
@@ -22,7 +22,7 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import get_args
@@ -73,7 +73,6 @@ class Admission:
     """Admits requests as the settings say."""
 
     def __init__(self, settings: Settings) -> None:
-        self._guard: Guard | None = None
         self.use(settings.tokens)
         limits = settings.limits
         self._limiter = Limiter(limits.requests_per_second, limits.burst)
@@ -81,15 +80,25 @@ class Admission:
 
     def use(self, tokens: Sequence[Token]) -> None:
         """From now on admit callers with one of these; everybody if there are none."""
-        self._guard = Guard(tokens) if tokens else None
+        self._tokens = [(token.sha256.lower().encode(), token) for token in tokens]
 
     def caller(self, scope: Scope) -> Caller:
         """Return who sends a request, whether or not it is admitted."""
         client = scope.get("client")
         address = str(client[0]) if client else "unknown"
-        if self._guard is None:
-            return Caller(address, None)
-        return Caller(address, self._guard.caller(header(scope, b"authorization")))
+        return Caller(address, self.token(header(scope, b"authorization")))
+
+    def token(self, authorization: str | None) -> Token | None:
+        """Return whose token a header holds; None if it holds no known one."""
+        kind, _, secret = (authorization or "").partition(" ")
+        if kind.lower() != "bearer":
+            return None
+        digest = hashed(secret.strip()).encode()
+        found = None
+        for expected, token in self._tokens:  # no early exit: timing must not reveal which one
+            if hmac.compare_digest(expected, digest):
+                found = token
+        return found
 
     def admit(self, caller: Caller, scope: Scope, route: Route) -> None:
         """Return if the caller may call this route now.
@@ -101,10 +110,10 @@ class Admission:
         """
         if not route.scopes:
             return
-        if self._guard is None:
+        if not self._tokens:
             _same_site(scope)
         _limit(self._limiter, caller, "too many requests;")
-        if self._guard is None:
+        if not self._tokens:
             return
         token = caller.token
         if token is None:
@@ -197,25 +206,6 @@ class Limiter:
             return excess
         self._full_at[caller] = full_at
         return 0.0
-
-
-class Guard:
-    """Recognizes callers by the header they send."""
-
-    def __init__(self, tokens: Iterable[Token]) -> None:
-        self._tokens = [(token.sha256.lower().encode(), token) for token in tokens]
-
-    def caller(self, authorization: str | None) -> Token | None:
-        """Return whose token a header holds; None if it holds no known one."""
-        kind, _, secret = (authorization or "").partition(" ")
-        if kind.lower() != "bearer":
-            return None
-        digest = hashed(secret.strip()).encode()
-        caller = None
-        for expected, token in self._tokens:  # no early exit: timing must not reveal which one
-            if hmac.compare_digest(expected, digest):
-                caller = token
-        return caller
 
 
 def hashed(secret: str) -> str:

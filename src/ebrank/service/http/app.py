@@ -43,6 +43,7 @@ SAFE = {
 
 LAST_SECONDS = 1.0
 """How long a caller may take to send a body while the server closes."""
+UNCACHED = {"cache-control": "no-store"}
 CLOSE = {"connection": "close"}
 """For a response sent before its request was read: what follows is not a new request."""
 
@@ -76,21 +77,20 @@ class App:
         if scope["type"] != "http":
             raise ValueError(f"{scope['type']} is not served, only http")
         self.metrics.in_flight += 1
-        seen = Seen()
+        seen, began = Seen(), time.perf_counter()
         try:
-            await self._serve(scope, receive, send, seen)
+            answer = await self._answer(scope, receive, seen)
+            headers, body = encoded(answer), b"" if scope["method"] == "HEAD" else answer.content
+            start = {"type": "http.response.start", "status": answer.status, "headers": headers}
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
+            seconds = time.perf_counter() - began
+            self.metrics.answered(scope["method"], seen.route, answer.status, seconds, seen.caller)
         except Gone:
             return
         finally:
             self.metrics.in_flight -= 1
             self._bodies.free(seen.held)
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send, seen: Seen) -> None:
-        began = time.perf_counter()
-        answer = await self._answer(scope, receive, seen)
-        await send_page(send, answer, with_body=scope["method"] != "HEAD")
-        seconds = time.perf_counter() - began
-        self.metrics.answered(scope["method"], seen.route, answer.status, seconds, seen.caller)
 
     def refusal(self, problem: HttpProblem, caller: str) -> Refusal:
         """Return the response to bytes that are not a request, and count it."""
@@ -167,9 +167,9 @@ def _check_encoding(scope: Scope) -> None:
 
 
 def _error(problem: Problem) -> Page:
-    body = page(error_response(problem))
-    headers = problem.headers if isinstance(problem, HttpProblem) else {}
-    return Page(body.content, body.media_type, problem.status, {**body.headers, **headers})
+    own = problem.headers if isinstance(problem, HttpProblem) else {}
+    body = _ENCODER.encode(error_response(problem))
+    return Page(body, JSON, problem.status, {**UNCACHED, **own})
 
 
 class Gone(Exception):
@@ -282,13 +282,7 @@ def page(answer: object) -> Page:
     """Return a response as it is sent: structs become JSON."""
     if isinstance(answer, Page):
         return answer
-    return Page(_ENCODER.encode(answer), JSON, headers={"cache-control": "no-store"})
-
-
-async def send_page(send: Send, answer: Page, *, with_body: bool) -> None:
-    """Send a response; its body is left out for HEAD."""
-    await send({"type": "http.response.start", "status": answer.status, "headers": encoded(answer)})
-    await send({"type": "http.response.body", "body": answer.content if with_body else b""})
+    return Page(_ENCODER.encode(answer), JSON, headers=UNCACHED)
 
 
 def encoded(answer: Page) -> list[tuple[bytes, bytes]]:

@@ -57,7 +57,6 @@ class OpenConnections:
         refusal: returns the response to bytes that are not a request, given what is wrong with them
             and the caller's address.
         on_closed: called with the reason when a connection is closed to keep the limits.
-        timer: returns seconds.
     """
 
     def __init__(
@@ -67,12 +66,10 @@ class OpenConnections:
         *,
         refusal: Callable[[HttpProblem, str], Refusal],
         on_closed: Callable[[str], None],
-        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._app = app
         self.refusal = refusal
         self._on_closed = on_closed
-        self._timer = timer
         self.state = ServerState()
         self.config = Config(
             self._serve,
@@ -143,8 +140,8 @@ class OpenConnections:
                 await self._sweeper
         for connection in [*self._waiting["head"], *self._waiting["next"]]:
             connection.close()
-        deadline = self._timer() + seconds
-        while self._open and self._timer() < deadline:
+        deadline = time.monotonic() + seconds
+        while self._open and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
         for connection in list(self._open):
             connection.abort()
@@ -175,7 +172,7 @@ class OpenConnections:
         if connection not in self._open:
             return
         connection.waiting = kind
-        self._waiting[kind][connection] = self._timer()
+        self._waiting[kind][connection] = time.monotonic()
 
     def serves(self, connection: HttpConnection) -> None:
         """Record that a connection no longer waits for its caller."""
@@ -186,7 +183,7 @@ class OpenConnections:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            now = self._timer()
+            now = time.monotonic()
             self._date()
             for kind, queue in self._waiting.items():
                 while queue and now - next(iter(queue.values())) > self._seconds[kind]:

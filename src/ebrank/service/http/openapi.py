@@ -61,10 +61,13 @@ def _operation(route: Route) -> dict[str, Any]:
         "operationId": route.name,
         "summary": route.about.partition(". ")[0].rstrip("."),
         "description": route.about,
-        "responses": {"200": _answer(route)}
-        | {str(status): _error(status) for status in statuses(route)},
+        "responses": {"200": _response("OK", route.gives)}
+        | {
+            str(status): _response(HTTPStatus(status).phrase, ErrorResponse)
+            for status in statuses(route)
+        },
     }
-    parameters = [_parameter(name) for name in _VARIABLE.findall(route.path)] + _options(route)
+    parameters = list(_parameters(route))
     if parameters:
         operation["parameters"] = parameters
     if route.reads is not None:
@@ -90,31 +93,21 @@ def statuses(route: Route) -> list[int]:
     return sorted(errors)
 
 
-def _answer(route: Route) -> dict[str, Any]:
-    if route.gives is None:
-        return {"description": "OK", "content": {"text/plain": {"schema": {"type": "string"}}}}
-    return {"description": "OK", "content": {"application/json": {"schema": _schema(route.gives)}}}
+def _response(description: str, kind: Any) -> dict[str, Any]:  # noqa: ANN401 (any type)
+    """Return what a response of a type is; None is a page."""
+    page = {"text/plain": {"schema": {"type": "string"}}}
+    content = page if kind is None else {"application/json": {"schema": _schema(kind)}}
+    return {"description": description, "content": content}
 
 
-def _error(status: int) -> dict[str, Any]:
-    return {
-        "description": HTTPStatus(status).phrase,
-        "content": {"application/json": {"schema": _schema(ErrorResponse)}},
-    }
-
-
-def _parameter(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "schema": _schema(PARTS[name])}
-
-
-def _options(route: Route) -> list[dict[str, Any]]:
-    if route.takes is None:
-        return []
-    [schema] = msgspec.json.schema(route.takes)["$defs"].values()
-    return [
-        {"name": name, "in": "query", "required": False, "schema": schema}
-        for name, schema in schema["properties"].items()
-    ]
+def _parameters(route: Route) -> Iterator[dict[str, Any]]:
+    """Yield the variable parts of a route's path, then what may follow `?`."""
+    for name in _VARIABLE.findall(route.path):
+        yield {"name": name, "in": "path", "required": True, "schema": _schema(PARTS[name])}
+    if route.takes is not None:
+        [schema] = msgspec.json.schema(route.takes)["$defs"].values()
+        for name, kind in schema["properties"].items():
+            yield {"name": name, "in": "query", "required": False, "schema": kind}
 
 
 @cache  # most routes share their errors

@@ -16,11 +16,9 @@ It overrides callbacks of asyncio and of httptools, and watches `receive` and `s
 from __future__ import annotations
 
 import asyncio
-import string
 import sys
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import quote
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -119,10 +117,6 @@ class HttpConnection(HttpToolsProtocol):
         self.began, self._overhead = True, 0
         if self.waiting == "next":
             self._wait()
-
-    def on_url(self, url: bytes) -> None:
-        """Take a part of the URL; uvicorn wants other characters than ASCII to be encoded."""
-        super().on_url(url if url.isascii() else quote(url, safe=string.printable).encode())
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; those after a body are ignored."""

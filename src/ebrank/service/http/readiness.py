@@ -6,8 +6,8 @@ outcome of requests counts too. A failure makes the server unready at once; it i
 request was served from the store, or after ten seconds without another failure, if the try
 succeeds.
 
-A failing store fails for every request. The log gets the first failure, then one line every ten
-seconds with the number of failures since, and a line when it works again.
+A failing store fails for every request. The log gets the first failure, and a line when the store
+works again, with the number of failures.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ ANSWER_SECONDS = 1.5
 """How long a try may take."""
 HEALED_SECONDS = 10.0
 """After this long without a failure, requests may try the store again."""
-LINE_SECONDS = 10.0
-"""Between two lines of the log about a store that keeps failing."""
 
 log = logging.getLogger("ebrank.service")
 
@@ -53,9 +51,8 @@ class Readiness:
         self._timer = timer
         self._tried = -math.inf
         self._problem: str | None = None
-        self._failed = self._first = self._said = -math.inf
-        self._failure = ""
-        self._unsaid = self._failures = 0
+        self._failed = self._first = -math.inf
+        self._failure, self._failures = "", 0
         self.started = False
         self.waits_for = ""
         self.leaving = False
@@ -89,19 +86,13 @@ class Readiness:
         return str(failure)
 
     def failed(self, problem: StoreError) -> None:
-        """Record that the store failed, and log it unless that was just done."""
+        """Record that the store failed, and log it if it is the first failure."""
         now = self._timer()
         if not self.troubled:
             self.troubled, self._first, self._failures = True, now, 0
+            log.error("the store failed: %s", problem, extra=about("store"))
         self._failed, self._failure = now, str(problem)
         self._failures += 1
-        if now - self._said < LINE_SECONDS:
-            self._unsaid += 1
-            return
-        more = f" ({self._unsaid:,} more failures since the last line)" if self._unsaid else ""
-        about_it = about("store", failures=self._failures)
-        log.error("the store failed: %s%s", problem, more, extra=about_it)
-        self._said, self._unsaid = now, 0
 
     def served(self, answer: object) -> None:
         """Record a response after failures; if it used the store, the store works again."""
@@ -120,7 +111,6 @@ class Readiness:
             seconds,
             extra=about("store", failures=self._failures, seconds=seconds),
         )
-        self._said, self._unsaid = -math.inf, 0
 
 
 def starting(waits_for: str = "") -> HttpProblem:

@@ -36,6 +36,11 @@ PARTS: Mapping[str, Any] = {
     "name": api.Label,
 }
 """Types of the variable parts of URLs, by name."""
+READERS: Mapping[Any, Callable[[bytes], Any]] = {
+    api.PutItemsRequest: api.read_items,
+    api.FeedbackRequest: api.read_events,
+}
+"""What decodes a body, by its type; others become one value of their type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,6 @@ class Route:
         takes: a struct of what may follow `?` in the URL.
         accepts: the media type of the body.
         streams: whether `handle` gets the body piece by piece, as it arrives.
-        read: turns the body into what `handle` gets; by default a value of the type `reads`.
         errors: statuses it returns, besides those of every route.
         example: a body to try.
         waits: whether it can only be served once the engine has started.
@@ -99,7 +103,6 @@ class Route:
     takes: Any = None
     accepts: str = JSON
     streams: bool = False
-    read: Callable[[bytes], Any] | None = None
     errors: tuple[int, ...] = ()
     example: Any = None
     waits: bool = True
@@ -113,7 +116,7 @@ class Route:
     @cached_property
     def decode(self) -> Callable[[bytes], Any]:
         """Turns a body into what `handle` gets; raises `msgspec.DecodeError`."""
-        return self.read or msgspec.json.Decoder(self.reads).decode
+        return READERS.get(self.reads) or msgspec.json.Decoder(self.reads).decode
 
     @cached_property
     def gives(self) -> Any:  # noqa: ANN401 (any type)
@@ -253,39 +256,39 @@ def endpoint(
     """Declare what a handler serves, and for tokens of which scopes; see `Route`."""
 
     def declare(handle: Handler) -> Handler:
+        declared.setdefault("example", EXAMPLES.get(declared.get("reads")))
         among.append(Route(method, path, handle, scopes, **declared))
         return handle
 
     return declare
 
 
-_ITEMS = {
-    "items": [
-        {"id": "sencha", "features": {"price": 0.4, "rating": 4.6}},
-        {"id": "assam", "features": {"price": 0.2, "rating": 4.1}},
-    ]
-}
-_CATALOG = {
-    "items": [
-        {"id": "sencha", "features": {"stock": 12, "weight": 0.1}},
-        {"id": "assam", "features": {"stock": 3, "weight": 0.25}},
-    ]
-}
-_CHANGE = {"add": [{"name": "age", "shared": True}], "dry_run": True}
-_LIST = {"query": "tea", "k": 10, "explain": True}
-_RERANK = {"query": "tea", "documents": ["assam", "sencha"], "model": "auto", "top_n": 2}
+_ITEMS = [
+    {"id": "sencha", "features": {"price": 0.4, "rating": 4.6}},
+    {"id": "assam", "features": {"price": 0.2, "rating": 4.1}},
+]
 _EVENT = {"event_id": "c1", "ranking_id": "as given by /v1/rank", "item": "sencha", "type": "click"}
-_LINES = "".join(f"{msgspec.json.encode(item).decode()}\n" for item in _CATALOG["items"])
+_RERANK = {"query": "tea", "documents": ["assam", "sencha"], "model": "auto", "top_n": 2}
+EXAMPLES: Mapping[Any, object] = {
+    api.PutItemsRequest: {"items": _ITEMS},
+    api.ChangeFeaturesRequest: {"add": [{"name": "age", "shared": True}], "dry_run": True},
+    api.RankRequest: {"query": "tea", "k": 10, "explain": True},
+    api.RerankRequest: _RERANK,
+    api.FeedbackRequest: {"events": [_EVENT]},
+    api.DeletionRequest: {"kind": "user", "name": "ann"},
+    api.RetractionRequest: {"user": "robot"},
+    api.StartExperimentRequest: {"name": "prices", "arms": {"control": "own", "treatment": "auto"}},
+    api.ChangeExperimentRequest: {"shares": {"control": 0.5, "treatment": 0.5}},
+}
+"""A body to try, by its type."""
+_CATALOG = [
+    {"id": "sencha", "features": {"stock": 12, "weight": 0.1}},
+    {"id": "assam", "features": {"stock": 3, "weight": 0.25}},
+]
+_LINES = "".join(f"{msgspec.json.encode(item).decode()}\n" for item in _CATALOG)
 
 
-@endpoint(
-    "PUT",
-    "/v1/queries/{query}/items",
-    "admin",
-    reads=api.PutItemsRequest,
-    read=api.read_items,
-    example=_ITEMS,
-)
+@endpoint("PUT", "/v1/queries/{query}/items", "admin", reads=api.PutItemsRequest)
 async def put_items(call: Request) -> api.PutItemsResponse:
     """Add candidates to a query or update their features. If one item is rejected, none is stored.
     Give features by position or by name; the first items determine which, and how many. A withdrawn
@@ -315,9 +318,7 @@ async def withdraw(call: Request) -> api.WithdrawResponse:
     return await call.engine.withdraw(call.names["query"], call.names["item"])
 
 
-@endpoint(
-    "PUT", "/v1/items", "admin", reads=api.PutItemsRequest, read=api.read_items, example=_CATALOG
-)
+@endpoint("PUT", "/v1/items", "admin", reads=api.PutItemsRequest, example={"items": _CATALOG})
 async def put_catalog(call: Request) -> api.PutCatalogResponse:
     """Add items that all queries share, or update their features, all or none. The next list of
     each query reflects the change. The first item determines which features are shared.
@@ -366,7 +367,7 @@ async def show_features(call: Request) -> api.FeaturesResponse:
     return await call.engine.features()
 
 
-@endpoint("PATCH", "/v1/features", "admin", reads=api.ChangeFeaturesRequest, example=_CHANGE)
+@endpoint("PATCH", "/v1/features", "admin", reads=api.ChangeFeaturesRequest)
 async def change_features(call: Request) -> api.FeaturesResponse:
     """Add, remove, rename and require features. Serving continues: features that items lack count
     as missing, and the active model uses the features it knows until the next fit. Requests may
@@ -376,7 +377,7 @@ async def change_features(call: Request) -> api.FeaturesResponse:
     return await call.engine.change_features(call.data)
 
 
-@endpoint("POST", "/v1/rank", "rank", reads=api.RankRequest, errors=(404,), example=_LIST)
+@endpoint("POST", "/v1/rank", "rank", reads=api.RankRequest, errors=(404,))
 async def rank(call: Request) -> api.RankResponse:
     """Rank a query's candidates. The server logs the list before it responds; feedback refers to it
     by its `ranking_id`. `items` restricts the list to some candidates, and adds or updates those
@@ -386,7 +387,7 @@ async def rank(call: Request) -> api.RankResponse:
     return await call.engine.rank(call.data, call.admit_query, call.token)
 
 
-@endpoint("POST", "/v2/rerank", "rank", reads=api.RerankRequest, errors=(404,), example=_RERANK)
+@endpoint("POST", "/v2/rerank", "rank", reads=api.RerankRequest, errors=(404,))
 async def rerank(call: Request) -> api.RerankResponse:
     """Rerank documents, in the shape of Cohere's API, for search engines and libraries that call
     it. A document is the id of an item. The list is logged like any other, with all results as
@@ -396,20 +397,13 @@ async def rerank(call: Request) -> api.RerankResponse:
     return await call.engine.rerank(call.data, call.admit_query, call.token)
 
 
-@endpoint("POST", "/v1/rerank", "rank", reads=api.RerankRequest, errors=(404,), example=_RERANK)
+@endpoint("POST", "/v1/rerank", "rank", reads=api.RerankRequest, errors=(404,))
 async def rerank_v1(call: Request) -> api.RerankResponse:
     """Rerank documents like `/v2/rerank`, for clients of the protocol's first version."""
     return await call.engine.rerank(call.data, call.admit_query, call.token)
 
 
-@endpoint(
-    "POST",
-    "/v1/feedback",
-    "feedback",
-    reads=api.FeedbackRequest,
-    read=api.read_events,
-    example={"events": [_EVENT]},
-)
+@endpoint("POST", "/v1/feedback", "feedback", reads=api.FeedbackRequest)
 async def feedback(call: Request) -> api.FeedbackResponse:
     """Report what users did. Each event is accepted, a duplicate, or rejected with a reason,
     independently of the others. Accepted events are on disk before the server responds. An event
@@ -434,14 +428,7 @@ async def list_queries(call: Request) -> api.QueriesResponse:
     return await call.engine.queries(call.options)
 
 
-@endpoint(
-    "POST",
-    "/v1/deletions",
-    "admin",
-    reads=api.DeletionRequest,
-    errors=(404,),
-    example={"kind": "user", "name": "ann"},
-)
+@endpoint("POST", "/v1/deletions", "admin", reads=api.DeletionRequest, errors=(404,))
 async def delete(call: Request) -> api.DeletionOut:
     """Permanently delete an item in all queries, a query with its history, or a user's name in the
     log. Lists of a deleted user still count, but belong to nobody. The response is a proof that the
@@ -450,9 +437,7 @@ async def delete(call: Request) -> api.DeletionOut:
     return await call.engine.delete(call.data)
 
 
-@endpoint(
-    "POST", "/v1/retractions", "admin", reads=api.RetractionRequest, example={"user": "robot"}
-)
+@endpoint("POST", "/v1/retractions", "admin", reads=api.RetractionRequest)
 async def retract(call: Request) -> api.RetractionResponse:
     """Take back what lists and their events added to the counters: of a time, a user, a query, or
     one list. They stay in the log, but count no more than a bot's. Without `apply`, nothing
@@ -488,13 +473,7 @@ async def activate_model(call: Request) -> api.ModelsResponse:
     return await call.engine.activate(call.names["version"])
 
 
-@endpoint(
-    "POST",
-    "/v1/experiments",
-    "admin",
-    reads=api.StartExperimentRequest,
-    example={"name": "prices", "arms": {"control": "own", "treatment": "auto"}},
-)
+@endpoint("POST", "/v1/experiments", "admin", reads=api.StartExperimentRequest)
 async def start_experiment(call: Request) -> api.ExperimentOut:
     """Start an experiment. Arms are policies, or `own`: the order in which a request names its
     `items`. One runs at a time; other servers of the store follow within seconds.
@@ -508,7 +487,6 @@ async def start_experiment(call: Request) -> api.ExperimentOut:
     "admin",
     reads=api.ChangeExperimentRequest,
     errors=(404,),
-    example={"shares": {"control": 0.5, "treatment": 0.5}},
 )
 async def change_experiment(call: Request) -> api.ExperimentOut:
     """Change shares or policies of a running experiment. Queries or users stay in their arms as far

@@ -6,8 +6,8 @@ Timeline of minutes are read from the store; figures about items come from a sur
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,7 @@ class Overview:
         first_item = None if first is None else float(first)
         width, minutes = await self._sums.over(hours, now, first_item)
         finer = minutes if hours == 1 else (await self._sums.over(1, now, first_item))[1]
+        sums = summed(minutes)
         survey = await self._surveyor.survey(now)
         await self._arrivals.look()
         shadow = settings.ranking.mode == "shadow"
@@ -79,8 +80,13 @@ class Overview:
             bucket_seconds=width,
             totals=self._activity.totals,
             buckets=[bucket_out(minute) for minute in without_debts(minutes)],
-            feedback=feedback_out(minutes, finer, self._activity.last_event),
-            routes=routes_out(minutes),
+            feedback=api.FeedbackOut(
+                accepted=int(sums["events"]),
+                duplicate=int(sums["duplicate"]),
+                rejected=by_name(sums, "rejected "),
+                last=last_event((*minutes, *finer), self._activity.last_event),
+            ),
+            routes=routes_out(sums),
             system=api.SystemOut(
                 version=ebrank.__version__,
                 policy=str(model.ranker.policy),
@@ -96,15 +102,17 @@ class Overview:
             top_queries=survey.top_queries,
             coverage=api.Coverage(*survey.coverage.tolist()),
             examination=examination_out(model, k),
-            exploration=exploration_out(minutes),
+            exploration=api.ExplorationOut(
+                sums["exploration_cost"], int(sums["explored"]), int(sums["found"])
+            ),
             calibration=calibration(survey),
             features=survey.trusted,
             models=models,
             training=training,
             prior=prior,
-            bots=api.BotsOut(int(_total(minutes, "bot_lists")), int(_total(minutes, "bot_events"))),
+            bots=api.BotsOut(int(sums["bot_lists"]), int(sums["bot_events"])),
             servers=servers,
-            shadow=shadow_out(minutes) if shadow else None,
+            shadow=shadow_out(sums) if shadow else None,
             experiment=experiment,
             contract=self._resources.contract.out() if self._resources.contract.on else None,
         )
@@ -167,71 +175,57 @@ def bucket_out(minute: Minute) -> api.BucketOut:
     return api.BucketOut(**sums)
 
 
-def shadow_out(minutes: Sequence[Minute]) -> api.ShadowOut:
-    """Return how the caller's lists compare with EBRank's, over these minutes."""
-    count = _total(minutes, "shadow_rankings")
-    mean = {
-        name: _total(minutes, f"shadow_{name}") / max(count, 1.0)
-        for name in ("different", "overlap", "gain", "new", "served_new")
-    }
+def summed(minutes: Iterable[Minute]) -> Mapping[str, float]:
+    """Return the sums over all minutes, 0 for what did not happen."""
+    sums = defaultdict[str, float](float)
+    for minute in minutes:
+        for name, value in minute.values.items():
+            sums[name] += value
+    return sums
+
+
+def by_name(sums: Mapping[str, float], prefix: str) -> dict[str, int]:
+    """Return the sums whose names begin with a prefix, by the rest of their names."""
+    named = ((name.removeprefix(prefix), name) for name in sorted(sums) if name.startswith(prefix))
+    return {rest: int(sums[name]) for rest, name in named}
+
+
+def shadow_out(sums: Mapping[str, float]) -> api.ShadowOut:
+    """Return how the caller's lists compare with EBRank's."""
+    count = sums["shadow_rankings"]
+    names = ("different", "overlap", "gain", "gain_squared", "new", "served_new")
+    different, overlap, gain, square, new, served_new = (
+        sums[f"shadow_{name}"] / max(count, 1.0) for name in names
+    )
+    error = math.sqrt(max(square - gain * gain, 0.0) / max(count, 1.0))
     return api.ShadowOut(
         rankings=int(count),
-        different=mean["different"],
-        overlap=mean["overlap"],
-        gain=mean["gain"],
-        gain_error=_error(minutes, "shadow_gain", count),
-        new_items=mean["new"],
-        served_new_items=mean["served_new"],
+        different=different,
+        overlap=overlap,
+        gain=gain,
+        gain_error=error if count >= FEWEST_LISTS else None,
+        new_items=new,
+        served_new_items=served_new,
     )
 
 
-def exploration_out(minutes: Sequence[Minute]) -> api.ExplorationOut:
-    """Return what exploration cost over these minutes, and what it found."""
-    return api.ExplorationOut(
-        cost=_total(minutes, "exploration_cost"),
-        explored=int(_total(minutes, "explored")),
-        found=int(_total(minutes, "found")),
-    )
+def last_event(minutes: Iterable[Minute], here: float | None) -> float | None:
+    """Return when the last event was accepted; `here` is when this server accepted its last one.
 
-
-def feedback_out(
-    minutes: Sequence[Minute], finer: Sequence[Minute], last: float | None
-) -> api.FeedbackOut:
-    """Return the outcome of feedback over these minutes.
-
-    `last` is when this server accepted some. For other servers, and for the time before it started,
-    only minutes are known; finer ones are more precise.
+    For other servers, and for the time before it started, only minutes are known.
     """
-    starts = [span.start for span in (*minutes, *finer) if span.values.get("events")]
-    last = max([*starts, *([] if last is None else [last])], default=None)
-    return api.FeedbackOut(
-        accepted=int(_total(minutes, "events")),
-        duplicate=int(_total(minutes, "duplicate")),
-        rejected=_by_name(minutes, "rejected "),
-        last=last,
-    )
+    starts = [minute.start for minute in minutes if minute.values.get("events")]
+    return max([*starts, *([] if here is None else [here])], default=None)
 
 
-def routes_out(minutes: Sequence[Minute]) -> list[api.RouteOut]:
-    """Return the responses of each route over these minutes, those with most failures first."""
-    answers, refused, failed = (
-        _by_name(minutes, kind) for kind in ("http ", "refused ", "failed ")
-    )
+def routes_out(sums: Mapping[str, float]) -> list[api.RouteOut]:
+    """Return the responses of each route, those with most failures first."""
+    answers, refused, failed = (by_name(sums, kind) for kind in ("http ", "refused ", "failed "))
     routes = [
         api.RouteOut(route, count, refused.get(route, 0), failed.get(route, 0))
         for route, count in answers.items()
     ]
     return sorted(routes, key=lambda out: (-out.failed, -out.refused, -out.answers, out.route))
-
-
-def _by_name(minutes: Sequence[Minute], prefix: str) -> dict[str, int]:
-    """Return the sums whose names begin with a prefix, by the rest of their names."""
-    sums: Counter[str] = Counter()
-    for minute in minutes:
-        for name, value in minute.values.items():
-            if name.startswith(prefix):
-                sums[name.removeprefix(prefix)] += int(value)
-    return dict(sorted(sums.items()))
 
 
 def examination_out(model: Model, ranks: int) -> api.ExaminationOut:
@@ -242,15 +236,3 @@ def examination_out(model: Model, ranks: int) -> api.ExaminationOut:
         configured=configured(places).tolist(),
         learned=None if curve is configured else curve(places).tolist(),
     )
-
-
-def _error(minutes: Sequence[Minute], name: str, count: float) -> float | None:
-    """Return the standard error of a mean over lists, None if they are too few to tell."""
-    if count < FEWEST_LISTS:
-        return None
-    mean, square = (_total(minutes, each) / count for each in (name, f"{name}_squared"))
-    return math.sqrt(max(square - mean * mean, 0.0) / count)
-
-
-def _total(minutes: Sequence[Minute], name: str) -> float:
-    return sum((minute.values.get(name, 0.0) for minute in minutes), 0.0)

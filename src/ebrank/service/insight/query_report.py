@@ -104,7 +104,7 @@ async def _outstanding(
     return live.ids.at(rows[promising].tolist()), live.ids.at(rows[most_buried].tolist())
 
 
-def buried(candidates: ScoredCandidates, settings: RankingSettings, most: int = MOST) -> Ints:
+def buried(candidates: ScoredCandidates, settings: RankingSettings, most: int) -> Ints:
     """Return places of promising candidates outside the list with little exposure."""
     outside = whole_order(candidates, settings)[settings.k :]
     promise = _promise(candidates.details)[outside]

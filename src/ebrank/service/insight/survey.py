@@ -36,8 +36,7 @@ class Survey:
     """What a look at the items of some queries found.
 
     Attributes:
-        predicted: prior mean of the items that were shown.
-        clicks, exposure: their c and E, each divided by E + α + β.
+        seen: of the items that were shown, prior mean, and c and E, each divided by E + α + β.
         waits: seconds until the first impression, NaN while waiting; with how long it was watched.
         earned: the same until the first place in a list that relevance alone gave it.
         found: items that exploration showed first and that stand in the top k by relevance.
@@ -46,9 +45,7 @@ class Survey:
         trusted: how far the prior trusts them.
     """
 
-    predicted: list[Floats] = field(default_factory=list)
-    clicks: list[Floats] = field(default_factory=list)
-    exposure: list[Floats] = field(default_factory=list)
+    seen: list[Floats] = field(default_factory=list)
     waits: list[Floats] = field(default_factory=list)
     earned: list[Floats] = field(default_factory=list)
     buried: list[api.BuriedItem] = field(default_factory=list)
@@ -72,12 +69,11 @@ class Survey:
         ranks = places_in(candidates.relevance_order)
         sums, (alpha, beta) = candidates.details.sums, candidates.details.prior_beta
         seen = sums.exposure > 0
-        self.predicted.append(candidates.details.prior_mean[seen])
         if sum(part.size for part in self.inputs) < MOST_NUMBERS:
             self.inputs.append(live.inputs(model))
         evidence = sums.exposure + alpha + beta
-        self.clicks.append((sums.clicks / evidence)[seen])
-        self.exposure.append((sums.exposure / evidence)[seen])
+        rates = sums.clicks / evidence, sums.exposure / evidence
+        self.seen.append(np.stack([candidates.details.prior_mean, *rates])[:, seen])
         age = now - state.entered[rows]
         self.waits.append(np.stack([state.first_shown[rows] - state.entered[rows], age]))
         watched = rows[state.entered[rows] >= live.since]
@@ -180,11 +176,9 @@ def calibration(survey: Survey) -> list[api.CalibrationBin]:
     these weights give the estimate of m that varies least. Without them good items, which are shown
     most, would dominate their bin.
     """
-    if not survey.predicted:
+    if not survey.seen:
         return []
-    predicted, clicks, exposure = (
-        np.concatenate(parts) for parts in (survey.predicted, survey.clicks, survey.exposure)
-    )
+    predicted, clicks, exposure = np.concatenate(survey.seen, axis=1)
     order = np.argsort(predicted, kind="stable")
     bins = [part for part in np.array_split(order, BINS) if len(part)]
     return [

@@ -15,9 +15,8 @@ from __future__ import annotations
 import difflib
 import math
 import os
-import tomllib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from types import NoneType
@@ -25,7 +24,7 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from ebrank.environment.config import SettingsError
+from ebrank.environment.config import SettingsError, read_toml
 from ebrank.errors import ParameterError
 from ebrank.evidence import Valuation
 from ebrank.evidence.slots import SLOTS
@@ -71,10 +70,9 @@ class Declaration:
 def declarations() -> tuple[Declaration, ...]:
     """Return every setting, in the order of the file."""
     declared: list[Declaration] = []
-    sections = get_type_hints(Settings)
-    for section in _sections():
-        kinds = get_type_hints(sections[section], include_extras=True)
-        for key in fields(sections[section]):
+    for section, settings in _sections().items():
+        kinds = get_type_hints(settings, include_extras=True)
+        for key in fields(settings):
             meaning = key.metadata["about"].description
             declared.append(Declaration(section, key.name, kinds[key.name], key.default, meaning))
     return tuple(declared)
@@ -104,13 +102,8 @@ def read(
 
 def effective(settings: Settings) -> dict[str, dict[str, object]]:
     """Return all settings by section and key, tokens by name and scopes, without any secret."""
-    shown: dict[str, dict[str, object]] = {}
-    for setting in declarations():
-        shown.setdefault(setting.section, {})[setting.key] = getattr(
-            getattr(settings, setting.section), setting.key
-        )
-    shown["tokens"] = {token.name: list(token.scopes) for token in settings.tokens}
-    return shown
+    tokens = {token.name: list(token.scopes) for token in settings.tokens}
+    return asdict(settings) | {"tokens": tokens}
 
 
 def table() -> str:
@@ -133,17 +126,18 @@ def _toml_text(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _sections() -> list[str]:
-    return [section.name for section in fields(Settings) if section.name != "tokens"]
+@cache
+def _sections() -> dict[str, Any]:
+    """Return the class of each section, by its name."""
+    return {name: kind for name, kind in get_type_hints(Settings).items() if name != "tokens"}
 
 
 def _settings(values: Values, tokens: tuple[Token, ...]) -> Settings:
-    sections: dict[str, dict[str, Any]] = {name: {} for name in _sections()}
-    for (section, key), value in values.items():
-        sections[section][key] = value
-    kinds = get_type_hints(Settings)
-    made: dict[str, Any] = {name: kinds[name](**given) for name, given in sections.items()}
-    settings = Settings(**made, tokens=tokens)
+    sections: dict[str, Any] = {
+        name: kind(**{key: value for (section, key), value in values.items() if section == name})
+        for name, kind in _sections().items()
+    }
+    settings = Settings(**sections, tokens=tokens)
     checks: dict[str, Callable[[], object]] = {
         "[examination]": lambda: Valuation.of(settings.examination.examination(), slots=SLOTS),
         "events.behaviors": settings.events.declared,
@@ -161,13 +155,9 @@ def _settings(values: Values, tokens: tuple[Token, ...]) -> Settings:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_toml(path)
     except FileNotFoundError:
         raise SettingsError(f"{path}: there is no such file. Create it or leave it out") from None
-    except (OSError, UnicodeDecodeError) as problem:
-        raise SettingsError(f"{path}: cannot be read: {problem}") from None
-    except tomllib.TOMLDecodeError as problem:
-        raise SettingsError(f"{path}: not valid TOML: {problem}") from None
 
 
 def _checked(tables: Mapping[str, Any], origin: str) -> Values:

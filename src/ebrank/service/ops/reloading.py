@@ -1,7 +1,7 @@
 """Tokens that change while the server runs: the file is read again when it changes, or on SIGHUP.
 
 Only tokens are taken over. An invalid file changes nothing, and the log says why; other settings
-that differ take effect at the next start, and the log names them.
+that differ take effect at the next start, as the log says.
 
 A file without tokens admits everybody, and is also what an editor, a full disk or a typing error
 leaves behind. So it is read at a start only: a server that has tokens keeps them.
@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from ebrank.environment.config import SettingsError
 from ebrank.errors import EBRankError
 from ebrank.service.http.admission import Admission
 from ebrank.service.logs import about
-from ebrank.service.ops import configuration
 from ebrank.service.settings import Settings
 
 LOOK_SECONDS = 1.0
@@ -77,17 +77,9 @@ class Reloading:
             admission.use(read.tokens)
             names = ", ".join(token.name for token in read.tokens) or "none"
             log.warning("the tokens have changed: %s", names, extra=about("reload"))
-        before, after = configuration.effective(current), configuration.effective(read)
-        changed = [
-            f"{section}.{key}"
-            for section, table in after.items()
-            for key, value in table.items()
-            if section != "tokens" and before[section][key] != value
-        ]
-        if changed:
+        if replace(read, tokens=current.tokens) != current:
             log.warning(
-                "changes of %s take effect at the next start",
-                ", ".join(changed),
+                "other settings than tokens have changed: they take effect at the next start",
                 extra=about("reload"),
             )
         return read

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,7 +62,6 @@ async def import_evidence(
     *,
     settings: Settings | None = None,
     progress: Progress | None = None,
-    clock: Callable[[], float] = time.time,
 ) -> Imported:
     """Make a new store from evidence.
 
@@ -78,18 +76,17 @@ async def import_evidence(
             those that were counted; `store.normalize_queries` says whether spellings of a query
             are one.
         progress: called with how many queries are done.
-        clock: dates what the log does not.
     """
     settings = settings or Settings()
     if settings.store.normalize_queries:
         evidence = evidence.renamed(normalized)
     async with open(url, "new") as store:
-        await fill(store, evidence, clock(), progress)
+        await fill(store, evidence, time.time(), progress)
         names = "normalized" if settings.store.normalize_queries else "literal"
         await store.meta.set({QUERY_NAMES: names})
         prior = UNTRAINED
         if evidence.features is not None:
-            prior = await _trained(store, counting(settings, evidence), clock)
+            prior = await _trained(store, counting(settings, evidence))
         live = bool(await store.models.active())
         await store.flush()
     stats = evidence.stats
@@ -128,9 +125,9 @@ async def in_memory(
     return store, counting(settings, evidence)
 
 
-async def _trained(store: Store, settings: Settings, clock: Callable[[], float]) -> str:
+async def _trained(store: Store, settings: Settings) -> str:
     """Train a first prior, and return what became of it."""
-    resources = await Resources.open(store, settings, clock, time.monotonic)
+    resources = await Resources.open(store, settings, time.time, time.monotonic)
     versions = await ModelVersions.open(resources)
     return await versions.adopt(await in_thread(store, job(settings, active=0)), 0)
 

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -183,14 +184,16 @@ class ExportedModels(_ExportedPart, StoredModels):
 
     async def document(self, version: int) -> bytes | None:
         """Return the file of a version."""
-        rows = self._export.rows("models")
-        return next((row["document"] for row in rows if row["version"] == version), None)
+        return self._row(version).get("document")
 
     async def arms(self, version: int) -> dict[str, str]:
         """Return the files of priors that arms have for themselves, by policy."""
-        rows = (row for row in self._export.rows("models") if row["version"] == version)
-        found = next((row.get("arms") for row in rows), None)
-        return json.loads(found) if found else {}
+        arms: dict[str, str] = json.loads(self._row(version).get("arms") or "{}")
+        return arms
+
+    def _row(self, version: int) -> tables.Row:
+        rows = self._export.rows("models")
+        return next((row for row in rows if row["version"] == version), {})
 
     async def active(self) -> int:
         """Return the active version."""
@@ -236,11 +239,9 @@ class _Groups:
 
     def __init__(self, file: Any, path: Path) -> None:  # noqa: ANN401
         self.path = path
-        self._file = file
-        self._group = -1
-        self._rows: list[tables.Row] = []
+        self._read = lru_cache(1)(lambda number: file.read_row_group(number).to_pylist())
         groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
-        self._ends = list(itertools.accumulate(group.num_rows for group in groups))
+        self._bounds = list(itertools.accumulate((group.num_rows for group in groups), initial=0))
         self.places: dict[str, tuple[int, int]] = {}
         begin = 0
         names = (
@@ -259,17 +260,10 @@ class _Groups:
         """Return the rows of a query; none if it is unknown."""
         begin, end = self.places.get(query, (0, 0))
         rows: list[tables.Row] = []
-        start = 0
-        for number, stop in enumerate(self._ends):
+        for number, (start, stop) in enumerate(itertools.pairwise(self._bounds)):
             if begin < stop and end > start:
                 rows += self._read(number)[max(begin - start, 0) : end - start]
-            start = stop
         return rows
-
-    def _read(self, number: int) -> list[tables.Row]:
-        if number != self._group:
-            self._group, self._rows = number, self._file.read_row_group(number).to_pylist()
-        return self._rows
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

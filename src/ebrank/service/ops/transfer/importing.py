@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from typing import TypeVar
+
 import numpy as np
 
 from ebrank.errors import DataError
@@ -9,7 +12,9 @@ from ebrank.service.ops.replay import listed
 from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.store import Store, open
 from ebrank.service.store.base import Progress, StoreView
-from ebrank.service.store.records import NewItem, Operation, QueryState
+from ebrank.service.store.records import NewItem, QueryState
+
+T = TypeVar("T")
 
 ENTRIES_AT_ONCE = 1000
 
@@ -68,35 +73,32 @@ async def _fill_items(store: Store, exported: StoreView, time: float) -> None:
 async def _fill_log(store: Store, exported: StoreView, progress: Progress | None) -> None:
     """Append the entries of a log after its first ones, which are already there."""
     there, total, done = await store.log.length(), await exported.log.length(), 0
-    entries: list[Operation] = []
-    async for entry in exported.log.entries():
-        done += 1
-        if done > there:
-            entries.append(entry)
-        if len(entries) == ENTRIES_AT_ONCE:
-            await _write(store, entries)
-            entries = []
-            if progress is not None:
-                progress(done, total)
-    await _write(store, entries)
-    if progress is not None:
-        progress(total, total)
+    async for entries in _portions(exported.log.entries()):
+        new = entries[max(there - done, 0) :]
+        done += len(entries)
+        written = (await store.log.write(new)).written if new else []
+        if any(outcome.status != "accepted" for outcome in written):
+            raise DataError("the log contains an event twice")
+        if new and progress is not None:
+            progress(done, total)
 
 
 async def _fill_catalog(store: Store, exported: StoreView, time: float) -> None:
-    items: list[NewItem] = []
-    async for name, features in exported.catalog.entries():
-        items.append(NewItem(name, tuple(features.tolist())))
-        if len(items) == ENTRIES_AT_ONCE:
-            await store.catalog.put(items, time)
-            items = []
-    await store.catalog.put(items, time)
+    async for items in _portions(exported.catalog.entries()):
+        rows = [NewItem(name, tuple(features.tolist())) for name, features in items]
+        await store.catalog.put(rows, time)
 
 
-async def _write(store: Store, entries: list[Operation]) -> None:
-    written = (await store.log.write(entries)).written if entries else []
-    if any(outcome.status != "accepted" for outcome in written):
-        raise DataError("the log contains an event twice")
+async def _portions(entries: AsyncIterator[T]) -> AsyncIterator[list[T]]:
+    """Yield entries in lists of some."""
+    portion: list[T] = []
+    async for entry in entries:
+        portion.append(entry)
+        if len(portion) == ENTRIES_AT_ONCE:
+            yield portion
+            portion = []
+    if portion:
+        yield portion
 
 
 async def check(store: Store, exported: Exported) -> None:
