@@ -24,8 +24,7 @@ from ebrank.service.store.tables import DELETIONS, UNFINISHED, Row
 PAUSE_SECONDS = 0.005
 
 _OF_QUERY = ("items", "features", "evidence", "snapshot")
-_PROOF = tuple(column.name for column in DELETIONS.columns if column.name != "number")
-_PROOFS = f"SELECT {', '.join(_PROOF)} FROM deletions"
+_PROOFS = f"SELECT {', '.join(DELETIONS.names)} FROM deletions"
 _BEGUN = """SELECT proof FROM unfinished JOIN deletions ON number = proof
     WHERE kind = 'query' AND digest = ?1 ORDER BY proof DESC"""
 _BORDERS = """SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM (
@@ -147,7 +146,7 @@ class StoredDeletions(StoreGroup):
     async def restore(self, deletions: Sequence[Deletion]) -> None:
         """Add proofs from elsewhere."""
         async with self._driver.write() as connection:
-            await connection.insert(DELETIONS, _PROOF, [astuple(proof) for proof in deletions])
+            await connection.insert(DELETIONS, [astuple(proof) for proof in deletions])
 
     async def expire(self, before: float, most: int) -> AsyncIterator[str]:
         """Delete some queries that have had no list and no event since a time; yield their names.
@@ -228,8 +227,8 @@ async def _delete_parts(connection: Connection, number: int) -> None:
 
 async def _noted(connection: Connection, proof: Deletion) -> int:
     """Keep a proof; return its number."""
-    values = ", ".join(f"?{at}" for at in range(1, len(_PROOF) + 1))
-    sql = f"INSERT INTO deletions ({', '.join(_PROOF)}) VALUES ({values}) RETURNING number"
+    values = ", ".join(f"?{at}" for at in range(1, len(DELETIONS.names) + 1))
+    sql = DELETIONS.inserted(f"VALUES ({values}) RETURNING number")
     [(number,)] = await connection.fetch(sql, *astuple(proof))
     return int(number)
 
@@ -239,5 +238,5 @@ async def _begun(
 ) -> int:
     """Note a deletion whose traces in the log must follow; return the number of its proof."""
     number = await _noted(connection, proof)
-    await connection.insert(UNFINISHED, ("proof", "query", "user"), [(number, query, user)])
+    await connection.insert(UNFINISHED, [(number, query, user)])
     return number

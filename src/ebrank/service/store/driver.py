@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from ebrank.errors import EBRankError
 from ebrank.service.store.records import Announced, Commit, Fault, Operation, StoreSize
-from ebrank.service.store.tables import Row, StoreTable
+from ebrank.service.store.tables import Existing, Names, Row, StoreTable
 
 T = TypeVar("T")
 
@@ -83,14 +83,14 @@ class Connection(Protocol):
         """Run a statement with the values of each row."""
 
     async def insert(
-        self, table: StoreTable, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+        self, table: StoreTable, rows: Sequence[Row], existing: Existing = "refuse"
     ) -> None:
-        """Insert rows, in order; `conflict` says what to do, in SQL, if there is one already."""
+        """Insert rows of all columns but an identity, in order."""
 
     async def matching(
-        self, table: StoreTable, columns: str, keys: Sequence[str], rows: Iterable[Row]
+        self, table: StoreTable, columns: Names, keys: Names, rows: Iterable[Row]
     ) -> list[Row]:
-        """Return columns, as SQL, of those rows of a table, called t, that have these keys."""
+        """Return columns of those rows of a table that have these keys."""
 
     async def lock(self, queries: Iterable[int], *, wait: bool = True) -> bool:
         """Lock queries, by their numbers, against other writers until the transaction ends.

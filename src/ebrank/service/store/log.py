@@ -224,11 +224,11 @@ async def named(
     ]
     keys = {(row[1], place) for _, row, places in rows for place in places}
     names: dict[int, dict[int, str]] = {row[1]: {} for _, row, _ in rows}
-    columns = "t.query, t.place, t.id"
-    for query, place, name in await connection.matching(ITEMS, columns, ["query", "place"], keys):
+    columns, key = ("query", "place", "id"), ("query", "place")
+    for query, place, name in await connection.matching(ITEMS, columns, key, keys):
         names[query][place] = name
     nameless = [(query,) for query, of_query in names.items() if not of_query]
-    there = await connection.matching(QUERIES, "t.number", ["number"], nameless)
+    there = await connection.matching(QUERIES, ("number",), ("number",), nameless)
     gone = {query for (query,) in nameless} - {query for (query,) in there}
     entries = [
         (row[0], (row[1], places, counting.entry_of(codec, row, names[row[1]])))
@@ -259,13 +259,12 @@ async def _moved(connection: Connection, old: Sequence[Row]) -> RolledUp:
     await connection.lock(numbers)
     keys = [(number,) for number in numbers]
     names: dict[int, str] = dict(
-        await connection.matching(QUERIES, "t.number, t.name", ["number"], keys)
+        await connection.matching(QUERIES, ("number", "name"), ("number",), keys)
     )
     entries, counts = list[tuple[int, counting.Placed]](), list[int]()
     seqs = [(seq,) for seq, *_ in old]
     for codec in (counting.RANKING, counting.EVENT):
-        columns = ", ".join(f't."{name}"' for name in codec.columns)
-        rows = await connection.matching(codec.table, columns, ["seq"], seqs)
+        rows = await connection.matching(codec.table, codec.columns, ("seq",), seqs)
         for row in rows:
             if row[1] in names:
                 entry = counting.entry_of(codec, (*row, names[row[1]]), _ByPlace())
@@ -274,9 +273,8 @@ async def _moved(connection: Connection, old: Sequence[Row]) -> RolledUp:
         counts.append(len(rows))
     entries.sort(key=lambda numbered: numbered[0])
     moved = [entry for _, entry in entries]
-    epoch, columns = counting.latest_epoch(moved), ", ".join(f"t.{name}" for name in COUNTS)
+    epoch = counting.latest_epoch(moved)
     places = counting.named_places(moved) if epoch else set[counting.Place]()
-    before: Any = await connection.matching(SNAPSHOT, columns, ["query", "place"], places)
-    conflict, rows = counting.counted(moved, epoch, before, "snapshot")
-    await connection.insert(SNAPSHOT, COUNTS, rows, conflict)
+    before: Any = await connection.matching(SNAPSHOT, COUNTS, ("query", "place"), places)
+    await connection.insert(SNAPSHOT, *counting.counted(moved, epoch, before))
     return RolledUp(*counts)
