@@ -22,14 +22,13 @@ from ebrank.service.store.tables import Existing, Names, Row, StoreTable
 
 T = TypeVar("T")
 
-Mode: TypeAlias = Literal["serve", "read", "browse", "new", "copy"]
+Mode: TypeAlias = Literal["serve", "read", "browse", "new"]
 """How a store is opened.
 
 `serve`: to read and write; created if it does not exist. `read`: as it is at this moment; it must
 exist and is not changed. `browse`: the same, but each call sees the current state: nothing is held
 for long that a server would have to work around. `new`: to write; it must not exist, and does not
-appear before it is closed. `copy`: the same, but if it is discarded, what was written is kept,
-unseen, and the next `copy` to the same place continues with it.
+appear before it is closed.
 """
 
 Remembered: TypeAlias = Callable[[str], int | None]
