@@ -476,7 +476,7 @@ class Codec:
         return dict(zip(self._fields, values, strict=True))
 
 
-RANKING, EVENT = Codec(RANKINGS, "items", "would_rank"), Codec(EVENTS, "place")
+CODECS = RANKING, EVENT = Codec(RANKINGS, "items", "would_rank"), Codec(EVENTS, "place")
 
 
 def places_of(codec: Codec, row: Row) -> list[int]:

@@ -19,7 +19,7 @@ from ebrank.service.store.log import BEGINNING, SLACK_SECONDS
 from ebrank.service.store.meta import touch
 from ebrank.service.store.records import Deletion, Wanted
 from ebrank.service.store.retraction import Chosen, chosen, retracted
-from ebrank.service.store.tables import DELETIONS, UNFINISHED, Row
+from ebrank.service.store.tables import DELETIONS, ENDS, UNFINISHED, Row
 
 PAUSE_SECONDS = 0.005
 
@@ -27,9 +27,7 @@ _OF_QUERY = ("items", "features", "evidence", "snapshot")
 _PROOFS = f"SELECT {', '.join(DELETIONS.names)} FROM deletions"
 _BEGUN = """SELECT proof FROM unfinished JOIN deletions ON number = proof
     WHERE kind = 'query' AND digest = ?1 ORDER BY proof DESC"""
-_BORDERS = """SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM (
-    SELECT min(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM rankings
-    UNION ALL SELECT min(seq) FROM events UNION ALL SELECT max(seq) FROM events) AS ends"""
+_BORDERS = f"SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM {ENDS}"
 # By number: an index would lead to all events of the query each time.
 _REMOVALS = {
     "user": [("rankings", 'UPDATE rankings SET "user" = NULL WHERE "user" = ?1')],
@@ -50,8 +48,7 @@ class StoredDeletions(StoreGroup):
     async def count(self) -> int:
         """Return a number that grows with every item and query deleted, and query expired."""
         items = "SELECT count(*) FROM deletions WHERE kind = 'item'"
-        [(count,)] = await self._fetch(f"SELECT lives + ({items}) FROM state")
-        return int(count)
+        return await self._number(f"SELECT lives + ({items}) FROM state")
 
     async def query(self, query: str, digest: str, time: float) -> Deletion | None:
         """Delete a query: its items, counters and entries of the log; None if it is unknown."""

@@ -157,9 +157,19 @@ class Driver(Protocol):
         incarnation: int | None = None,
         remembered: Remembered | None = None,
     ) -> Commit:
-        """Log operations, and add them to the counts, in one transaction; see `StoredLog.write`.
+        """Log operations and add them to the counters, in order, in one transaction.
 
-        `ebrank.service.store.counting` decides what to write.
+        `ebrank.service.store.counting.decide` says which events are duplicates, and what the others
+        replace. An event that already says what it replaces was logged before, and is logged as it
+        is: what it replaces may have been rolled up. The version of each query named advances by
+        one.
+
+        Operations may rely on what was read in an `incarnation` of the store; in another one they
+        are rejected. Their hints belong to one life of their query; in another one they are
+        rejected with `UnknownQuery`.
+
+        `remembered` is called when it is this write's turn. If others have written to a query since
+        that version, a store may return their changes, but need not.
         """
 
     async def flush(self) -> None:
@@ -200,6 +210,11 @@ class StoreGroup:
         """Return the rows of a statement that is quick."""
         async with self._driver.read() as connection:
             return await connection.fetch(sql, *given)
+
+    async def _number(self, sql: str, *given: object) -> int:
+        """Return the whole number that a quick statement selects."""
+        [(number,)] = await self._fetch(sql, *given)
+        return int(number)
 
     async def _fetch_long(self, sql: str, *given: object) -> list[Row]:
         """Return the rows of a statement that may take long, or return many."""

@@ -100,8 +100,8 @@ class StoredItems(StoreGroup):
         `CatalogChanged` if they are `based_on` another version. Without items, nothing changes.
         """
         if not items:
-            rows = await self._fetch("SELECT version FROM queries WHERE name = ?1", query)
-            return int(rows[0][0]) if rows else 0
+            sql = "SELECT coalesce(max(version), 0) FROM queries WHERE name = ?1"
+            return await self._number(sql, query)
         async with self._driver.write() as connection:
             if meta:
                 await _check_catalog(connection, based_on)
@@ -251,8 +251,7 @@ class StoredCatalog(StoreGroup):
 
     async def version(self) -> int:
         """Return how many writes have changed the catalog, or a setting stored with it."""
-        [(version,)] = await self._fetch("SELECT catalog FROM state")
-        return int(version)
+        return await self._number("SELECT catalog FROM state")
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
         """Return the rows of the items that were put after a version.

@@ -163,13 +163,11 @@ class StoredModels(StoreGroup):
 
     async def newest(self) -> int:
         """Return the newest version, active or not, 0 before any training."""
-        [(version,)] = await self._fetch("SELECT coalesce(max(version), 0) FROM models")
-        return int(version)
+        return await self._number("SELECT coalesce(max(version), 0) FROM models")
 
     async def active(self) -> int:
         """Return the active version, 0 before any training."""
-        [(version,)] = await self._fetch("SELECT active_model FROM state")
-        return int(version)
+        return await self._number("SELECT active_model FROM state")
 
     async def add(
         self,

@@ -202,9 +202,9 @@ async def _lives(connection: Connection, numbers: Sequence[int]) -> list[tuple[i
 
 async def _since(connection: Connection, after: int) -> list[tuple[int, Placed]]:
     """Return the log after a number, in order."""
-    codecs = (counting.RANKING, counting.EVENT)
     rows = {
-        codec: await connection.fetch(f"{codec.selected} WHERE seq > ?1", after) for codec in codecs
+        codec: await connection.fetch(f"{codec.selected} WHERE seq > ?1", after)
+        for codec in counting.CODECS
     }
     return await named(connection, rows)
 

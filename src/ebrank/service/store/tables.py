@@ -288,6 +288,9 @@ _OF_QUERIES = (QUERIES, ITEMS, FEATURES, CATALOG, EVIDENCE, SNAPSHOT)
 TABLES = (*_OF_QUERIES, *_LOG, MINUTES, MODELS, TRIALS, DELETIONS, UNFINISHED, META, STATE)
 INDEXES = ("CREATE INDEX catalog_versions ON catalog (version)",)
 BEGIN = "INSERT INTO state VALUES (1, 0, 0.0, 0, 0, 0)"
+ENDS = """(SELECT min(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM rankings
+    UNION ALL SELECT min(seq) FROM events UNION ALL SELECT max(seq) FROM events) AS ends"""
+"""The first and the last numbers of the log; an index has each."""
 EXPORTED: Mapping[str, tuple[str, ...]] = {
     table.name: (
         *(column.out for column in table.columns if column.out),

@@ -44,8 +44,7 @@ AT_ONCE = 500
 """Keys looked up by one statement."""
 MOST_FAULTS = 10
 
-_LAST = """SELECT max(rolled_up, coalesce((SELECT max(seq) FROM rankings), 0),
-    coalesce((SELECT max(seq) FROM events), 0)) FROM state"""
+_LAST = f"SELECT max(rolled_up, (SELECT coalesce(max(seq), 0) FROM {tables.ENDS})) FROM state"
 _ADVANCE = """UPDATE queries SET version = version + 1, used = max(used, ?1) WHERE name = ?2
     RETURNING number, version, (SELECT active_model FROM state), (SELECT catalog FROM state)"""
 _SHOWN = """UPDATE items SET first_shown = ?3
@@ -148,9 +147,7 @@ class SqliteDriver:
     portion = 2000
     texts: Mapping[str, str] = {
         "floor": "CAST({} AS INTEGER)",
-        "length": """SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM (
-            SELECT min(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM rankings
-            UNION ALL SELECT min(seq) FROM events UNION ALL SELECT max(seq) FROM events)""",
+        "length": f"SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM {tables.ENDS}",
     }
 
     def __init__(self, database: Connections, url: str | None = None) -> None:
