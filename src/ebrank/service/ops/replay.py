@@ -90,8 +90,10 @@ class _Rebuilt:
         """Add an entry of the log."""
         names, lacking = counting.items_of(entry), len(self._places)
         places = [self._places.get(name, lacking) for name in names]
-        for name in {name for name, *_ in counting.steps(entry, names)} - self._places.keys():
-            report.note(entry.query, name, "item", None, 1.0)
+        if lacking in places:
+            counted = {name for name, *_ in counting.steps(entry, names)}
+            for name in counted - self._places.keys():
+                report.note(entry.query, name, "item", None, 1.0)
         self._tally.add((0, places, entry))
         for place in counting.shown(entry, places):
             if place != lacking and self._first_shown[place] is None:

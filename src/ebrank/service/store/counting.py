@@ -155,7 +155,9 @@ class Tally:
         """Add an entry."""
         query, places, entry = placed
         for place, outcome, slot, amount in steps(entry, places):
-            item = self.items.get((query, place), ItemTally()).at(entry.epoch, entry.query, place)
+            item = self.items.get((query, place)) or ItemTally()
+            if entry.epoch > item.epoch:
+                item = item.at(entry.epoch, entry.query, place)
             self.items[query, place] = item
             if not item.add(outcome, slot, amount):
                 break
