@@ -161,10 +161,7 @@ async def test_a_sound_store_has_no_faults_and_needs_no_repair(sound: Path, tmp_
 
 
 def test_a_damaged_query_fails_alone_and_is_not_named_in_the_log(
-    sound: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its requests fail with 503 and the remedy; those of other queries are served."""
     monkeypatch.setattr(readiness, "LINE_SECONDS", 0.0)

@@ -30,13 +30,7 @@ from ebrank.service.store.driver import StoreGroup
 from ebrank.service.store.items import StoredCatalog, StoredItems
 from ebrank.service.store.log import StoredLog
 from ebrank.service.store.meta import StoredMeta, StoredModels
-from ebrank.service.store.records import (
-    Minute,
-    ModelRecord,
-    Operation,
-    QueryState,
-    RankingEntry,
-)
+from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState, RankingEntry
 from ebrank.service.store.urls import RESTORE, can_rebuild, rebuilding, without_password
 from ebrank.typing import Features
 

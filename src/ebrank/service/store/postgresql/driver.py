@@ -298,11 +298,7 @@ _COUNTS_OF = """SELECT g.at, e.place, e.outcome, e.slot, e.count, e.epoch
 
 @cache
 def _writing(
-    several: bool,
-    looks: bool,
-    logged: tuple[Codec, ...],
-    counts: Existing | None,
-    firsts: bool,
+    several: bool, looks: bool, logged: tuple[Codec, ...], counts: Existing | None, firsts: bool
 ) -> str:
     """Return the statement that advances queries, and inserts what there is for each of them.
 
