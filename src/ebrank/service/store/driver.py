@@ -176,13 +176,19 @@ class Driver(Protocol):
         """Return when all earlier writes are on disk; others may write meanwhile."""
 
     async def size(self) -> StoreSize | None:
-        """Return how much space it takes; None if there is no disk."""
+        """Return how much space it takes; None if there is no disk. Takes hardly any time."""
 
     async def elected(self, job: str) -> bool:
-        """Return whether this server is the one that does a job for all."""
+        """Return whether this server is the one that does a job for all.
+
+        It stays so until it leaves or loses its connection; then the next one that asks is elected.
+        """
 
     async def announce(self, server: str, about: str | None) -> None:
-        """Record that a server is running, and what it reports; None when it leaves."""
+        """Record that a server is running, and what it reports; None when it leaves.
+
+        Nothing depends on it; a crash of the store may lose it.
+        """
 
     async def servers(self) -> list[Announced]:
         """Return the servers that have announced themselves recently, by name."""
@@ -191,7 +197,11 @@ class Driver(Protocol):
         """Return what is wrong with its files, and with values in its tables."""
 
     async def backup(self, target: Path, progress: Progress | None = None) -> Path:
-        """Copy all of it to a new file or into a folder; return the file."""
+        """Copy all of it, as it is at one moment, to a new file or into a folder; return the file.
+
+        The copy appears when it is complete and on disk. Raises `StoreError` if the store has no
+        files of its own; use other tools then.
+        """
 
     async def purge(self) -> None:
         """Rewrite all files, so that no trace of deleted data remains."""
