@@ -265,31 +265,22 @@ def counted(
         epoch: the latest of theirs.
         before: the counts of all items that they name, if there is an epoch.
     """
-    if epoch and not _only_adds(entries, before, epoch):
-        return changed_counts(entries, before), "replace"
-    return sums(entries, epoch), "add"
+    # An event may change an outcome that was forgotten, so it must see the counts; lists only add,
+    # as long as all counts are in their epoch.
+    adds = all(each.epoch == epoch and isinstance(each, RankingEntry) for *_, each in entries)
+    if not epoch or (adds and all(row[-1] == epoch for row in before)):
+        return sums(entries, epoch), "add"
+    old: list[Any] = [tuple(row) for row in before]
+    tally = Tally(old)
+    for placed in entries:
+        tally.add(placed)
+    # In a new epoch all rows of an item are written, so that they share one epoch.
+    return sorted({*tally.rows()} - {*old}), "replace"
 
 
 def named_places(entries: Iterable[Placed]) -> set[Place]:
     """Return the places of all items that entries name."""
     return {(number, place) for number, places, _ in entries for place in places}
-
-
-def _only_adds(entries: Sequence[Placed], before: Iterable[CountRow], epoch: int) -> bool:
-    """Return whether entries are lists of an epoch, and all counts are in it: then none fades."""
-    # An event may change an outcome that was forgotten, so it must see the counts; lists only add.
-    lists = all(entry.epoch == epoch and not isinstance(entry, EventEntry) for *_, entry in entries)
-    return lists and all(row[-1] == epoch for row in before)
-
-
-def changed_counts(entries: Iterable[Placed], before: Iterable[CountRow]) -> list[CountRow]:
-    """Return the rows that entries change where counts fade: all of an item are in one epoch."""
-    old: list[Any] = [tuple(row) for row in before]
-    tally = Tally(old)
-    for placed in entries:
-        tally.add(placed)
-    # In a new epoch all rows of the item are written, so that they share one epoch.
-    return sorted({*tally.rows()} - {*old})
 
 
 def keys_of(query: str, places: Sequence[int]) -> npt.NDArray[np.uint64]:
@@ -405,14 +396,6 @@ def event_keys(entries: Iterable[Placed]) -> list[tuple[int, str, str, int]]:
     ]
 
 
-def _doubles(numbers: Sequence[float]) -> bytes:
-    return struct.pack(f"<{len(numbers)}d", *numbers)
-
-
-def _undoubled(data: bytes | None) -> tuple[float, ...]:
-    return struct.unpack(f"<{len(data) // 8}d", data) if data else ()
-
-
 def _text(numbers: Iterable[int]) -> str:
     return f"[{','.join(map(str, numbers))}]"
 
@@ -423,9 +406,13 @@ def listed(numbers: str | None) -> Sequence[int]:
 
 
 _Convert: TypeAlias = Callable[[Any], object]
-_WRITE: Mapping[str, _Convert] = {"doubles": _doubles, "bools": bytes, "ints": _text}
+_WRITE: Mapping[str, _Convert] = {
+    "doubles": lambda numbers: struct.pack(f"<{len(numbers)}d", *numbers),
+    "bools": bytes,
+    "ints": _text,
+}
 _READ: Mapping[str, _Convert] = {
-    "doubles": _undoubled,
+    "doubles": lambda data: struct.unpack(f"<{len(data) // 8}d", data) if data else (),
     "bools": lambda data: tuple(map(bool, data)),
     "ints": lambda text: tuple(listed(text)),
     "bool": bool,

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import astuple
-from typing import Literal
 
 from ebrank.service.store.driver import Connection, StoreGroup
 from ebrank.service.store.log import BEGINNING, SLACK_SECONDS
@@ -187,17 +186,12 @@ class StoredDeletions(StoreGroup):
         begun = await self._fetch('SELECT query, "user" FROM unfinished WHERE proof = ?1', proof)
         [(first, last)] = await self._fetch(_BORDERS)
         for query, user in begun:
-            kind: Literal["user", "query"] = "user" if query is None else "query"
-            for table, sql in _REMOVALS[kind]:
+            for table, sql in _REMOVALS["user" if query is None else "query"]:
                 for after in range(first - 1, last, self._driver.portion):
-                    until = after + self._driver.portion
+                    given = query or user, after, after + self._driver.portion
                     async with self._driver.chore(erases=True) as connection:
-                        changed = await connection.execute(
-                            f"{sql} AND seq > ?2 AND seq <= ?3",
-                            user if query is None else query,
-                            after,
-                            until,
-                        )
+                        where = "AND seq > ?2 AND seq <= ?3"
+                        changed = await connection.execute(f"{sql} {where}", *given)
                         count = f"UPDATE deletions SET {table} = {table} + ?1 WHERE number = ?2"
                         await connection.execute(count, changed, proof)
                     if pause:

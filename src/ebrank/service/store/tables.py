@@ -302,18 +302,6 @@ EXPORTED: Mapping[str, tuple[str, ...]] = {
 """The columns of an export by table, each as `name:type`, with `?` if it may be null."""
 
 
-def described() -> str:
-    """Return the tables of an export as rows of Markdown, for the docs."""
-    lines = []
-    for table in TABLES:
-        if table.leaves:
-            pairs = (column.split(":") for column in EXPORTED[table.name])
-            columns = ", ".join(name + "?" * kind.endswith("?") for name, kind in pairs)
-            about = f": {table.about}" if table.about else ""
-            lines.append(f"| `{table.name}.parquet` | {columns}{about} |")
-    return "\n".join(lines)
-
-
 # --- features ------------------------------------------------------------------------------------
 
 

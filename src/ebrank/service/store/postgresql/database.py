@@ -179,10 +179,13 @@ class Session:
                 one_moment(connection) if self._mode == "read" else connection.transaction()
             )
             await self._whole.start()
-        if self._mode == "new":
-            await _make_new(connection, address)
-        elif not await _store_exists(connection, address):
+        there = await _store_exists(connection, address)
+        if there and self._writes:
+            raise StoreError(f"{address.name}: there is a store already. Name another schema.")
+        if not (there or self._writes):
             raise StoreError(f"{address.name}: there is no store. Name one that was served.")
+        if self._writes:
+            await _make_tables(connection, address)
 
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[asyncpg.Connection]:
@@ -305,14 +308,11 @@ class Pool:
                 if self._delegate is None or self._delegate.is_closed():
                     self._delegate, self._jobs = await self.address.connected(_KEEP_ALIVE), set()
                 async with _ended_if_unsure(self._delegate):
-                    return await self._is_elected(self._delegate, job)
-
-    async def _is_elected(self, delegate: asyncpg.Connection, job: str) -> bool:
-        if job in self._jobs:
-            await delegate.execute("SELECT 1")  # or it is somebody else's by now
-        elif await delegate.fetchval(_ELECT, f"{self.address.schema} {job}"):
-            self._jobs.add(job)
-        return job in self._jobs
+                    if job in self._jobs:
+                        await self._delegate.execute("SELECT 1")  # or it is somebody else's by now
+                    elif await self._delegate.fetchval(_ELECT, f"{self.address.schema} {job}"):
+                        self._jobs.add(job)
+                return job in self._jobs
 
     def _check_open(self) -> None:
         if self._closed:
@@ -388,13 +388,6 @@ async def _store_exists(connection: asyncpg.Connection, address: Address) -> boo
     if version is not None:
         POSTGRESQL.check(version, address.name)
     return version is not None
-
-
-async def _make_new(connection: asyncpg.Connection, address: Address) -> None:
-    """Make the tables where there must not be any, within a transaction."""
-    if await _store_exists(connection, address):
-        raise StoreError(f"{address.name}: there is a store already. Name another schema.")
-    await _make_tables(connection, address)
 
 
 async def _make_tables(connection: asyncpg.Connection, address: Address) -> None:
