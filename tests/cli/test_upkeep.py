@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator
-from itertools import count
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,12 @@ import pytest
 
 from ebrank.service.api import RankRequest
 from ebrank.service.engine import Engine
-from ebrank.service.ops.transfer import copying, importing
-from ebrank.service.ops.transfer.copying import copy_store
 from ebrank.service.settings import Settings
-from ebrank.service.store import Store, StoreError, StoreView, open
-from ebrank.service.store.base import Progress
+from ebrank.service.store import open
 from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import Minute, ModelRecord
 from ebrank.service.store.sqlite import SqliteStore
-from ebrank.testing.histories import contents, fill, new_items
+from ebrank.testing.histories import contents, fill
 from tests.cli.commands import answered, ebrank, good, refused
 from tests.postgres import Postgres
 from tests.service.scenes import START, Clock, items
@@ -120,7 +116,7 @@ def test_a_store_is_made_once_and_migrated(database: Postgres) -> None:
     asyncio.run(aged(url, 0))
     said = refused("store", "init", url)
     assert "a store of version 0; this ebrank reads version 4. Run `ebrank store migrate`" in said
-    for version, problem in ((0, "too old to migrate"), (5, "Upgrade"), (-1, "an unfinished copy")):
+    for version, problem in ((0, "too old to migrate"), (5, "Upgrade")):
         asyncio.run(aged(url, version))
         assert problem in refused("store", "migrate", url)
     asyncio.run(aged(url, 4))
@@ -195,90 +191,6 @@ def test_a_copy_there_and_back_is_equal_to_the_bit(database: Postgres, tmp_path:
     assert "there is a store already" in refused("store", "copy", here, there)
 
 
-@pytest.fixture(params=["folder", "database"])
-def there(request: pytest.FixtureRequest, database: Postgres, tmp_path: Path) -> str:
-    """Where a copy may be made."""
-    return (
-        database.url(f"copy{next(NUMBERS)}")
-        if request.param == "database"
-        else str(tmp_path / "there")
-    )
-
-
-def test_a_copy_goes_on_where_it_was_interrupted(
-    there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = str(tmp_path / "store")
-    asyncio.run(filled(here))
-    asyncio.run(some_rolled_up(here))
-    monkeypatch.setattr(importing, "ENTRIES_AT_ONCE", 1)
-    written: list[int] = []
-
-    def interrupted(done: int, total: int) -> None:
-        written.append(done)
-        if done < total:
-            raise KeyboardInterrupt
-
-    for _ in range(4):
-        with pytest.raises(KeyboardInterrupt):
-            asyncio.run(copy_store(here, there, interrupted))
-        said = refused("replay", there)
-        assert "unfinished copy" in said or "no store" in said
-    assert asyncio.run(copy_store(here, there, interrupted)) == (2, 5, 5)
-    assert written == [1, 2, 3, 4, 5]
-    assert asyncio.run(held(there)) == asyncio.run(held(here))
-    assert good("replay", there).stdout.startswith("equal: 5 items")
-    assert not (tmp_path / ".there.copying").exists()
-    with pytest.raises(StoreError, match="already"):
-        asyncio.run(copy_store(here, there))
-
-
-async def interrupted_at_the_end(
-    store: Store, exported: StoreView, progress: Progress | None = None
-) -> None:
-    await importing.fill(store, exported, progress)
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(
-    ("what", "change"),
-    [
-        ("names of the queries", lambda store: store.deletions.query("p", "digest", 90.0)),
-        ("items of the catalog", lambda store: store.deletions.item("z", "gone", "digest", 90.0)),
-        ("models", lambda store: store.models.remove([1])),
-        ("proofs of deletions", lambda store: store.deletions.user("you", "digest", 90.0)),
-    ],
-)
-def test_a_copy_that_goes_on_is_refused_if_it_holds_what_was_deleted_meanwhile(
-    what: str,
-    change: Callable[[Store], Awaitable[object]],
-    there: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    here = str(tmp_path / "store")
-
-    async def begin() -> None:
-        async with open(here) as store:
-            for query in "pq":
-                await store.items.put(query, new_items("a"), 1.0)
-            await store.catalog.put(new_items("y", "z"), 2.0)
-            for version in (1, 2):
-                await store.models.add(ModelRecord(version, 5.0, 10, None, None, True), b"model")
-            await store.deletions.user("me", "digest", 3.0)
-        with monkeypatch.context() as patched:
-            patched.setattr(copying, "fill", interrupted_at_the_end)
-            with pytest.raises(KeyboardInterrupt):
-                await copy_store(here, there)
-        async with open(here) as store:
-            await change(store)
-
-    asyncio.run(begin())
-    said = refused("store", "copy", here, there)
-    assert f"the {what} are not the same in the copy" in said
-    assert "remove the unfinished copy and begin again" in said
-
-
 def test_a_copy_of_a_damaged_store_cannot_be_used(database: Postgres, tmp_path: Path) -> None:
     here, there = str(tmp_path / "store"), database.url("never")
     asyncio.run(filled(here))
@@ -286,4 +198,4 @@ def test_a_copy_of_a_damaged_store_cannot_be_used(database: Postgres, tmp_path: 
         damaged.execute("UPDATE evidence SET count = count + 1 WHERE place = 0")
     damaged.close()
     assert "query 'q' is not the same in the copy" in refused("store", "copy", here, there)
-    assert "an unfinished copy" in refused("replay", there)
+    assert "there is no store" in refused("replay", there)

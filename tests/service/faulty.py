@@ -19,7 +19,7 @@ class FaultyStore(MemoryStore):
         self.writes = 0
         self.puts = 0
         self.flushes = 0
-        self.log.write = self._counted(self.log.write, "writes")  # type: ignore[method-assign]
+        self.log.write = self._counted(self.log.write, "writes")
         self.items.load = self._readable(self.items.load)  # type: ignore[method-assign]
         self.items.put = self._counted(self.items.put, "puts")  # type: ignore[method-assign]
         self.meta.set = self._checked(self.meta.set)  # type: ignore[method-assign]

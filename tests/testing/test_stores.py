@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -13,12 +13,7 @@ import pytest
 
 from ebrank.service.store import Store, StoreError, open
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import (
-    Commit,
-    Operation,
-    QueryState,
-    RolledUp,
-)
+from ebrank.service.store.records import Commit, Operation, QueryState, RolledUp
 from ebrank.testing import check_store
 from ebrank.testing.stores import CHECKS, GROUPS, check_one
 from ebrank.typing import Features
@@ -28,20 +23,15 @@ Call: TypeAlias = Callable[..., Awaitable[object]]
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgresql"])
 @pytest.mark.parametrize("check", CHECKS)
-def test_the_store_in_memory(check: str) -> None:
-    check_one(check, lambda name: open("memory:"), keeps=False)
+def test_our_stores_pass(check: str, kind: str, database: Postgres, tmp_path: Path) -> None:
+    def url(name: str) -> str:
+        if kind == "postgresql":
+            return database.url(f"check {name}")
+        return "memory:" if kind == "memory" else f"sqlite:{tmp_path / name}"
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("check", CHECKS)
-def test_the_store_on_disk(check: str, tmp_path: Path) -> None:
-    check_one(check, lambda name: open(f"sqlite:{tmp_path / name}"))
-
-
-@pytest.mark.parametrize("check", CHECKS)
-def test_the_store_in_postgresql(check: str, database: Postgres) -> None:
-    check_one(check, lambda name: open(database.url(f"check {name}")))
+    check_one(check, lambda name: open(url(name)), keeps=kind != "memory")
 
 
 def test_no_check_hides_another_of_its_name() -> None:
@@ -145,31 +135,10 @@ def test_a_fault_is_found_and_named(group: str, method: str, other: Call, messag
         check_store(Faulty(group, method, other).open, keeps=False)
 
 
-async def refuse_in_other_words(
-    store: Store, right: Call, *given: object, **named: object
-) -> object:
-    try:
-        return await right(*given, **named)
-    except StoreError as problem:
-        raise type(problem)("no") from None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("group", "method"),
-    [("items", "restore"), ("items", "put"), ("log", "write"), ("models", "add")],
-)
-def test_the_words_of_an_error_are_free(group: str, method: str) -> None:
-    check_store(Faulty(group, method, refuse_in_other_words).open, keeps=False)
-
-
 @pytest.mark.slow
 def test_a_store_that_forgets_is_found() -> None:
-    def forgetful(name: str) -> AbstractAsyncContextManager[Store]:
-        return open("memory:")
-
     with pytest.raises(AssertionError, match="opened_again: A store that was closed holds"):
-        check_store(forgetful)
+        check_store(lambda name: open("memory:"))
 
 
 def test_an_error_says_which_check_met_it() -> None:

@@ -224,9 +224,8 @@ def copy(source: str, target: str, as_json: bool) -> None:
     """Copy a store to a new folder or database.
 
     The copy is equal to FROM to the bit: items, counts, log, models and the salt. It appears only
-    once it is complete and verified. If it is interrupted, the same command continues where it
-    stopped. Until then nobody can serve it: a database refuses, and a folder is called
-    .NAME.copying. Changes made meanwhile are not copied, so stop the servers of FROM first.
+    once it is complete and verified. Changes made meanwhile are not copied, so stop the servers of
+    FROM first.
 
     Examples:
         ebrank store copy ebrank-store postgresql://owner@db.example/shop

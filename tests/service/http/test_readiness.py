@@ -70,12 +70,12 @@ def test_a_write_that_comes_too_late_is_no_failure_of_the_store(
 
     with in_process(store=store) as local:
         local.json("PUT", "/v1/queries/tea/items", ITEMS)
-        store.log.write = overtaken  # type: ignore[method-assign]
+        store.log.write = overtaken
         status, error = local.error("POST", "/v1/rank", json={"query": "tea"})
         assert (status, error["code"]) == (409, "conflict")
         assert ready(local)
         assert "ebrank_store_failing 0.0\n" in local.request("GET", "/metrics").text
-        store.log.write = write  # type: ignore[method-assign]
+        store.log.write = write
         assert rank(local) == 200
     assert not caplog.records
 

@@ -3,14 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ebrank.evidence.slots import slot_of
-from ebrank.service.store.counting import (
-    EVENT,
-    entry_of,
-    items_of,
-    latest_epoch,
-    shown,
-    steps,
-)
+from ebrank.service.store.counting import EVENT, entry_of, items_of, latest_epoch, shown, steps
 from ebrank.service.store.tables import EVENTS
 from ebrank.testing.histories import event, ranking
 

@@ -14,12 +14,7 @@ from ebrank.service.ops.replay import replay
 from ebrank.service.store import Store, open, retraction
 from ebrank.service.store.counting import time_of
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import (
-    EventEntry,
-    Operation,
-    RankingEntry,
-    Wanted,
-)
+from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Wanted
 from ebrank.testing.histories import BEHAVIORS, bits, event, new_items
 from tests.postgres import Postgres
 from tests.service.store.blocking import run

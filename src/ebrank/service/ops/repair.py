@@ -21,7 +21,7 @@ from ebrank.service.core.background import GRACE_SECONDS
 from ebrank.service.core.fixed_settings import half_life
 from ebrank.service.ops.check import unreadable
 from ebrank.service.ops.clock import day
-from ebrank.service.ops.replay import replay
+from ebrank.service.ops.replay import listed, replay
 from ebrank.service.ops.transfer.importing import fill
 from ebrank.service.store import open
 from ebrank.service.store.base import Progress, Store, StoreError
@@ -30,13 +30,7 @@ from ebrank.service.store.driver import StoreGroup
 from ebrank.service.store.items import StoredCatalog, StoredItems
 from ebrank.service.store.log import StoredLog
 from ebrank.service.store.meta import StoredMeta, StoredModels
-from ebrank.service.store.records import (
-    Minute,
-    ModelRecord,
-    Operation,
-    QueryState,
-    RankingEntry,
-)
+from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState, RankingEntry
 from ebrank.service.store.urls import RESTORE, can_rebuild, rebuilding, without_password
 from ebrank.typing import Features
 
@@ -150,29 +144,21 @@ class Mended(Store):
     """A corrected view of a faulty store.
 
     Attributes:
+        report: what is wrong; the survey finds it.
         epoch: the current one, after which nothing can be forgotten yet; known after the survey.
     """
 
     def __init__(self, store: Store, now: float) -> None:
         super().__init__(store.driver)
         self.report = Repair(now)
-        self._store = store
-        self._now = now
-        self._ids: dict[str, frozenset[str]] = {}
         self.epoch = 0
+        self._store = store
+        self._ids: dict[str, frozenset[str]] = {}
         self.items = MendedItems(self)
         self.catalog = MendedCatalog(self)
         self.log: MendedLog = MendedLog(self)
         self.models = MendedModels(self)
         self.meta = MendedMeta(self)
-
-    def time(self, time: float) -> float:
-        """Return a time that is not after now."""
-        return min(time, self._now)
-
-    def late(self, time: float) -> bool:
-        """Return whether a time is after now."""
-        return time > self._now
 
     def readable(self, entry: Operation) -> bool:
         """Return whether an entry's query and items can be read."""
@@ -181,50 +167,49 @@ class Mended(Store):
 
     async def survey(self, progress: Progress | None) -> Repair:
         """Read everything, and return what is wrong."""
-        report = self.report
-        report.faults = [fault.what for fault in await self._store.faults()]
-        for query in await self._store.items.queries():
-            if await unreadable(self._store, query):
+        report, store = self.report, self._store
+        report.faults = [fault.what for fault in await store.faults()]
+        times = [record.created for record in await store.models.all()]
+        times += [minute.start for minute in await store.meta.minutes(0.0)]
+        for query in await store.items.queries():
+            if await unreadable(store, query):
                 report.lost_queries.append(query)
                 continue
-            state = await self._store.items.load(query)
-            assert state is not None, "it can be read"
+            state = listed(query, await store.items.load(query))
             self._ids[query] = frozenset(state.ids)
-            times = np.concatenate([state.entered, state.first_shown])
-            report.late_times += int((times > self._now).sum())
-        total, before = await self._store.log.length(), 0.0
+            times += [*state.entered.tolist(), *state.first_shown.tolist()]
+        await self._survey_log(progress)
+        if not report.late_entries:
+            times.append(await store.log.last_time())
+        report.late_times = sum(time > report.now for time in times)
+        async for _ in self.catalog.entries():
+            pass
+        for record in await store.models.all():
+            try:
+                await store.models.document(record.version)
+            except StoreError:
+                report.lost_models.append(record.version)
+        if not (report.lost_queries or report.unread):
+            report.wrong_counters = (await replay(store)).different
+        forgets = half_life(await store.meta.all())
+        self.epoch = 0 if forgets is None else forgets.epoch(report.now)
+        return report
+
+    async def _survey_log(self, progress: Progress | None) -> None:
+        report, before, total = self.report, 0.0, await self._store.log.length()
         async for entry in self.log.all():
             report.entries += 1
             if progress is not None and report.entries % 1000 == 0:
                 progress(report.entries, total)
+            time = time_of(entry)
             if not self.readable(entry):
                 report.lost_entries += 1
-            elif self.late(time_of(entry)):
+            elif time > report.now:
                 report.late_entries += 1
-                report.last = max(report.last, time_of(entry))
+                report.last = max(report.last, time)
             else:
-                report.early_entries += time_of(entry) < before - GRACE_SECONDS
-                before = max(before, time_of(entry))
-        await self._survey_rest(report)
-        forgets = half_life(await self._store.meta.all())
-        self.epoch = 0 if forgets is None else forgets.epoch(self._now)
-        return report
-
-    async def _survey_rest(self, report: Repair) -> None:
-        async for _ in self.catalog.entries():
-            pass
-        last = await self._store.log.last_time()
-        report.late_times += int(self.late(last) and not report.late_entries)
-        for record in await self._store.models.all():
-            report.late_times += self.late(record.created)
-            try:
-                await self._store.models.document(record.version)
-            except StoreError:
-                report.lost_models.append(record.version)
-        minutes = await self._store.meta.minutes(0.0)
-        report.late_times += sum(self.late(minute.start) for minute in minutes)
-        if not (report.lost_queries or report.unread):
-            report.wrong_counters = (await replay(self._store)).different
+                report.early_entries += time < before - GRACE_SECONDS
+                before = max(before, time)
 
 
 class _MendedPart(StoreGroup):
@@ -233,6 +218,7 @@ class _MendedPart(StoreGroup):
     def __init__(self, mended: Mended) -> None:
         super().__init__(mended.driver)
         self._mended = mended
+        self._report = mended.report
 
 
 class MendedItems(_MendedPart, StoredItems):
@@ -240,16 +226,15 @@ class MendedItems(_MendedPart, StoredItems):
 
     async def queries(self) -> list[str]:
         """Return the names of queries that can be read."""
-        lost = set(self._mended.report.lost_queries)
+        lost = set(self._report.lost_queries)
         return [query for query in await super().queries() if query not in lost]
 
     async def snapshot(self, query: str) -> QueryState | None:
         """Return a query's state by what was rolled up: by all, if the log cannot be read."""
-        read = super().load if self._mended.report.unread else super().snapshot
-        state = await read(query)
+        state = await (super().load(query) if self._report.unread else super().snapshot(query))
         if state is not None:
-            state.entered = np.minimum(state.entered, self._mended.report.now)
-            state.first_shown = np.minimum(state.first_shown, self._mended.report.now)
+            state.entered = np.minimum(state.entered, self._report.now)
+            state.first_shown = np.minimum(state.first_shown, self._report.now)
             state.epoch = min(state.epoch, self._mended.epoch)
         return state
 
@@ -263,7 +248,7 @@ class MendedCatalog(_MendedPart, StoredCatalog):
             async for entry in super().entries():
                 yield entry
         except StoreError as problem:
-            self._mended.report.lost_catalog = str(problem)
+            self._report.lost_catalog = str(problem)
 
 
 class MendedLog(_MendedPart, StoredLog):
@@ -275,17 +260,17 @@ class MendedLog(_MendedPart, StoredLog):
             async for entry in super().entries():
                 yield entry
         except StoreError as problem:
-            self._mended.report.unread = str(problem)
+            self._report.unread = str(problem)
 
     async def entries(self) -> AsyncIterator[Operation]:
         """Yield the entries of the log that can be kept, in order."""
-        if self._mended.report.unread:
+        if self._report.unread:
             return
-        time, before, epoch = self._mended.time, 0.0, 0
+        now, before, epoch = self._report.now, 0.0, 0
         async for entry in self.all():
             if not self._mended.readable(entry):
                 continue
-            right = time(time_of(entry))
+            right = min(time_of(entry), now)
             if right < before - GRACE_SECONDS:
                 right = before
             before = max(right, before)
@@ -295,11 +280,11 @@ class MendedLog(_MendedPart, StoredLog):
             elif isinstance(entry, RankingEntry):
                 yield replace(entry, time=right, epoch=epoch)
             else:
-                yield replace(entry, time=time(entry.time), received=right, epoch=epoch)
+                yield replace(entry, time=min(entry.time, now), received=right, epoch=epoch)
 
     async def last_time(self) -> float:
         """Return the time of the latest write."""
-        return self._mended.time(await super().last_time())
+        return min(await super().last_time(), self._report.now)
 
 
 class MendedModels(_MendedPart, StoredModels):
@@ -307,17 +292,16 @@ class MendedModels(_MendedPart, StoredModels):
 
     async def all(self) -> list[ModelRecord]:
         """Return all versions that can be read, oldest first."""
-        lost = self._mended.report.lost_models
         return [
-            replace(record, created=self._mended.time(record.created))
+            replace(record, created=min(record.created, self._report.now))
             for record in await super().all()
-            if record.version not in lost
+            if record.version not in self._report.lost_models
         ]
 
     async def active(self) -> int:
         """Return the active version, 0 if it cannot be read."""
-        active, readable = await super().active(), await self.all()
-        return active if any(record.version == active for record in readable) else 0
+        active = await super().active()
+        return active if active in {record.version for record in await self.all()} else 0
 
 
 class MendedMeta(_MendedPart, StoredMeta):
@@ -327,10 +311,9 @@ class MendedMeta(_MendedPart, StoredMeta):
         """Return all settings, in the order of their names."""
         settings = await super().all()
         for name in settings.keys() & DATES:
-            settings[name] = repr(self._mended.time(float(settings[name])))
+            settings[name] = repr(min(float(settings[name]), self._report.now))
         return settings
 
     async def minutes(self, since: float) -> list[Minute]:
         """Return the sums of the minutes since a time, in order."""
-        minutes = await super().minutes(since)
-        return [minute for minute in minutes if not self._mended.late(minute.start)]
+        return [each for each in await super().minutes(since) if each.start <= self._report.now]

@@ -17,14 +17,13 @@ equal: 1 item of 1 query, 0 events and 1 ranking replayed
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 from ebrank.service.store import counting
 from ebrank.service.store.base import Progress, StoreError, StoreView
-from ebrank.service.store.counting import ItemTally, Tally
+from ebrank.service.store.counting import Tally
 from ebrank.service.store.records import EventEntry, Operation, QueryState
-from ebrank.service.store.rows import count_rows
+from ebrank.service.store.rows import count_rows, item_rows
 
 MOST_DIFFERENCES = 10
 """How many differences are reported; all are counted."""
@@ -83,31 +82,43 @@ class _Rebuilt:
     """The counts of a query as they grow, and the places of its items in them."""
 
     def __init__(self, state: QueryState) -> None:
-        self.places = {name: place for place, name in enumerate(state.ids)}
-        self.first_shown = state.first_shown
-        self._tally = Tally(
-            lambda _, item: ItemTally(epoch=state.epoch), lambda _, item: self.places.get(item, 0)
-        )
-        self._tally.items.update(_counted(state))
+        self._places = {name: place for place, name in enumerate(state.ids)}
+        self._first_shown = [item.first_shown for item in item_rows(state)]
+        self._tally = Tally((0, *row) for row in count_rows(state))
 
     def add(self, entry: Operation, report: ReplayReport) -> None:
-        names = counting.items_of(entry)
-        for name in {name for name, *_ in counting.steps(entry, names)} - self.places.keys():
-            report.note(entry.query, name, "item", None, 1.0)
-        self._tally.add(entry)
-        for name in counting.shown(entry, names):
-            place = self.places.get(name)
-            if place is not None and math.isnan(self.first_shown[place]):
-                self.first_shown[place] = counting.time_of(entry)
+        """Add an entry of the log."""
+        names, lacking = counting.items_of(entry), len(self._places)
+        places = [self._places.get(name, lacking) for name in names]
+        if lacking in places:
+            counted = {name for name, *_ in counting.steps(entry, names)}
+            for name in counted - self._places.keys():
+                report.note(entry.query, name, "item", None, 1.0)
+        self._tally.add((0, places, entry))
+        for place in counting.shown(entry, places):
+            if place != lacking and self._first_shown[place] is None:
+                self._first_shown[place] = counting.time_of(entry)
 
-    def counts(self, epoch: int) -> dict[tuple[str, int, int], int]:
-        """Return the counts as they are in an epoch, by item, outcome and slot."""
-        return {
-            (item, *key): count
-            for (query, item), tally in self._tally.items.items()
-            if item in self.places
-            for key, count in tally.at(epoch, query, self.places[item]).counts.items()
+    def compare(self, report: ReplayReport, state: QueryState) -> None:
+        """Note how the counters of the query differ from these."""
+        report.queries += 1
+        report.items += len(state.ids)
+        stored = {row[:3]: row[3] for row in count_rows(state)}
+        replayed = {
+            (place, *key): count
+            for (_, place), tally in self._tally.items.items()
+            if place < len(state.ids)
+            for key, count in tally.at(state.epoch, state.query, place).counts.items()
         }
+        for key in sorted(stored.keys() | replayed.keys()):
+            here, there = stored.get(key, 0), replayed.get(key, 0)
+            if here != there:
+                place, outcome, slot = key
+                counter = f"count of outcome {outcome} in slot {slot}"
+                report.note(state.query, state.ids[place], counter, here, there)
+        for item, time in zip(item_rows(state), self._first_shown, strict=True):
+            if item.first_shown != time:
+                report.note(state.query, item.id, "first_shown", item.first_shown, time)
 
 
 async def replay(store: StoreView, progress: Progress | None = None) -> ReplayReport:
@@ -134,7 +145,7 @@ async def replay(store: StoreView, progress: Progress | None = None) -> ReplayRe
         else:
             report.note(entry.query, "", "query", None, 1.0)
     for query, counts in rebuilt.items():
-        _compare(report, listed(query, await store.items.load(query)), counts)
+        counts.compare(report, listed(query, await store.items.load(query)))
     return report
 
 
@@ -146,37 +157,6 @@ def listed(query: str, state: QueryState | None) -> QueryState:
             "Run `ebrank check STORE` to see how far."
         )
     return state
-
-
-def _counted(state: QueryState) -> dict[tuple[str, str], ItemTally]:
-    """Return the counts of each item that was shown."""
-    tallies: dict[tuple[str, str], ItemTally] = {}
-    for place, outcome, slot, count, epoch in count_rows(state):
-        item = tallies.setdefault((state.query, state.ids[place]), ItemTally(epoch=epoch))
-        item.counts[outcome, slot] = count
-    return tallies
-
-
-def _compare(report: ReplayReport, state: QueryState, rebuilt: _Rebuilt) -> None:
-    report.queries += 1
-    report.items += len(state.ids)
-    stored = {
-        (item, *key): count
-        for (_, item), tally in _counted(state).items()
-        for key, count in tally.counts.items()
-    }
-    replayed = rebuilt.counts(state.epoch)
-    places = rebuilt.places
-    for key in sorted(stored.keys() | replayed.keys(), key=lambda key: (places[key[0]], *key[1:])):
-        here, there = stored.get(key, 0), replayed.get(key, 0)
-        if here != there:
-            counter = f"count of outcome {key[1]} in slot {key[2]}"
-            report.note(state.query, key[0], counter, here, there)
-    times = zip(state.ids, state.first_shown.tolist(), rebuilt.first_shown.tolist(), strict=True)
-    for item, first, again in times:
-        if first != again and not (math.isnan(first) and math.isnan(again)):
-            times_shown = (None if math.isnan(time) else time for time in (first, again))
-            report.note(state.query, item, "first_shown", *times_shown)
 
 
 def _count(number: int, singular: str, plural: str = "") -> str:

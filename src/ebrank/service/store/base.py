@@ -18,10 +18,8 @@ store that only one server can open elects that one.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TypeAlias
 
-from ebrank.service.store import records
 from ebrank.service.store.deletions import StoredDeletions
 from ebrank.service.store.driver import (
     WRITES_LOST,
@@ -38,6 +36,7 @@ from ebrank.service.store.faults import faults
 from ebrank.service.store.items import StoredCatalog, StoredItems
 from ebrank.service.store.log import StoredLog
 from ebrank.service.store.meta import StoredMeta, StoredModels
+from ebrank.service.store.records import Fault
 
 __all__ = [
     "SALT",
@@ -62,7 +61,8 @@ class Store:
     """Keeps what the service must not forget.
 
     Attributes:
-        driver: the database behind it.
+        driver: the database behind it, whose `size`, `elected`, `announce`, `servers`, `backup` and
+            `close` are the store's.
         items: queries and their items.
         catalog: features that queries share.
         log: rankings and events.
@@ -83,6 +83,10 @@ class Store:
         self.models = StoredModels(driver)
         self.meta = StoredMeta(driver)
         self.deletions = StoredDeletions(driver)
+        self.size = driver.size
+        self.elected, self.announce, self.servers = driver.elected, driver.announce, driver.servers
+        self.backup = driver.backup
+        self.close = driver.close
 
     @property
     def incarnation(self) -> int:
@@ -100,46 +104,12 @@ class Store:
         """
         await self.driver.flush()
 
-    async def size(self) -> records.StoreSize | None:
-        """Return how much space it takes; None if there is no disk. Takes hardly any time."""
-        return await self.driver.size()
-
-    async def elected(self, job: str) -> bool:
-        """Return whether this server is the one that does a job for all.
-
-        It stays so until it leaves or loses its connection; then the next one that asks is elected.
-        """
-        return await self.driver.elected(job)
-
-    async def announce(self, server: str, about: str | None) -> None:
-        """Record that a server is running, and what it reports; None when it leaves.
-
-        Nothing depends on it; a crash of the store may lose it.
-        """
-        await self.driver.announce(server, about)
-
-    async def servers(self) -> list[records.Announced]:
-        """Return the servers that have announced themselves recently, by name."""
-        return await self.driver.servers()
-
-    async def faults(self) -> list[records.Fault]:
+    async def faults(self) -> list[Fault]:
         """Return what is wrong below what the methods show: files, tables, references.
 
         The first few of each kind are enough. It takes as long as reading everything.
         """
         return [*await self.driver.faults(), *await self.driver.read_long(faults)]
-
-    async def backup(self, target: Path, progress: Progress | None = None) -> Path:
-        """Copy all of it, as it is at one moment, to a new file or into a folder; return the file.
-
-        The copy appears when it is complete and on disk. Raises `StoreError` if the store has no
-        files of its own; use other tools then.
-        """
-        return await self.driver.backup(target, progress)
-
-    async def close(self, *, discard: bool = False) -> None:
-        """Flush and release everything; with `discard`, a store opened as new never appears."""
-        await self.driver.close(discard=discard)
 
 
 StoreView: TypeAlias = Store

@@ -33,14 +33,7 @@ from ebrank.evidence.slots import DEEPEST, SLOTS, slot_of
 from ebrank.evidence.stats import COUNT
 from ebrank.service.store.driver import StoreError, UnknownQuery
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
-from ebrank.service.store.tables import (
-    ADD_COUNTS,
-    EVENTS,
-    RANKINGS,
-    SET_COUNTS,
-    Row,
-    StoreTable,
-)
+from ebrank.service.store.tables import EVENTS, RANKINGS, Existing, Row, StoreTable, prefixed
 
 T = TypeVar("T")
 
@@ -88,6 +81,14 @@ def possible(counts: Sequence[int], outcome: int, amount: int) -> bool:
     return counts[outcome] > 0 if amount < 0 else sum(counts[SHOWN + 1 :]) < counts[SHOWN]
 
 
+Placed: TypeAlias = tuple[int, Sequence[int], Operation]
+"""An entry with its query's number, and the places of all items it names."""
+Place: TypeAlias = tuple[int, int]
+"""The place of an item: its query's number, and its place there."""
+CountRow: TypeAlias = tuple[int, int, int, int, int, int]
+"""A query's number, a place there, an outcome, a slot, a count and its epoch."""
+
+
 class ItemTally:
     """The counters of one item, by outcome and slot, with forgetting applied.
 
@@ -133,40 +134,41 @@ class ItemTally:
 
 
 class Tally:
-    """Adds entries up, in the order of the log: the counters of all items that they touch.
+    """Adds entries up, in the order of the log, to the counts of their items before.
 
-    >>> tally = Tally(lambda query, item: ItemTally(), lambda query, item: 0)
-    >>> tally.add(RankingEntry("r", "shoes", 7.0, 0, ("a", "b")))
-    >>> {item: counted.counts for (_, item), counted in tally.items.items()}
-    {'a': {(0, 0): 1}, 'b': {(0, 1): 1}}
+    >>> tally = Tally()
+    >>> tally.add((7, (0, 1), RankingEntry("r", "shoes", 7.0, 0, ("a", "b"))))
+    >>> tally.rows()
+    [(7, 0, 0, 0, 1, 0), (7, 1, 0, 1, 1, 0)]
+
+    Attributes:
+        items: the counts of each item that has some, by its place.
     """
 
-    def __init__(
-        self, begin: Callable[[str, str], ItemTally], place: Callable[[str, str], int]
-    ) -> None:
-        """Take functions that return an item's counters before the first entry, and its place."""
-        self._begin = begin
-        self._place = place
-        self.items: dict[tuple[str, str], ItemTally] = {}
+    def __init__(self, before: Iterable[CountRow] = ()) -> None:
+        self.items: dict[Place, ItemTally] = {}
+        for query, place, outcome, slot, count, epoch in before:
+            item = self.items.setdefault((query, place), ItemTally(epoch=epoch))
+            item.counts[outcome, slot] = count
 
-    def add(self, entry: Operation) -> None:
+    def add(self, placed: Placed) -> None:
         """Add an entry."""
-        query = entry.query
-        for item, outcome, slot, amount in steps(entry, items_of(entry)):
-            tally = self.items.get((query, item)) or self._begin(query, item)
-            if entry.epoch > tally.epoch:
-                tally = tally.at(entry.epoch, query, self._place(query, item))
-            self.items[query, item] = tally
-            if not tally.add(outcome, slot, amount):
+        query, places, entry = placed
+        for place, outcome, slot, amount in steps(entry, places):
+            item = self.items.get((query, place)) or ItemTally()
+            if entry.epoch > item.epoch:
+                item = item.at(entry.epoch, entry.query, place)
+            self.items[query, place] = item
+            if not item.add(outcome, slot, amount):
                 break
 
-
-Placed: TypeAlias = tuple[int, Sequence[int], Operation]
-"""An entry with its query's number, and the places of all items it names."""
-Place: TypeAlias = tuple[int, int]
-"""The place of an item: its query's number, and its place there."""
-CountRow: TypeAlias = tuple[int, int, int, int, int, int]
-"""A query's number, a place there, an outcome, a slot, a count and its epoch."""
+    def rows(self) -> list[CountRow]:
+        """Return the counts of all items."""
+        return [
+            (*place, *counted, count, item.epoch)
+            for place, item in self.items.items()
+            for counted, count in item.counts.items()
+        ]
 
 
 class Earlier(NamedTuple):
@@ -254,60 +256,31 @@ def latest_epoch(entries: Iterable[Placed]) -> int:
 
 
 def counted(
-    entries: Sequence[Placed], epoch: int, before: Sequence[CountRow], table: str
-) -> tuple[str, list[CountRow]]:
-    """Return the ON CONFLICT clause and the rows with which to add entries to a table of counts.
+    entries: Sequence[Placed], epoch: int, before: Sequence[CountRow]
+) -> tuple[list[CountRow], Existing]:
+    """Return the rows to insert into a table of counts, and what to do about those there.
 
     Args:
         entries: as they are logged.
         epoch: the latest of theirs.
         before: the counts of all items that they name, if there is an epoch.
-        table: that has the counts.
     """
-    if epoch and not _only_adds(entries, before, epoch):
-        return SET_COUNTS, changed_counts(entries, before)
-    return ADD_COUNTS.format(table), sums(entries, epoch)
+    # An event may change an outcome that was forgotten, so it must see the counts; lists only add,
+    # as long as all counts are in their epoch.
+    adds = all(each.epoch == epoch and isinstance(each, RankingEntry) for *_, each in entries)
+    if not epoch or (adds and all(row[-1] == epoch for row in before)):
+        return sums(entries, epoch), "add"
+    old: list[Any] = [tuple(row) for row in before]
+    tally = Tally(old)
+    for placed in entries:
+        tally.add(placed)
+    # In a new epoch all rows of an item are written, so that they share one epoch.
+    return sorted({*tally.rows()} - {*old}), "replace"
 
 
 def named_places(entries: Iterable[Placed]) -> set[Place]:
     """Return the places of all items that entries name."""
     return {(number, place) for number, places, _ in entries for place in places}
-
-
-def _only_adds(entries: Sequence[Placed], before: Iterable[CountRow], epoch: int) -> bool:
-    """Return whether entries are lists of an epoch, and all counts are in it: then none fades."""
-    # An event may change an outcome that was forgotten, so it must see the counts; lists only add.
-    lists = all(entry.epoch == epoch and not isinstance(entry, EventEntry) for *_, entry in entries)
-    return lists and all(row[-1] == epoch for row in before)
-
-
-def changed_counts(entries: Sequence[Placed], before: Iterable[CountRow]) -> list[CountRow]:
-    """Return the rows that entries change where counts fade: all of an item are in one epoch."""
-    places = {
-        (entry.query, name): (number, place)
-        for number, where, entry in entries
-        for name, place in zip(items_of(entry), where, strict=True)
-    }
-    held: dict[Place, ItemTally] = {}
-    for number, place, outcome, slot, count, epoch in before:
-        held.setdefault((number, place), ItemTally(epoch=epoch)).counts[outcome, slot] = count
-    nothing = ItemTally()
-
-    def begin(query: str, item: str) -> ItemTally:
-        counts = held.get(places[query, item], nothing)
-        return ItemTally(counts.counts, counts.epoch)
-
-    tally = Tally(begin, lambda query, item: places[query, item][1])
-    for _, _, entry in entries:
-        tally.add(entry)
-    changed = []
-    for name, item in tally.items.items():
-        old = held.get(places[name], nothing)
-        for (outcome, slot), count in item.counts.items():
-            # In a new epoch all rows of the item are written, so that they share one epoch.
-            if item.epoch != old.epoch or old.counts.get((outcome, slot)) != count:
-                changed.append((*places[name], outcome, slot, count, item.epoch))
-    return changed
 
 
 def keys_of(query: str, places: Sequence[int]) -> npt.NDArray[np.uint64]:
@@ -423,14 +396,6 @@ def event_keys(entries: Iterable[Placed]) -> list[tuple[int, str, str, int]]:
     ]
 
 
-def _doubles(numbers: Sequence[float]) -> bytes:
-    return struct.pack(f"<{len(numbers)}d", *numbers)
-
-
-def _undoubled(data: bytes | None) -> tuple[float, ...]:
-    return struct.unpack(f"<{len(data) // 8}d", data) if data else ()
-
-
 def _text(numbers: Iterable[int]) -> str:
     return f"[{','.join(map(str, numbers))}]"
 
@@ -441,9 +406,13 @@ def listed(numbers: str | None) -> Sequence[int]:
 
 
 _Convert: TypeAlias = Callable[[Any], object]
-_WRITE: Mapping[str, _Convert] = {"doubles": _doubles, "bools": bytes, "ints": _text}
+_WRITE: Mapping[str, _Convert] = {
+    "doubles": lambda numbers: struct.pack(f"<{len(numbers)}d", *numbers),
+    "bools": bytes,
+    "ints": _text,
+}
 _READ: Mapping[str, _Convert] = {
-    "doubles": _undoubled,
+    "doubles": lambda data: struct.unpack(f"<{len(data) // 8}d", data) if data else (),
     "bools": lambda data: tuple(map(bool, data)),
     "ints": lambda text: tuple(listed(text)),
     "bool": bool,
@@ -465,9 +434,8 @@ class Codec:
         kinds = {column.name: column for column in table.columns}
         self.table = table
         self.columns = given + tuple(name for name in kinds if name not in given)
-        names = ", ".join(f't."{name}"' for name in self.columns)
         source = f"{table.name} AS t JOIN queries AS q ON number = t.query"
-        self.selected = f"SELECT {names}, q.name FROM {source}"
+        self.selected = f"SELECT {prefixed('t', self.columns)}, q.name FROM {source}"
         self._kinds = [kinds[name] for name in self.columns]
         self._given, self._fields = len(given), self.columns[len(given) :]
         self._values = attrgetter(*self._fields)
@@ -497,7 +465,7 @@ class Codec:
         return dict(zip(self._fields, values, strict=True))
 
 
-RANKING, EVENT = Codec(RANKINGS, "items", "would_rank"), Codec(EVENTS, "place")
+CODECS = RANKING, EVENT = Codec(RANKINGS, "items", "would_rank"), Codec(EVENTS, "place")
 
 
 def places_of(codec: Codec, row: Row) -> list[int]:
@@ -514,16 +482,15 @@ def entry_of(codec: Codec, row: Row, names: Mapping[int, str]) -> Operation:
     return RankingEntry(query=query, items=items, would_rank=would_rank, **fields)
 
 
-def rows_of(entries: Sequence[Placed], begin: int) -> tuple[list[Row], list[Row]]:
-    """Return the rows of rankings and of events, numbered in order from `begin`."""
-    rankings: list[Row] = []
-    events: list[Row] = []
+def rows_of(entries: Sequence[Placed], begin: int) -> dict[Codec, list[Row]]:
+    """Return the rows of entries, of which there are some, numbered in order from `begin`."""
+    rows: dict[Codec, list[Row]] = {}
     for seq, (query, places, entry) in enumerate(entries, begin):
         if isinstance(entry, EventEntry):
-            events.append(EVENT.row(seq, query, places[:1], entry))
+            rows.setdefault(EVENT, []).append(EVENT.row(seq, query, places[:1], entry))
         else:
             length = len(entry.items)
             would_rank = _text(places[length:]) if entry.would_rank else None
             placed = _text(places[:length]), would_rank
-            rankings.append(RANKING.row(seq, query, placed, entry))
-    return rankings, events
+            rows.setdefault(RANKING, []).append(RANKING.row(seq, query, placed, entry))
+    return rows

@@ -12,25 +12,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import astuple
-from typing import Literal
 
 from ebrank.service.store.driver import Connection, StoreGroup
 from ebrank.service.store.log import BEGINNING, SLACK_SECONDS
 from ebrank.service.store.meta import touch
 from ebrank.service.store.records import Deletion, Wanted
 from ebrank.service.store.retraction import Chosen, chosen, retracted
-from ebrank.service.store.tables import DELETIONS, UNFINISHED, Row
+from ebrank.service.store.tables import DELETIONS, ENDS, UNFINISHED, Row
 
 PAUSE_SECONDS = 0.005
 
 _OF_QUERY = ("items", "features", "evidence", "snapshot")
-_PROOF = tuple(column.name for column in DELETIONS.columns if column.name != "number")
-_PROOFS = f"SELECT {', '.join(_PROOF)} FROM deletions"
+_PROOFS = f"SELECT {', '.join(DELETIONS.names)} FROM deletions"
 _BEGUN = """SELECT proof FROM unfinished JOIN deletions ON number = proof
     WHERE kind = 'query' AND digest = ?1 ORDER BY proof DESC"""
-_BORDERS = """SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM (
-    SELECT min(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM rankings
-    UNION ALL SELECT min(seq) FROM events UNION ALL SELECT max(seq) FROM events) AS ends"""
+_BORDERS = f"SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) FROM {ENDS}"
 # By number: an index would lead to all events of the query each time.
 _REMOVALS = {
     "user": [("rankings", 'UPDATE rankings SET "user" = NULL WHERE "user" = ?1')],
@@ -51,8 +47,7 @@ class StoredDeletions(StoreGroup):
     async def count(self) -> int:
         """Return a number that grows with every item and query deleted, and query expired."""
         items = "SELECT count(*) FROM deletions WHERE kind = 'item'"
-        [(count,)] = await self._fetch(f"SELECT lives + ({items}) FROM state")
-        return int(count)
+        return await self._number(f"SELECT lives + ({items}) FROM state")
 
     async def query(self, query: str, digest: str, time: float) -> Deletion | None:
         """Delete a query: its items, counters and entries of the log; None if it is unknown."""
@@ -147,7 +142,7 @@ class StoredDeletions(StoreGroup):
     async def restore(self, deletions: Sequence[Deletion]) -> None:
         """Add proofs from elsewhere."""
         async with self._driver.write() as connection:
-            await connection.insert(DELETIONS, _PROOF, [astuple(proof) for proof in deletions])
+            await connection.insert(DELETIONS, [astuple(proof) for proof in deletions])
 
     async def expire(self, before: float, most: int) -> AsyncIterator[str]:
         """Delete some queries that have had no list and no event since a time; yield their names.
@@ -191,17 +186,12 @@ class StoredDeletions(StoreGroup):
         begun = await self._fetch('SELECT query, "user" FROM unfinished WHERE proof = ?1', proof)
         [(first, last)] = await self._fetch(_BORDERS)
         for query, user in begun:
-            kind: Literal["user", "query"] = "user" if query is None else "query"
-            for table, sql in _REMOVALS[kind]:
+            for table, sql in _REMOVALS["user" if query is None else "query"]:
                 for after in range(first - 1, last, self._driver.portion):
-                    until = after + self._driver.portion
+                    given = query or user, after, after + self._driver.portion
                     async with self._driver.chore(erases=True) as connection:
-                        changed = await connection.execute(
-                            f"{sql} AND seq > ?2 AND seq <= ?3",
-                            user if query is None else query,
-                            after,
-                            until,
-                        )
+                        where = "AND seq > ?2 AND seq <= ?3"
+                        changed = await connection.execute(f"{sql} {where}", *given)
                         count = f"UPDATE deletions SET {table} = {table} + ?1 WHERE number = ?2"
                         await connection.execute(count, changed, proof)
                     if pause:
@@ -228,8 +218,8 @@ async def _delete_parts(connection: Connection, number: int) -> None:
 
 async def _noted(connection: Connection, proof: Deletion) -> int:
     """Keep a proof; return its number."""
-    values = ", ".join(f"?{at}" for at in range(1, len(_PROOF) + 1))
-    sql = f"INSERT INTO deletions ({', '.join(_PROOF)}) VALUES ({values}) RETURNING number"
+    values = ", ".join(f"?{at}" for at in range(1, len(DELETIONS.names) + 1))
+    sql = DELETIONS.inserted(f"VALUES ({values}) RETURNING number")
     [(number,)] = await connection.fetch(sql, *astuple(proof))
     return int(number)
 
@@ -239,5 +229,5 @@ async def _begun(
 ) -> int:
     """Note a deletion whose traces in the log must follow; return the number of its proof."""
     number = await _noted(connection, proof)
-    await connection.insert(UNFINISHED, ("proof", "query", "user"), [(number, query, user)])
+    await connection.insert(UNFINISHED, [(number, query, user)])
     return number

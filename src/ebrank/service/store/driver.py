@@ -18,18 +18,17 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from ebrank.errors import EBRankError
 from ebrank.service.store.records import Announced, Commit, Fault, Operation, StoreSize
-from ebrank.service.store.tables import Row, StoreTable
+from ebrank.service.store.tables import Existing, Names, Row, StoreTable
 
 T = TypeVar("T")
 
-Mode: TypeAlias = Literal["serve", "read", "browse", "new", "copy"]
+Mode: TypeAlias = Literal["serve", "read", "browse", "new"]
 """How a store is opened.
 
 `serve`: to read and write; created if it does not exist. `read`: as it is at this moment; it must
 exist and is not changed. `browse`: the same, but each call sees the current state: nothing is held
 for long that a server would have to work around. `new`: to write; it must not exist, and does not
-appear before it is closed. `copy`: the same, but if it is discarded, what was written is kept,
-unseen, and the next `copy` to the same place continues with it.
+appear before it is closed.
 """
 
 Remembered: TypeAlias = Callable[[str], int | None]
@@ -83,14 +82,14 @@ class Connection(Protocol):
         """Run a statement with the values of each row."""
 
     async def insert(
-        self, table: StoreTable, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+        self, table: StoreTable, rows: Sequence[Row], existing: Existing = "refuse"
     ) -> None:
-        """Insert rows, in order; `conflict` says what to do, in SQL, if there is one already."""
+        """Insert rows of all columns but an identity, in order."""
 
     async def matching(
-        self, table: StoreTable, columns: str, keys: Sequence[str], rows: Iterable[Row]
+        self, table: StoreTable, columns: Names, keys: Names, rows: Iterable[Row]
     ) -> list[Row]:
-        """Return columns, as SQL, of those rows of a table, called t, that have these keys."""
+        """Return columns of those rows of a table that have these keys."""
 
     async def lock(self, queries: Iterable[int], *, wait: bool = True) -> bool:
         """Lock queries, by their numbers, against other writers until the transaction ends.
@@ -158,22 +157,38 @@ class Driver(Protocol):
         incarnation: int | None = None,
         remembered: Remembered | None = None,
     ) -> Commit:
-        """Log operations, and add them to the counts, in one transaction; see `StoredLog.write`.
+        """Log operations and add them to the counters, in order, in one transaction.
 
-        `ebrank.service.store.counting` decides what to write.
+        `ebrank.service.store.counting.decide` says which events are duplicates, and what the others
+        replace. An event that already says what it replaces was logged before, and is logged as it
+        is: what it replaces may have been rolled up. The version of each query named advances by
+        one.
+
+        Operations may rely on what was read in an `incarnation` of the store; in another one they
+        are rejected. Their hints belong to one life of their query; in another one they are
+        rejected with `UnknownQuery`.
+
+        `remembered` is called when it is this write's turn. If others have written to a query since
+        that version, a store may return their changes, but need not.
         """
 
     async def flush(self) -> None:
         """Return when all earlier writes are on disk; others may write meanwhile."""
 
     async def size(self) -> StoreSize | None:
-        """Return how much space it takes; None if there is no disk."""
+        """Return how much space it takes; None if there is no disk. Takes hardly any time."""
 
     async def elected(self, job: str) -> bool:
-        """Return whether this server is the one that does a job for all."""
+        """Return whether this server is the one that does a job for all.
+
+        It stays so until it leaves or loses its connection; then the next one that asks is elected.
+        """
 
     async def announce(self, server: str, about: str | None) -> None:
-        """Record that a server is running, and what it reports; None when it leaves."""
+        """Record that a server is running, and what it reports; None when it leaves.
+
+        Nothing depends on it; a crash of the store may lose it.
+        """
 
     async def servers(self) -> list[Announced]:
         """Return the servers that have announced themselves recently, by name."""
@@ -182,7 +197,11 @@ class Driver(Protocol):
         """Return what is wrong with its files, and with values in its tables."""
 
     async def backup(self, target: Path, progress: Progress | None = None) -> Path:
-        """Copy all of it to a new file or into a folder; return the file."""
+        """Copy all of it, as it is at one moment, to a new file or into a folder; return the file.
+
+        The copy appears when it is complete and on disk. Raises `StoreError` if the store has no
+        files of its own; use other tools then.
+        """
 
     async def purge(self) -> None:
         """Rewrite all files, so that no trace of deleted data remains."""
@@ -201,6 +220,11 @@ class StoreGroup:
         """Return the rows of a statement that is quick."""
         async with self._driver.read() as connection:
             return await connection.fetch(sql, *given)
+
+    async def _number(self, sql: str, *given: object) -> int:
+        """Return the whole number that a quick statement selects."""
+        [(number,)] = await self._fetch(sql, *given)
+        return int(number)
 
     async def _fetch_long(self, sql: str, *given: object) -> list[Row]:
         """Return the rows of a statement that may take long, or return many."""

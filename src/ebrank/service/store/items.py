@@ -27,11 +27,10 @@ QUICK_ITEMS = 500
 LAST = "\U0010ffff"
 """Follows every other character."""
 
-_ITEM = ("query", "place", "id", "entered", "active", "first_shown")
-_SNAPSHOT_OF = "INSERT INTO snapshot ({0}) SELECT {0} FROM evidence WHERE query = ?1".format(
-    ", ".join(tables.COUNTS)
+_SNAPSHOT_OF = tables.SNAPSHOT.inserted(
+    f"SELECT {', '.join(tables.COUNTS)} FROM evidence WHERE query = ?1"
 )
-_ADDED = "INSERT INTO queries (name, version, size, used) SELECT ?1, lives * ?2 + 1, 0, ?3"
+_ADDED = tables.QUERIES.inserted("SELECT ?1, lives * ?2 + 1, 0, ?3 FROM state")
 
 
 class StoredItems(StoreGroup):
@@ -101,8 +100,8 @@ class StoredItems(StoreGroup):
         `CatalogChanged` if they are `based_on` another version. Without items, nothing changes.
         """
         if not items:
-            rows = await self._fetch("SELECT version FROM queries WHERE name = ?1", query)
-            return int(rows[0][0]) if rows else 0
+            sql = "SELECT coalesce(max(version), 0) FROM queries WHERE name = ?1"
+            return await self._number(sql, query)
         async with self._driver.write() as connection:
             if meta:
                 await _check_catalog(connection, based_on)
@@ -139,12 +138,13 @@ class StoredItems(StoreGroup):
         names = [(state.query,) for state in states]
         async with self._driver.write() as connection:
             await touch(connection, time)
-            for (name,) in await connection.matching(tables.QUERIES, "t.name", ["name"], names):
+            for (name,) in await connection.matching(tables.QUERIES, ("name",), ("name",), names):
                 raise StoreError(f"query {name!r} already exists")
             [(lives,)] = await connection.fetch("SELECT lives FROM state")
             new = [(state.query, lives * LIFE + 1, len(state.ids), time) for state in states]
-            await connection.insert(tables.QUERIES, ("name", "version", "size", "used"), new)
-            pairs = await connection.matching(tables.QUERIES, "t.name, t.number", ["name"], names)
+            await connection.insert(tables.QUERIES, new)
+            columns = ("name", "number")
+            pairs = await connection.matching(tables.QUERIES, columns, ("name",), names)
             numbers: dict[str, int] = dict(pairs)
             items, features, counts = list[tables.Row](), list[tables.Row](), list[tables.Row]()
             for state in states:
@@ -154,9 +154,9 @@ class StoredItems(StoreGroup):
                     (number, place, tables.packed(row)) for place, row in enumerate(state.features)
                 )
                 counts += ((number, *row) for row in count_rows(state))
-            await connection.insert(tables.ITEMS, _ITEM, items)
-            await connection.insert(tables.FEATURES, ("query", "place", "numbers"), features)
-            await connection.insert(tables.EVIDENCE, tables.COUNTS, counts)
+            await connection.insert(tables.ITEMS, items)
+            await connection.insert(tables.FEATURES, features)
+            await connection.insert(tables.EVIDENCE, counts)
             await connection.many(_SNAPSHOT_OF, [(number,) for number in numbers.values()])
 
     async def tally(self) -> FeatureTally:
@@ -210,15 +210,14 @@ async def _put(connection: Connection, query: str, items: Sequence[NewItem], tim
     returned = "RETURNING number, version, size"
     [(number, version, size)] = await connection.fetch(
         f"{advance} {returned}", query
-    ) or await connection.fetch(f"{_ADDED} FROM state {returned}", query, LIFE, time)
+    ) or await connection.fetch(f"{_ADDED} {returned}", query, LIFE, time)
     features = {item.id: tables.packed(item.features) for item in items}
     places: dict[str, int] = {}
     withdrawn: list[tables.Row] = []
     if size:
         keys = [(number, name) for name in features]
-        columns = "t.id, t.place, t.active"
         for name, place, active in await connection.matching(
-            tables.ITEMS, columns, ["query", "id"], keys
+            tables.ITEMS, ("id", "place", "active"), ("query", "id"), keys
         ):
             places[name] = place
             if not active:
@@ -226,15 +225,11 @@ async def _put(connection: Connection, query: str, items: Sequence[NewItem], tim
     new = [name for name in features if name not in places]
     rows = [(number, place, name, time, True, None) for place, name in enumerate(new, size)]
     places |= {name: place for place, name in enumerate(new, size)}
-    await connection.insert(tables.ITEMS, _ITEM, rows)
+    await connection.insert(tables.ITEMS, rows)
     back = "UPDATE items SET active = true WHERE query = ?1 AND place = ?2"
     await connection.many(back, withdrawn)
-    await connection.insert(
-        tables.FEATURES,
-        ("query", "place", "numbers"),
-        [(number, places[name], numbers) for name, numbers in features.items()],
-        "(query, place) DO UPDATE SET numbers = excluded.numbers",
-    )
+    given = [(number, places[name], numbers) for name, numbers in features.items()]
+    await connection.insert(tables.FEATURES, given, "replace")
     grown = "UPDATE queries SET size = size + ?2 WHERE number = ?1"
     await connection.execute(grown, number, len(new))
     return int(version)
@@ -256,8 +251,7 @@ class StoredCatalog(StoreGroup):
 
     async def version(self) -> int:
         """Return how many writes have changed the catalog, or a setting stored with it."""
-        [(version,)] = await self._fetch("SELECT catalog FROM state")
-        return int(version)
+        return await self._number("SELECT catalog FROM state")
 
     async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
         """Return the rows of the items that were put after a version.
@@ -311,7 +305,8 @@ class StoredCatalog(StoreGroup):
         names = [(name,) for name in rows]
         async with self._driver.write() as connection:
             version = await _check_catalog(connection, based_on if meta else None)
-            rows_there = await connection.matching(tables.CATALOG, "t.id, t.numbers", ["id"], names)
+            columns = ("id", "numbers")
+            rows_there = await connection.matching(tables.CATALOG, columns, ("id",), names)
             there: dict[str, bytes] = dict(rows_there)
             changed = [
                 (name, version + 1, numbers)
@@ -320,12 +315,7 @@ class StoredCatalog(StoreGroup):
             ]
             if not (changed or meta):
                 return CatalogCommit(version, 0)
-            await connection.insert(
-                tables.CATALOG,
-                ("id", "version", "numbers"),
-                changed,
-                "(id) DO UPDATE SET version = excluded.version, numbers = excluded.numbers",
-            )
+            await connection.insert(tables.CATALOG, changed, "replace")
             await set_meta(connection, meta or {})
             await connection.execute("UPDATE state SET catalog = ?1", version + 1)
             await touch(connection, time)
@@ -347,6 +337,7 @@ async def _changed(connection: Connection, names: Sequence[str], since: int) -> 
         if len(changes) <= len(names):
             wanted = set(names)
             return {name: tables.unpacked(blob) for name, blob in changes if name in wanted}
-    columns, keys = "t.id, t.numbers, t.version", [(name,) for name in names]
-    rows = await connection.matching(tables.CATALOG, columns, ["id"], keys)
+    keys = [(name,) for name in names]
+    columns = ("id", "numbers", "version")
+    rows = await connection.matching(tables.CATALOG, columns, ("id",), keys)
     return {name: tables.unpacked(blob) for name, blob, version in rows if version > since}

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any
 
 from ebrank.service.store import counting
-from ebrank.service.store.driver import Connection, Driver, Remembered, StoreGroup
+from ebrank.service.store.driver import Connection, Driver, StoreGroup
 from ebrank.service.store.meta import touch
-from ebrank.service.store.records import Commit, Operation, RankingEntry, RolledUp
-from ebrank.service.store.tables import COUNTS, ITEMS, QUERIES, SNAPSHOT, Row
+from ebrank.service.store.records import Operation, RankingEntry, RolledUp
+from ebrank.service.store.tables import COUNTS, ENDS, ITEMS, QUERIES, SNAPSHOT, Row
 
 PAGE = 1000
 """Entries of a kind read at a time: a long read would keep SQLite's WAL from shrinking."""
@@ -34,8 +34,7 @@ its times are out of order by as much as servers' clocks differ."""
 
 LAST_TIME = """SELECT CASE WHEN used > last_time THEN used ELSE last_time END
     FROM state, (SELECT coalesce(max(used), 0.0) AS used FROM queries) AS latest"""
-END = """SELECT coalesce(max(seq), 0) FROM (
-    SELECT max(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM events) AS ends"""
+END = f"SELECT coalesce(max(seq), 0) FROM {ENDS}"
 _HEAD = """SELECT seq, query, time FROM (
     SELECT * FROM (SELECT seq, query, time FROM rankings WHERE seq > ?1
         ORDER BY seq LIMIT {limit}) AS lists
@@ -53,36 +52,14 @@ class StoredLog(StoreGroup):
     takes the time before it waits for its turn.
 
     Attributes:
+        write: logs operations; see `Driver.log`.
         pause: waits for some seconds between two portions of a roll-up.
     """
 
     def __init__(self, driver: Driver) -> None:
         super().__init__(driver)
-        self.write = driver.log  # type: ignore[method-assign]  # each list and click saves a call
+        self.write = driver.log
         self.pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-
-    async def write(
-        self,
-        operations: Sequence[Operation],
-        *,
-        incarnation: int | None = None,
-        remembered: Remembered | None = None,
-    ) -> Commit:
-        """Log operations and add them to the counters, in order, in one transaction.
-
-        `ebrank.service.store.counting.decide` says which events are duplicates, and what the others
-        replace. An event that already says what it replaces was logged before, and is logged as it
-        is: what it replaces may have been rolled up. The version of each query named advances by
-        one.
-
-        Operations may rely on what was read in an `incarnation` of the store; in another one they
-        are rejected. Their hints belong to one life of their query; in another one they are
-        rejected with `UnknownQuery`.
-
-        `remembered` is called when it is this write's turn. If others have written to a query since
-        that version, a store may return their changes, but need not.
-        """
-        return await self._driver.log(operations, incarnation=incarnation, remembered=remembered)
 
     async def ranking(self, ranking_id: str) -> RankingEntry | None:
         """Return a list that is still in the log."""
@@ -100,14 +77,14 @@ class StoredLog(StoreGroup):
 
     async def numbered(self) -> AsyncIterator[tuple[int, counting.Placed]]:
         """Yield the same with the numbers of entries in the log, and the places of their items."""
-        [(end,)] = await self._fetch(END)
+        end = await self._number(END)
         async for numbered in self._between(-1, end):
             yield numbered
 
     async def latest(self, lists: int) -> AsyncIterator[Operation]:
         """Yield the end of the log in order, starting this many lists back."""
         nth_last = "SELECT seq FROM rankings ORDER BY seq DESC LIMIT 1 OFFSET ?1"
-        [(end,)] = await self._fetch(END)
+        end = await self._number(END)
         first = await self._fetch(nth_last, lists - 1)
         async for _, (_, _, entry) in self._between(first[0][0] - 1 if first else -1, end):
             yield entry
@@ -121,8 +98,7 @@ class StoredLog(StoreGroup):
 
     async def length(self) -> int:
         """Return how many entries the log holds, or slightly more, for progress bars."""
-        [(length,)] = await self._fetch(self._driver.texts["length"])
-        return int(length)
+        return await self._number(self._driver.texts["length"])
 
     async def last_time(self) -> float:
         """Return the time of the latest write, 0 if there is none: clocks may jump back."""
@@ -144,7 +120,7 @@ class StoredLog(StoreGroup):
         events of rankings slightly younger than `before`, or one in flight may count twice.
         """
         total, portion, after, young = RolledUp(), FIRST_PORTION, -1, set[int]()
-        [(end,)] = await self._fetch(END)
+        end = await self._number(END)
         head = f"{_HEAD.format(limit='?2')} ORDER BY seq LIMIT ?2"
         while after < end:
             began = clock.perf_counter()
@@ -202,7 +178,7 @@ async def _page(
     where = "WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3"
     parts = {
         codec: await connection.fetch(f"{codec.selected} {where}", after, end, PAGE)
-        for codec in (counting.RANKING, counting.EVENT)
+        for codec in counting.CODECS
     }
     # What follows a full page is not read yet: the other kind must not run ahead of it.
     last = min([end, *(part[-1][0] for part in parts.values() if len(part) == PAGE)])
@@ -224,11 +200,11 @@ async def named(
     ]
     keys = {(row[1], place) for _, row, places in rows for place in places}
     names: dict[int, dict[int, str]] = {row[1]: {} for _, row, _ in rows}
-    columns = "t.query, t.place, t.id"
-    for query, place, name in await connection.matching(ITEMS, columns, ["query", "place"], keys):
+    columns, key = ("query", "place", "id"), ("query", "place")
+    for query, place, name in await connection.matching(ITEMS, columns, key, keys):
         names[query][place] = name
     nameless = [(query,) for query, of_query in names.items() if not of_query]
-    there = await connection.matching(QUERIES, "t.number", ["number"], nameless)
+    there = await connection.matching(QUERIES, ("number",), ("number",), nameless)
     gone = {query for (query,) in nameless} - {query for (query,) in there}
     entries = [
         (row[0], (row[1], places, counting.entry_of(codec, row, names[row[1]])))
@@ -259,13 +235,12 @@ async def _moved(connection: Connection, old: Sequence[Row]) -> RolledUp:
     await connection.lock(numbers)
     keys = [(number,) for number in numbers]
     names: dict[int, str] = dict(
-        await connection.matching(QUERIES, "t.number, t.name", ["number"], keys)
+        await connection.matching(QUERIES, ("number", "name"), ("number",), keys)
     )
     entries, counts = list[tuple[int, counting.Placed]](), list[int]()
     seqs = [(seq,) for seq, *_ in old]
-    for codec in (counting.RANKING, counting.EVENT):
-        columns = ", ".join(f't."{name}"' for name in codec.columns)
-        rows = await connection.matching(codec.table, columns, ["seq"], seqs)
+    for codec in counting.CODECS:
+        rows = await connection.matching(codec.table, codec.columns, ("seq",), seqs)
         for row in rows:
             if row[1] in names:
                 entry = counting.entry_of(codec, (*row, names[row[1]]), _ByPlace())
@@ -274,9 +249,8 @@ async def _moved(connection: Connection, old: Sequence[Row]) -> RolledUp:
         counts.append(len(rows))
     entries.sort(key=lambda numbered: numbered[0])
     moved = [entry for _, entry in entries]
-    epoch, columns = counting.latest_epoch(moved), ", ".join(f"t.{name}" for name in COUNTS)
+    epoch = counting.latest_epoch(moved)
     places = counting.named_places(moved) if epoch else set[counting.Place]()
-    before: Any = await connection.matching(SNAPSHOT, columns, ["query", "place"], places)
-    conflict, rows = counting.counted(moved, epoch, before, "snapshot")
-    await connection.insert(SNAPSHOT, COUNTS, rows, conflict)
+    before: Any = await connection.matching(SNAPSHOT, COUNTS, ("query", "place"), places)
+    await connection.insert(SNAPSHOT, *counting.counted(moved, epoch, before))
     return RolledUp(*counts)

@@ -10,10 +10,7 @@ from ebrank.service.store.driver import Connection, StoreError, StoreGroup
 from ebrank.service.store.records import Minute, ModelRecord, Trial
 from ebrank.service.store.tables import META, MINUTES, MODELS, TRIALS
 
-_SETTING = ("key", "value")
-_MODEL = tuple(column.name for column in MODELS.columns)
-_RECORD = _MODEL[: _MODEL.index("document")]
-_SUMS = Trial._fields[4:]
+_RECORD = MODELS.names[: MODELS.names.index("document")]
 
 
 class StoredMeta(StoreGroup):
@@ -36,8 +33,7 @@ class StoredMeta(StoreGroup):
     ) -> None:
         """Keep settings, and add sums of minutes and trials to those kept, in one transaction."""
         async with self._driver.write() as connection:
-            await _add_minutes(connection, minutes)
-            await _add_trials(connection, trials)
+            await _add_sums(connection, minutes, trials)
             await set_meta(connection, values)
 
     async def add(
@@ -54,8 +50,7 @@ class StoredMeta(StoreGroup):
         async with self._driver.write() as connection:
             sums: dict[str, int] = json.loads(await _held(connection, key))
             sums |= {name: sums.get(name, 0) + number for name, number in numbers.items()}
-            await _add_minutes(connection, minutes)
-            await _add_trials(connection, trials)
+            await _add_sums(connection, minutes, trials)
             await set_meta(connection, {key: json.dumps(sums)})
         return sums
 
@@ -83,7 +78,7 @@ class StoredMeta(StoreGroup):
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
         """Keep the settings that are not set yet; return the current value of each."""
         async with self._driver.write() as connection:
-            await connection.insert(META, _SETTING, sorted(values.items()), "(key) DO NOTHING")
+            await connection.insert(META, sorted(values.items()), "keep")
         kept = await self.all()
         return {key: kept[key] for key in values}
 
@@ -115,7 +110,7 @@ class StoredMeta(StoreGroup):
 
 async def _held(connection: Connection, key: str) -> str:
     """Return a setting, `{}` if there is none; others that want to change it wait."""
-    await connection.insert(META, _SETTING, [(key, "{}")], "(key) DO NOTHING")
+    await connection.insert(META, [(key, "{}")], "keep")
     sql = "UPDATE meta SET value = value WHERE key = ?1 RETURNING value"
     [(held,)] = await connection.fetch(sql, key)
     return str(held)
@@ -123,8 +118,7 @@ async def _held(connection: Connection, key: str) -> str:
 
 async def set_meta(connection: Connection, values: Mapping[str, str]) -> None:
     """Keep settings, within a transaction."""
-    conflict = "(key) DO UPDATE SET value = excluded.value"
-    await connection.insert(META, _SETTING, sorted(values.items()), conflict)
+    await connection.insert(META, sorted(values.items()), "replace")
 
 
 async def touch(connection: Connection, time: float) -> None:
@@ -133,20 +127,15 @@ async def touch(connection: Connection, time: float) -> None:
     await connection.execute(sql, time)
 
 
-async def _add_minutes(connection: Connection, minutes: Iterable[Minute]) -> None:
-    """Add the sums of some minutes: in order, so that two servers do not wait for each other."""
+async def _add_sums(
+    connection: Connection, minutes: Iterable[Minute], trials: Iterable[Trial]
+) -> None:
+    """Add to sums that are kept: in order, so that two servers do not wait for each other."""
     rows = sorted(
         (minute.start, name, value) for minute in minutes for name, value in minute.values.items()
     )
-    conflict = "(start, name) DO UPDATE SET value = minutes.value + excluded.value"
-    await connection.insert(MINUTES, ("start", "name", "value"), rows, conflict)
-
-
-async def _add_trials(connection: Connection, trials: Iterable[Trial]) -> None:
-    """Add sums of trials, in order."""
-    added = ", ".join(f"{name} = trials.{name} + excluded.{name}" for name in _SUMS)
-    conflict = f"({', '.join(Trial._fields[:4])}) DO UPDATE SET {added}"
-    await connection.insert(TRIALS, Trial._fields, sorted(trials), conflict)
+    await connection.insert(MINUTES, rows, "add")
+    await connection.insert(TRIALS, sorted(trials), "add")
 
 
 class StoredModels(StoreGroup):
@@ -174,13 +163,11 @@ class StoredModels(StoreGroup):
 
     async def newest(self) -> int:
         """Return the newest version, active or not, 0 before any training."""
-        [(version,)] = await self._fetch("SELECT coalesce(max(version), 0) FROM models")
-        return int(version)
+        return await self._number("SELECT coalesce(max(version), 0) FROM models")
 
     async def active(self) -> int:
         """Return the active version, 0 before any training."""
-        [(version,)] = await self._fetch("SELECT active_model FROM state")
-        return int(version)
+        return await self._number("SELECT active_model FROM state")
 
     async def add(
         self,
@@ -207,7 +194,7 @@ class StoredModels(StoreGroup):
             values = {"activated": live, "features": json.dumps(record.features)}
             row = [values.get(name, getattr(record, name)) for name in _RECORD]
             others = json.dumps(dict(arms)) if arms else None
-            await connection.insert(MODELS, _MODEL, [(*row, document, others)])
+            await connection.insert(MODELS, [(*row, document, others)])
             if live:
                 await _activate(connection, record.version)
         return live

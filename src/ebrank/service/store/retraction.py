@@ -195,15 +195,16 @@ async def retracted(
 async def _lives(connection: Connection, numbers: Sequence[int]) -> list[tuple[int, str, int]]:
     """Return the numbers, names and lives of those of some queries that are there."""
     keys = [(number,) for number in numbers]
-    rows = await connection.matching(QUERIES, "t.number, t.name, t.version", ["number"], keys)
+    columns = ("number", "name", "version")
+    rows = await connection.matching(QUERIES, columns, ("number",), keys)
     return [(number, name, version // LIFE) for number, name, version in rows]
 
 
 async def _since(connection: Connection, after: int) -> list[tuple[int, Placed]]:
     """Return the log after a number, in order."""
-    codecs = (counting.RANKING, counting.EVENT)
     rows = {
-        codec: await connection.fetch(f"{codec.selected} WHERE seq > ?1", after) for codec in codecs
+        codec: await connection.fetch(f"{codec.selected} WHERE seq > ?1", after)
+        for codec in counting.CODECS
     }
     return await named(connection, rows)
 
@@ -222,12 +223,12 @@ async def _retract(
     events = [(seq,) for seq, (_, _, entry) in gone if not isinstance(entry, RankingEntry)]
     await connection.many(_UNCOUNT_LIST, lists)
     await connection.many(_UNCOUNT_EVENT, events)
-    columns = ", ".join(f"t.{name}" for name in COUNTS)
-    snapshot: Any = await connection.matching(SNAPSHOT, columns, ["query"], [(query,)])
-    counts = {row[:4]: row for row in snapshot}
-    counts |= {row[:4]: row for row in counting.changed_counts(kept, snapshot)}
+    snapshot: Any = await connection.matching(SNAPSHOT, COUNTS, ("query",), [(query,)])
+    tally = counting.Tally(snapshot)
+    for placed in kept:
+        tally.add(placed)
     await connection.execute("DELETE FROM evidence WHERE query = ?1", query)
-    await connection.insert(EVIDENCE, COUNTS, list(counts.values()))
+    await connection.insert(EVIDENCE, tally.rows())
     first: dict[int, float] = {}
     for _, places, entry in kept:
         for place in counting.shown(entry, places):

@@ -34,11 +34,7 @@ Count: TypeAlias = tuple[int, int, int, int, int]
 
 
 def state_of(
-    query: str,
-    rows: Sequence[ItemRow],
-    features: Features,
-    counted: Iterable[Count],
-    version: int,
+    query: str, rows: Sequence[ItemRow], features: Features, counted: Iterable[Count], version: int
 ) -> QueryState:
     """Return the arrays of a query's items, of which there is at least one.
 

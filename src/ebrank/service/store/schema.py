@@ -14,14 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ebrank.service.store.driver import StoreError
-from ebrank.service.store.tables import (
-    BEGIN,
-    FEATURES,
-    INDEXES,
-    TABLES,
-    TRIALS,
-    UNFINISHED,
-)
+from ebrank.service.store.tables import BEGIN, FEATURES, INDEXES, TABLES, TRIALS, UNFINISHED
 
 
 class Schema(NamedTuple):

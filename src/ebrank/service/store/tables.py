@@ -10,13 +10,16 @@ short, and it remains if a name is deleted. In an export both are names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ebrank.typing import Features
 
 Row: TypeAlias = tuple[Any, ...]
+Names: TypeAlias = tuple[str, ...]
+Existing: TypeAlias = Literal["refuse", "keep", "replace", "add"]
+"""What an insert does about a row whose key is there: fail, leave it, replace it, or add to it."""
 FLOAT32 = np.dtype("<f4")
 
 
@@ -79,13 +82,24 @@ def _column(text: str) -> StoreColumn:
     return StoreColumn(name, KINDS[kind], null, there if other else f"{name}:{parquet}{optional}")
 
 
+def prefixed(table: str, names: Iterable[str]) -> str:
+    """Return columns of a table as SQL.
+
+    >>> prefixed("t", ["id", "offset"])
+    't."id", t."offset"'
+    """
+    return ", ".join(f'{table}."{name}"' for name in names)
+
+
 class StoreTable:
     """A table.
 
     Args:
         name: its name.
         columns: its columns, in the order of an export; see `_column`.
-        keys: its constraints in SQL.
+        key: the columns of its primary key, if that is the same in both databases.
+        adds: the columns whose values an insert can add to those of a row that is there.
+        more: its other constraints in SQL.
         sqlite: what only SQLite has: more constraints, and what follows them.
         postgresql: the same of PostgreSQL.
         about: what its rows are, for the docs.
@@ -96,8 +110,10 @@ class StoreTable:
         self,
         name: str,
         columns: str,
-        keys: str = "",
+        key: str = "",
         *,
+        adds: str = "",
+        more: str = "",
         sqlite: str = ")",
         postgresql: str = ")",
         about: str = "",
@@ -105,9 +121,12 @@ class StoreTable:
     ) -> None:
         self.name = name
         self.columns = [_column(text) for text in columns.split()]
+        self.names = tuple(each.name for each in self.columns if each.kind != KINDS["identity"])
         self.about = about
         self.leaves = leaves
-        self._keys = keys
+        self._key = key.split()
+        self._adds = adds.split()
+        self._more = more
         self._tails = {"sqlite": sqlite, "postgresql": postgresql}
 
     def made(self, dialect: str, name: str | None = None) -> str:
@@ -116,8 +135,26 @@ class StoreTable:
             f'"{column.name}" {getattr(column.kind, dialect)}{"" if column.null else " NOT NULL"}'
             for column in self.columns
         ]
-        parts = ", ".join(part for part in (*columns, self._keys) if part)
+        key = f"PRIMARY KEY ({', '.join(self._key)})" if self._key else ""
+        parts = ", ".join(part for part in (*columns, key, self._more) if part)
         return f"CREATE TABLE {name or self.name} ({parts}{self._tails[dialect]}"
+
+    def inserted(
+        self, source: str, columns: Sequence[str] = (), existing: Existing = "refuse"
+    ) -> str:
+        """Return the statement that inserts the rows of a source, such as `VALUES (?, ?)`.
+
+        Without `columns`, rows hold all but an identity, which the database numbers.
+        """
+        names = ", ".join(f'"{name}"' for name in columns or self.names)
+        statement = f"INSERT INTO {self.name} ({names}) {source}"
+        if existing == "refuse":
+            return statement
+        values = (f'"{name}" = excluded."{name}"' for name in self.names if name not in self._key)
+        sums = (f'"{name}" = {self.name}."{name}" + excluded."{name}"' for name in self._adds)
+        changes = ", ".join(sums if existing == "add" else values)
+        change = "NOTHING" if existing == "keep" else f"UPDATE SET {changes}"
+        return f"{statement} ON CONFLICT ({', '.join(self._key)}) DO {change}"
 
     def types(self, names: Iterable[str]) -> list[str]:
         """Return the types of columns in PostgreSQL, without how they are compared."""
@@ -125,14 +162,9 @@ class StoreTable:
         return [kinds[name] for name in names]
 
 
-COUNTS = ("query", "place", "outcome", "slot", "count", "epoch")
-SET_COUNTS = (
-    "(query, place, outcome, slot) DO UPDATE SET count = excluded.count, epoch = excluded.epoch"
-)
-ADD_COUNTS = "(query, place, outcome, slot) DO UPDATE SET count = {}.count + excluded.count"
 _COUNTS = (
     "query:number>query:string place:int>item:string outcome:small slot:small count:int epoch:int",
-    "PRIMARY KEY (query, place, outcome, slot)",
+    "query place outcome slot",
 )
 _BY_PLACE = ") WITHOUT ROWID"  # rows that are read together lie side by side
 _ROOM = ") WITH (fillfactor = {})"  # for the next version of a row that changes often
@@ -143,7 +175,7 @@ _ROOM = ") WITH (fillfactor = {})"  # for the next version of a row that changes
 QUERIES = StoreTable(
     "queries",
     "number:identity name:text version:number size:int used:real",
-    "UNIQUE (name)",
+    more="UNIQUE (name)",
     postgresql=_ROOM.format(50),
     leaves=False,
 )
@@ -151,27 +183,29 @@ ITEMS = StoreTable(
     "items",
     "query:number>query:string place:int> id:text>item:string entered:real active:bool "
     "first_shown:real?",
-    "PRIMARY KEY (query, place), UNIQUE (query, id)",
+    "query place",
+    more="UNIQUE (query, id)",
     sqlite=_BY_PLACE,
     postgresql=_ROOM.format(80),
 )
 FEATURES = StoreTable(
     "features",
     "query:number place:int numbers:floats",
-    "PRIMARY KEY (query, place)",
+    "query place",
     sqlite=_BY_PLACE,
     leaves=False,  # but with the items
 )
 CATALOG = StoreTable(
     "catalog",
     "id:text>item:string version:number> numbers:floats?>features:floats",
-    "PRIMARY KEY (id)",
+    "id",
     sqlite=_BY_PLACE,
     about="shared by all queries",
 )
 EVIDENCE = StoreTable(
     "evidence",
     *_COUNTS,
+    adds="count",
     sqlite=_BY_PLACE,
     postgresql=_ROOM.format(70),
     about="what users did, zero counts omitted",
@@ -179,10 +213,12 @@ EVIDENCE = StoreTable(
 SNAPSHOT = StoreTable(
     "snapshot",
     *_COUNTS,
+    adds="count",
     sqlite=_BY_PLACE,
     postgresql=_ROOM.format(70),
     about="the sum of everything rolled up",
 )
+COUNTS = EVIDENCE.names
 # Rankings and events share one sequence: the order of the log.
 RANKINGS = StoreTable(
     "rankings",
@@ -199,14 +235,15 @@ EVENTS = StoreTable(
     "seq:number>position:int64 event_id:text ranking_id:text query:number>query:string "
     "place:int>item:string type:text rank:int outcome:small shows:bool time:real received:real "
     "replaces:small bot:bool value:real? epoch:int",
-    "UNIQUE (query, event_id)",
+    more="UNIQUE (query, event_id)",
     sqlite=", PRIMARY KEY (seq), UNIQUE (ranking_id, place, type))",
     postgresql=", PRIMARY KEY (query, ranking_id, place, type))",
 )
 MINUTES = StoreTable(
     "minutes",
     "start:real name:text value:real",
-    "PRIMARY KEY (start, name)",
+    "start name",
+    adds="value",
     sqlite=_BY_PLACE,
     about="sums for the dashboard",
 )
@@ -214,13 +251,14 @@ MODELS = StoreTable(
     "models",
     "version:int created:real rows:number validation_loss:real? previous_loss:real? "
     "activated:bool reason:text features:texts document:bytes arms:text?",
-    "PRIMARY KEY (version)",
+    "version",
 )
 TRIALS = StoreTable(
     "trials",
     "experiment:text stretch:int arm:text cell:int lists:number clicks:number outcome:real "
     "found:number",
-    "PRIMARY KEY (experiment, stretch, arm, cell)",
+    "experiment stretch arm cell",
+    adds="lists clicks outcome found",
     sqlite=_BY_PLACE,
     postgresql=_ROOM.format(70),
     about="sums of experiments",
@@ -232,17 +270,16 @@ DELETIONS = StoreTable(
 )
 # Deletions whose query or user may still be in the log, by the numbers of their proofs.
 UNFINISHED = StoreTable(
-    "unfinished", "proof:number query:number? user:text?", "PRIMARY KEY (proof)", leaves=False
+    "unfinished", "proof:number query:number? user:text?", "proof", leaves=False
 )
-META = StoreTable(
-    "meta", "key:text value:text", "PRIMARY KEY (key)", sqlite=_BY_PLACE, leaves=False
-)
+META = StoreTable("meta", "key:text value:text", "key", sqlite=_BY_PLACE, leaves=False)
 # One row: the active model, the latest time that no query has, how far the log of a folder was
 # rolled up, the version of the catalog, and how many queries were deleted.
 STATE = StoreTable(
     "state",
     "one:int active_model:int last_time:real rolled_up:number catalog:number lives:number",
-    "PRIMARY KEY (one), CHECK (one = 1)",
+    "one",
+    more="CHECK (one = 1)",
     leaves=False,
 )
 
@@ -251,6 +288,9 @@ _OF_QUERIES = (QUERIES, ITEMS, FEATURES, CATALOG, EVIDENCE, SNAPSHOT)
 TABLES = (*_OF_QUERIES, *_LOG, MINUTES, MODELS, TRIALS, DELETIONS, UNFINISHED, META, STATE)
 INDEXES = ("CREATE INDEX catalog_versions ON catalog (version)",)
 BEGIN = "INSERT INTO state VALUES (1, 0, 0.0, 0, 0, 0)"
+ENDS = """(SELECT min(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM rankings
+    UNION ALL SELECT min(seq) FROM events UNION ALL SELECT max(seq) FROM events) AS ends"""
+"""The first and the last numbers of the log; an index has each."""
 EXPORTED: Mapping[str, tuple[str, ...]] = {
     table.name: (
         *(column.out for column in table.columns if column.out),
@@ -260,18 +300,6 @@ EXPORTED: Mapping[str, tuple[str, ...]] = {
     if table.leaves
 }
 """The columns of an export by table, each as `name:type`, with `?` if it may be null."""
-
-
-def described() -> str:
-    """Return the tables of an export as rows of Markdown, for the docs."""
-    lines = []
-    for table in TABLES:
-        if table.leaves:
-            pairs = (column.split(":") for column in EXPORTED[table.name])
-            columns = ", ".join(name + "?" * kind.endswith("?") for name, kind in pairs)
-            about = f": {table.about}" if table.about else ""
-            lines.append(f"| `{table.name}.parquet` | {columns}{about} |")
-    return "\n".join(lines)
 
 
 # --- features ------------------------------------------------------------------------------------

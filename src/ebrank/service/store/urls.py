@@ -53,7 +53,7 @@ async def open(url: str, mode: Mode = "serve") -> AsyncIterator[Store]:
     try:
         yield store
     except BaseException:
-        await store.close(discard=mode in ("new", "copy"))
+        await store.close(discard=mode == "new")
         raise
     await store.close()
 

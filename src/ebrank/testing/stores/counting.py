@@ -14,14 +14,7 @@ from ebrank.evidence.slots import SLOTS, slot_of
 from ebrank.service.store.base import Store
 from ebrank.service.store.records import EventEntry, NewItem, Operation, RankingEntry
 from ebrank.testing.histories import counts, event, first_shown, new_items, ranking
-from ebrank.testing.stores.checking import (
-    Stores,
-    equal,
-    log_of,
-    refused,
-    state_of,
-    statuses_of,
-)
+from ebrank.testing.stores.checking import Stores, equal, log_of, refused, state_of, statuses_of
 
 
 async def long_lists(store: Store) -> None:
@@ -57,12 +50,7 @@ async def pages(store: Store) -> None:
     log: list[Operation] = [first, second, again, bot, ignored]
     await store.log.write(log)
     equal("the log", await log_of(store), log)
-    expected = {
-        "a": {(0, 1): 1},
-        "b": {(0, 2): 1},
-        "c": {(0, 10): 1},
-        "d": {(0, 11): 1, (0, 2): 1},
-    }
+    expected = {"a": {(0, 1): 1}, "b": {(0, 2): 1}, "c": {(0, 10): 1}, "d": {(0, 11): 1, (0, 2): 1}}
     for rolled_up in (False, True):
         if rolled_up:
             await store.log.roll_up(1000.0)

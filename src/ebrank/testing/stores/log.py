@@ -100,16 +100,6 @@ async def after_roll_up(store: Store) -> None:
     equal("the log", await log_of(store), [again, orphan])
 
 
-async def minutes_kept_longer(store: Store) -> None:
-    """A roll-up may keep minutes longer than entries."""
-    await store.meta.set({}, [Minute(start, {"clicks": 1.0}) for start in (0.0, 60.0, 120.0)])
-    await store.log.roll_up(120.0, minutes_before=60.0)
-    kept = [minute.start for minute in await store.meta.minutes(0.0)]
-    equal("the minutes", kept, [60.0, 120.0])
-    await store.log.roll_up(120.0)
-    equal("the minutes", [minute.start for minute in await store.meta.minutes(0.0)], [120.0])
-
-
 async def restored(store: Store) -> None:
     """A history is restored: a snapshot, then the log."""
     origin = MemoryStore()

@@ -183,16 +183,23 @@ async def seen_by_others(url: str) -> tuple[int, list[str]]:
         return await store.log.length(), await store.items.queries()
 
 
-async def test_writes_after_one_that_was_cancelled_are_committed(database: Postgres) -> None:
-    url = database.url("cancelled write")
+@pytest.mark.parametrize("cancelled", ["write", "read"])
+async def test_writes_after_a_call_that_was_cancelled_are_committed(
+    database: Postgres, cancelled: str
+) -> None:
+    url = database.url(f"cancelled {cancelled}")
     async with open(url) as store:
-        await store.items.put("q", new_items(*"ab"), 1.0)
+        for query in "pq":
+            await store.items.put(query, new_items(*"ab"), 1.0)
+        await store.items.queries()
         async with stalled(database):
-            await give_up(store.meta.set({"given": "up"}))
+            writes = cancelled == "write"
+            await give_up(store.meta.set({"given": "up"}) if writes else store.items.tally())
         await store.log.write([ranking("r", "ab")])
+        assert await store.deletions.query("p", "digest", 2.0) is not None
         await store.flush()
         assert await seen_by_others(url) == (1, ["q"])
-        assert store.incarnation == 1
+        assert store.incarnation == int(writes)
 
 
 async def test_a_commit_that_was_cancelled_begins_an_incarnation(database: Postgres) -> None:
@@ -213,17 +220,6 @@ async def test_a_commit_that_was_cancelled_begins_an_incarnation(database: Postg
         await store.flush()
         assert store.incarnation == 1
         assert await seen_by_others(url) == (1, ["q"])
-
-
-async def test_deletions_after_a_read_that_was_cancelled_are_committed(database: Postgres) -> None:
-    url = database.url("cancelled read")
-    async with open(url) as store:
-        await store.items.put("q", new_items(*"ab"), 1.0)
-        await store.items.queries()
-        async with stalled(database):
-            await give_up(store.items.tally())
-        assert await store.deletions.query("q", "digest", 2.0) is not None
-        assert await seen_by_others(url) == (0, [])
 
 
 async def test_a_write_that_waited_too_long_does_not_happen_later(

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,47 +54,6 @@ def test_a_full_disk_stops_a_write_and_nothing_else(store: Blocking) -> None:
     writer.execute("PRAGMA max_page_count = 1000000")
     assert {one.status for one in store.log.write(many).written} == {"accepted"}
     assert run(replay(store.wrapped)).equal
-
-
-CHILD_ON_A_SMALL_DISK = """
-import resource, signal, sys
-from ebrank.service.store.base import Mode, StoreError
-from ebrank.service.store.sqlite import SqliteStore
-from ebrank.testing.histories import fill, ranking
-from tests.service.store.blocking import Blocking, run
-store = Blocking(SqliteStore(sys.argv[1]))
-run(fill(store.wrapped))
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
-written = 0
-try:
-    while True:
-        store.log.write([ranking(f"more-{written}", "abc", time=80.0)])
-        written += 1
-except StoreError as problem:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    print(problem)
-store.log.write([ranking("last", "abc", time=90.0)])
-print(written)
-"""
-
-
-def test_a_write_that_the_system_refuses_is_told_and_the_store_goes_on(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD_ON_A_SMALL_DISK, str(tmp_path / "store")],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-        cwd=Path(__file__).parents[4],
-    )
-    message, written = done.stdout.splitlines()
-    assert message.startswith(f"{tmp_path / 'store/log.db'}: the disk failed")
-    view = Blocking(SqliteStore(tmp_path / "store", "read"))
-    names = [getattr(one, "id", "") for one in view.log.entries()]
-    assert sum(name.startswith(("more", "last")) for name in names) == int(written) + 1
-    assert run(replay(view.wrapped)).equal
-    view.close()
 
 
 def test_a_flush_that_fails_ends_all_writing(
@@ -251,6 +207,9 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
 def test_ids_that_are_no_text_are_told(store: Blocking) -> None:
     refused(lambda: store.items.put("\ud800", new_items("a"), 1.0), "not valid Unicode")
     refused(lambda: store.items.load("\ud800"), "not valid Unicode")
+    bad = {"totals": "\ud800"}
+    refused(lambda: store.meta.set(bad, [Minute(60.0, {"clicks": 1.0})]), "not valid Unicode")
+    assert (store.meta.minutes(0.0), store.meta.all()) == ([], {})
 
 
 def test_a_closed_store_says_so(store: Blocking) -> None:
@@ -270,33 +229,13 @@ def test_a_closed_store_says_so(store: Blocking) -> None:
 
 # --- two servers ---------------------------------------------------------------------------------
 
-OWNER = """
-import sys
-from ebrank.service.store.sqlite import SqliteStore
-store = SqliteStore(sys.argv[1])
-print("open", flush=True)
-sys.stdin.read()
-"""
-
 
 def test_a_second_server_is_told_who_has_the_store(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", OWNER, str(tmp_path / "store")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
-        assert owner.stdout is not None
-        assert owner.stdout.readline() == b"open\n"
-        refused(lambda: SqliteStore(tmp_path / "store"), "another server", f"process {owner.pid})")
-        run(SqliteStore(tmp_path / "store", "read").close())
-        owner.send_signal(signal.SIGKILL)
-        owner.wait(timeout=10)
+    owner = SqliteStore(tmp_path / "store")
+    refused(lambda: SqliteStore(tmp_path / "store"), "another server", f"process {os.getpid()})")
+    run(SqliteStore(tmp_path / "store", "read").close())
+    run(owner.close())
     run(SqliteStore(tmp_path / "store").close())
-
-
-def test_minutes_and_settings_are_stored_together_or_not_at_all(tmp_path: Path) -> None:
-    store = Blocking(SqliteStore(tmp_path / "store"))
-    with pytest.raises(StoreError, match="not valid Unicode"):
-        store.meta.set({"totals": "\ud800"}, [Minute(60.0, {"clicks": 1.0})])
-    assert (store.meta.minutes(0.0), store.meta.all()) == ([], {})
-    store.close()
 
 
 @pytest.mark.slow

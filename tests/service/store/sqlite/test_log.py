@@ -13,6 +13,7 @@ from ebrank.service.store.records import EventEntry, Hint
 from ebrank.service.store.sqlite import SqliteStore, database
 from ebrank.service.store.sqlite.database import make_tables
 from ebrank.service.store.sqlite.driver import matching
+from ebrank.service.store.tables import ITEMS
 from ebrank.testing.histories import contents, event, new_items, ranking
 from tests.service.store.blocking import Blocking, run
 
@@ -91,7 +92,7 @@ def test_a_few_items_are_found_without_reading_all() -> None:
 
     def found(names: list[str]) -> list[tuple[object, ...]]:
         keys = [(7, name) for name in names]
-        return matching(connection, "items", "t.id, t.place", (("query", "id"),), keys)
+        return matching(connection, ITEMS, ("id", "place"), (("query", "id"),), keys)
 
     def count() -> None:
         nonlocal steps

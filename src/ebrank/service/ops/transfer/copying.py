@@ -1,4 +1,4 @@
-"""`ebrank store copy`: a store of another kind, equal to the bit; it continues if interrupted."""
+"""`ebrank store copy`: a store of another kind, equal to the bit."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from ebrank.service.store import StoreError, StoreView, open
 from ebrank.service.store.base import Progress
 from ebrank.service.store.records import QueryState
 
-_REMEDY = (
-    "If the store has changed since the copy was begun, remove the unfinished copy and begin "
-    "again; else run `ebrank check` on the store."
-)
+_REMEDY = "Run `ebrank check` on the store."
 
 
 class Copied(NamedTuple):
@@ -31,12 +28,12 @@ class Copied(NamedTuple):
 async def copy_store(source: str, target: str, progress: Progress | None = None) -> Copied:
     """Make a new store from another, salt included, and compare the two.
 
-    The store appears when both are equal. If it is interrupted, the next call continues.
+    The store appears when both are equal.
 
     Raises:
         StoreError: if there is something at its place, or the copy is not equal.
     """
-    async with open(source, "read") as view, open(target, "copy") as store:
+    async with open(source, "read") as view, open(target, "new") as store:
         await fill(store, view, progress)
         counts = Counter[str]()
         copied = _parts(store, Counter())
@@ -47,10 +44,7 @@ async def copy_store(source: str, target: str, progress: Progress | None = None)
 
 
 async def _parts(store: StoreView, counts: Counter[str]) -> AsyncIterator[tuple[str, object]]:
-    """Yield all that a store holds, with its names, and count it; the last of each kind ends it.
-
-    A copy that was continued may hold what was deleted meanwhile.
-    """
+    """Yield all that a store holds, with its names, and count it; the last of each kind ends it."""
     queries = await store.items.queries()
     counts["queries"] = len(queries)
     yield "the names of the queries are", queries

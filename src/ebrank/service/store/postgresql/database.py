@@ -17,13 +17,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import (
-    AbstractAsyncContextManager,
-    asynccontextmanager,
-    contextmanager,
-    nullcontext,
-    suppress,
-)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -41,8 +35,6 @@ MOST_CONNECTIONS = READERS + 3
 CONNECT_SECONDS, COMMAND_SECONDS, CANCEL_SECONDS = 10.0, 60.0, 1.0
 MOST_SECONDS = 3600.0
 """How long a statement of a migration, or one that searches all tables, may take."""
-UNFINISHED = -POSTGRESQL.version
-"""The version of a store that is being copied: nobody may use it yet."""
 MOST_SKEW_SECONDS = 60.0
 """How far the clocks of a server and the database may be apart."""
 
@@ -157,8 +149,7 @@ def _in_words(problem: asyncpg.PostgresError) -> str:
 class Session:
     """One connection in one transaction: to see one moment, or to write all or nothing.
 
-    To browse, every use of it is a separate transaction. For a copy, which may be interrupted,
-    every write is: nobody else sees it before its end.
+    To browse, every use of it is a separate transaction.
     """
 
     def __init__(self, address: Address, connection: asyncpg.Connection, mode: Mode) -> None:
@@ -167,7 +158,7 @@ class Session:
         self._connection = connection
         self._whole: asyncpg.transaction.Transaction | None = None
         self._mode = mode
-        self._writes = mode in ("new", "copy")
+        self._writes = mode == "new"
         self._turn = asyncio.Lock()
         self._closed = False
 
@@ -175,46 +166,33 @@ class Session:
     async def open(cls, address: Address, mode: Mode) -> Session:
         """Begin: a store to read must exist, a new one must not."""
         with address.explained():
-            session = cls(address, await address.connected(), mode)
+            settings = _PLANS if mode == "new" else ""
+            session = cls(address, await address.connected(settings), mode)
             with _ended_on_failure(session._connection):
                 await session._begin()
         return session
 
     async def _begin(self) -> None:
         connection, address = self._connection, self.address
-        if self._mode == "copy":
-            await self._begin_copy()
-            return
         if self._mode != "browse":
             self._whole = (
                 one_moment(connection) if self._mode == "read" else connection.transaction()
             )
             await self._whole.start()
-        if self._mode == "new":
-            await _make_new(connection, address)
-        elif not await _store_exists(connection, address):
+        there = await _store_exists(connection, address)
+        if there and self._writes:
+            raise StoreError(f"{address.name}: there is a store already. Name another schema.")
+        if not (there or self._writes):
             raise StoreError(f"{address.name}: there is no store. Name one that was served.")
-
-    async def _begin_copy(self) -> None:
-        """Continue an unfinished copy, or begin one; each write is a separate transaction."""
-        connection, address = self._connection, self.address
-        await connection.execute(_WRITER)
-        if not await connection.fetchval(_ELECT, f"{address.schema} copy"):
-            raise StoreError(
-                f"{address.name}: another copy is on its way there. Wait for it, or end it."
-            )
-        if await _version(connection, address) != UNFINISHED:
-            async with connection.transaction():
-                await _make_new(connection, address)
-                await connection.execute("UPDATE state SET schema_version = $1", UNFINISHED)
+        if self._writes:
+            await _make_tables(connection, address)
 
     @asynccontextmanager
     async def reader(self) -> AsyncIterator[asyncpg.Connection]:
         """Lend the connection; a failure leaves it as it was."""
         raw = self._connection
         with self.address.explained():
-            whole = one_moment(raw) if self._mode == "browse" else raw.transaction()
-            part = nullcontext() if self._mode == "copy" else whole
+            part = one_moment(raw) if self._mode == "browse" else raw.transaction()
             async with self._turn, _ended_if_unsure(raw), part:
                 yield raw
 
@@ -239,17 +217,10 @@ class Session:
         self._closed = True
         with self.address.explained():
             async with _ended_if_unsure(self._connection):
-                if not discard:
-                    await self._finish()
+                if not discard and self._whole is not None:
+                    await self._connection.execute(_LASTING)
+                    await self._whole.commit()
                 await self._connection.close()
-
-    async def _finish(self) -> None:
-        if self._mode == "copy":
-            await self._connection.execute("SET synchronous_commit = on")
-            await self._connection.execute(POSTGRESQL.done)
-        elif self._whole is not None:
-            await self._connection.execute(_LASTING)
-            await self._whole.commit()
 
 
 class Pool:
@@ -337,14 +308,11 @@ class Pool:
                 if self._delegate is None or self._delegate.is_closed():
                     self._delegate, self._jobs = await self.address.connected(_KEEP_ALIVE), set()
                 async with _ended_if_unsure(self._delegate):
-                    return await self._is_elected(self._delegate, job)
-
-    async def _is_elected(self, delegate: asyncpg.Connection, job: str) -> bool:
-        if job in self._jobs:
-            await delegate.execute("SELECT 1")  # or it is somebody else's by now
-        elif await delegate.fetchval(_ELECT, f"{self.address.schema} {job}"):
-            self._jobs.add(job)
-        return job in self._jobs
+                    if job in self._jobs:
+                        await self._delegate.execute("SELECT 1")  # or it is somebody else's by now
+                    elif await self._delegate.fetchval(_ELECT, f"{self.address.schema} {job}"):
+                        self._jobs.add(job)
+                return job in self._jobs
 
     def _check_open(self) -> None:
         if self._closed:
@@ -417,22 +385,9 @@ async def _store_exists(connection: asyncpg.Connection, address: Address) -> boo
         StoreError: if it belongs to another version of ebrank.
     """
     version = await _version(connection, address)
-    if version is not None and version < 0:
-        raise StoreError(
-            f"{address.name}: an unfinished copy. Run the same `ebrank store copy` again, of the "
-            "same version, to go on with it, or "
-            f"DROP SCHEMA {quoted(address.schema)} CASCADE."
-        )
     if version is not None:
         POSTGRESQL.check(version, address.name)
     return version is not None
-
-
-async def _make_new(connection: asyncpg.Connection, address: Address) -> None:
-    """Make the tables where there must not be any, within a transaction."""
-    if await _store_exists(connection, address):
-        raise StoreError(f"{address.name}: there is a store already. Name another schema.")
-    await _make_tables(connection, address)
 
 
 async def _make_tables(connection: asyncpg.Connection, address: Address) -> None:
@@ -458,9 +413,8 @@ async def migrate(connection: asyncpg.Connection, address: Address) -> int:
         version = await _version(connection, address)
         if version is None:
             raise StoreError(f"{address.name}: there is no store. Run `ebrank store init`.")
-        if version >= 0:  # an unfinished copy is refused
-            for statement in POSTGRESQL.steps(version, address.name):
-                await connection.execute(statement, timeout=MOST_SECONDS)
+        for statement in POSTGRESQL.steps(version, address.name):
+            await connection.execute(statement, timeout=MOST_SECONDS)
         await _store_exists(connection, address)
     return version
 

@@ -20,9 +20,9 @@ from typing import Any, TypeVar
 import asyncpg
 import msgspec
 
-from ebrank.service.store import counting
+from ebrank.service.store import counting, tables
 from ebrank.service.store.base import Store
-from ebrank.service.store.counting import EVENT, RANKING, Placed
+from ebrank.service.store.counting import Codec, Placed
 from ebrank.service.store.driver import (
     LATELY_SECONDS,
     WRITES_LOST,
@@ -47,7 +47,7 @@ from ebrank.service.store.records import (
     Written,
 )
 from ebrank.service.store.schema import POSTGRESQL
-from ebrank.service.store.tables import COUNTS, EVENTS, EVIDENCE, RANKINGS, Row, StoreTable
+from ebrank.service.store.tables import COUNTS, Existing, Names, Row, StoreTable, prefixed
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ def _numbered(sql: str) -> str:
 
 
 @cache
-def _unnested(table: StoreTable, columns: tuple[str, ...], name: str, first: int = 1) -> str:
+def _unnested(table: StoreTable, columns: Names, name: str, first: int = 1) -> str:
     """Return arrays, one for each of some columns, as a table in SQL."""
     arrays = ", ".join(
         f"${at}::{kind}[]" for at, kind in enumerate(table.types(columns), start=first)
@@ -132,20 +132,20 @@ class PostgresConnection:
         await self._raw.executemany(_numbered(sql), rows)
 
     async def insert(
-        self, table: StoreTable, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+        self, table: StoreTable, rows: Sequence[Row], existing: Existing = "refuse"
     ) -> None:
         """Insert rows."""
         if rows:
-            await self._raw.execute(_inserting(table, tuple(columns), conflict), *_columns(rows))
+            await self._raw.execute(_inserting(table, existing), *_columns(rows))
 
     async def matching(
-        self, table: StoreTable, columns: str, keys: Sequence[str], rows: Iterable[Row]
+        self, table: StoreTable, columns: Names, keys: Names, rows: Iterable[Row]
     ) -> list[Row]:
         """Return columns of the rows that have these keys."""
         arrays = _columns(rows)
         if not arrays:
             return []
-        matched: list[Row] = await self._raw.fetch(_matching(table, columns, tuple(keys)), *arrays)
+        matched: list[Row] = await self._raw.fetch(_matching(table, columns, keys), *arrays)
         return matched
 
     async def lock(self, queries: Iterable[int], *, wait: bool = True) -> bool:
@@ -156,17 +156,16 @@ class PostgresConnection:
 
 
 @cache
-def _inserting(table: StoreTable, columns: tuple[str, ...], conflict: str) -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    otherwise = f" ON CONFLICT {conflict}" if conflict else ""
-    source = _unnested(table, columns, "g")
-    return f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {source}{otherwise}"
+def _inserting(table: StoreTable, existing: Existing) -> str:
+    source = f"SELECT * FROM {_unnested(table, table.names, 'g')}"
+    return table.inserted(source, existing=existing)
 
 
 @cache
-def _matching(table: StoreTable, columns: str, keys: tuple[str, ...]) -> str:
+def _matching(table: StoreTable, columns: Names, keys: Names) -> str:
     equal = " AND ".join(f"t.{key} = w.{key}" for key in keys)
-    return f"SELECT {columns} FROM {_unnested(table, keys, 'w')} JOIN {table.name} AS t ON {equal}"
+    source = f"{_unnested(table, keys, 'w')} JOIN {table.name} AS t ON {equal}"
+    return f"SELECT {prefixed('t', columns)} FROM {source}"
 
 
 class PostgresDriver:
@@ -286,7 +285,7 @@ class PostgresDriver:
 _GIVEN = """unnest($1::text[], $2::bigint[], $3::bigint[], $4::float8[], $5::text[])
     WITH ORDINALITY AS g (name, version, life, used, news, at)"""
 _EVENTS = "unnest($6::bigint[], $7::text[], $8::text[], $9::integer[])"
-_EARLIER = ", ".join(f"e.{name}" for name in counting.Earlier._fields)
+_EARLIER = prefixed("e", counting.Earlier._fields)
 _PLACES = """SELECT q.name, i.id, i.place FROM unnest($1::text[], $2::text[]) AS g (query, id)
     JOIN queries AS q ON q.name = g.query JOIN items AS i ON i.query = q.number AND i.id = g.id"""
 _CHANGES = """SELECT query, news FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
@@ -299,7 +298,7 @@ _COUNTS_OF = """SELECT g.at, e.place, e.outcome, e.slot, e.count, e.epoch
 
 @cache
 def _writing(
-    several: bool, looks: bool, rankings: bool, events: bool, counts: str, firsts: bool
+    several: bool, looks: bool, logged: tuple[Codec, ...], counts: Existing | None, firsts: bool
 ) -> str:
     """Return the statement that advances queries, and inserts what there is for each of them.
 
@@ -344,23 +343,16 @@ def _writing(
                 ON e.query = w.number AND e.ranking_id = w.ranking_id AND e.place = w.place)"""
         parts[1:1] = [wanted, earlier]
         at += 4
-    for there, codec, table in ((rankings, RANKING, RANKINGS), (events, EVENT, EVENTS)):
-        if there:
-            names = ", ".join(f'"{name}"' for name in codec.columns)
-            rest = ", ".join(f'g."{name}"' for name in codec.columns[2:])
-            parts.append(
-                f"""{table.name}_logged AS (INSERT INTO {table.name} ({names})
-                SELECT b.seq + g.seq, a.number, {rest} FROM begun AS b,
-                {_unnested(table, codec.columns, "g", at)} JOIN advanced AS a ON a.at = g.query)"""
-            )
-            at += len(codec.columns)
+    for codec in logged:
+        rows = f"""SELECT b.seq + g.seq, a.number, {prefixed("g", codec.columns[2:])}
+            FROM begun AS b, {_unnested(codec.table, codec.columns, "g", at)}
+            JOIN advanced AS a ON a.at = g.query"""
+        parts.append(f"{codec.table.name}_logged AS ({codec.table.inserted(rows, codec.columns)})")
+        at += len(codec.columns)
     if counts:
-        parts.append(
-            f"""counted AS (INSERT INTO evidence
-            SELECT a.number, g.place, g.outcome, g.slot, g.count, g.epoch FROM
-            {_unnested(EVIDENCE, COUNTS, "g", at)} JOIN advanced AS a ON a.at = g.query
-            ON CONFLICT {counts})"""
-        )
+        rows = f"""SELECT a.number, {prefixed("g", COUNTS[1:])} FROM
+            {_unnested(tables.EVIDENCE, COUNTS, "g", at)} JOIN advanced AS a ON a.at = g.query"""
+        parts.append(f"counted AS ({tables.EVIDENCE.inserted(rows, existing=counts)})")
         at += len(COUNTS)
     if firsts:
         arrays = f"unnest(${at}::bigint[], ${at + 1}::integer[], ${at + 2}::float8[])"
@@ -437,20 +429,19 @@ class _Write:
         """Write, given earlier events and the versions that queries must have, if any."""
         written = counting.decide(placed, earlier)
         entries = counting.logged(placed, written)
-        rankings, events = counting.rows_of(entries, 0)
+        logged = counting.rows_of(entries, 0)
         firsts = counting.first_shown(entries)
         epoch = counting.latest_epoch(entries)
         before = await self._counts(entries) if epoch else []
-        conflict, counts = counting.counted(entries, epoch, before, "evidence")
+        counts, existing = counting.counted(entries, epoch, before)
         news = [None] * len(self._times) if self._forgets else self._news(counts, firsts)
         given = [list(self._times), expected, self._lives, list(self._times.values()), news]
         looks = self._events and not earlier
         if looks:
             given += _columns(counting.event_keys(placed))
-        parts: tuple[Sequence[Row], ...] = (rankings, events, counts, firsts)
-        for some in parts:
-            given += _columns(some)
-        there = (bool(rankings), bool(events), conflict if counts else "", bool(firsts))
+        for rows in (*logged.values(), counts, firsts):
+            given += _columns(rows)
+        there = tuple(logged), existing if counts else None, bool(firsts)
         sql = _writing(len(self._times) > 1, looks, *there)
         return written, await self._raw.fetch(sql, *given)
 

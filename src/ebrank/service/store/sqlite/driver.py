@@ -24,7 +24,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ebrank.service.store import counting
+from ebrank.service.store import counting, tables
 from ebrank.service.store.driver import (
     LATELY_SECONDS,
     WRITES_LOST,
@@ -36,7 +36,7 @@ from ebrank.service.store.driver import (
 )
 from ebrank.service.store.records import LIFE, Announced, Commit, Fault, Operation, StoreSize
 from ebrank.service.store.sqlite.database import Connections, error
-from ebrank.service.store.tables import COUNTS, TABLES, Row, StoreTable
+from ebrank.service.store.tables import COUNTS, Existing, Names, Row, StoreTable, prefixed
 
 T = TypeVar("T")
 
@@ -44,14 +44,11 @@ AT_ONCE = 500
 """Keys looked up by one statement."""
 MOST_FAULTS = 10
 
-_LAST = """SELECT max(rolled_up, coalesce((SELECT max(seq) FROM rankings), 0),
-    coalesce((SELECT max(seq) FROM events), 0)) FROM state"""
+_LAST = f"SELECT max(rolled_up, (SELECT coalesce(max(seq), 0) FROM {tables.ENDS})) FROM state"
 _ADVANCE = """UPDATE queries SET version = version + 1, used = max(used, ?1) WHERE name = ?2
     RETURNING number, version, (SELECT active_model FROM state), (SELECT catalog FROM state)"""
 _SHOWN = """UPDATE items SET first_shown = ?3
     WHERE query = ?1 AND place = ?2 AND first_shown IS NULL"""
-_EARLIER = ", ".join(f"t.{name}" for name in counting.Earlier._fields)
-_COUNTS = ", ".join(f"t.{name}" for name in COUNTS)
 _REPEATED = (("query", "event_id"), ("ranking_id", "place"))
 _NAMED, _PLACED = (("query", "id"),), (("query", "place"),)
 
@@ -79,17 +76,17 @@ class SqliteConnection:
         self._raw.executemany(sql, rows)
 
     async def insert(
-        self, table: StoreTable, columns: Sequence[str], rows: Sequence[Row], conflict: str = ""
+        self, table: StoreTable, rows: Sequence[Row], existing: Existing = "refuse"
     ) -> None:
         """Insert rows."""
         if rows:
-            self._raw.executemany(_inserting(table.name, tuple(columns), conflict), rows)
+            self._raw.executemany(_inserting(table, table.names, existing), rows)
 
     async def matching(
-        self, table: StoreTable, columns: str, keys: Sequence[str], rows: Iterable[Row]
+        self, table: StoreTable, columns: Names, keys: Names, rows: Iterable[Row]
     ) -> list[Row]:
         """Return columns of the rows that have these keys."""
-        return matching(self._raw, table.name, columns, (tuple(keys),), list(rows))
+        return matching(self._raw, table, columns, (keys,), list(rows))
 
     async def lock(self, queries: Iterable[int], *, wait: bool = True) -> bool:
         """Do nothing: a transaction that writes is the only one."""
@@ -97,21 +94,18 @@ class SqliteConnection:
 
 
 @cache
-def _inserting(table: str, columns: tuple[str, ...], conflict: str) -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    marks = ", ".join("?" * len(columns))
-    otherwise = f" ON CONFLICT {conflict}" if conflict else ""
-    return f"INSERT INTO {table} ({names}) VALUES ({marks}){otherwise}"
+def _inserting(table: StoreTable, columns: Names, existing: Existing = "refuse") -> str:
+    return table.inserted(f"VALUES ({', '.join('?' * len(columns))})", columns, existing)
 
 
 def matching(
     connection: sqlite3.Connection,
-    table: str,
-    columns: str,
-    keys: tuple[tuple[str, ...], ...],
+    table: StoreTable,
+    columns: Names,
+    keys: tuple[Names, ...],
     rows: Sequence[Row],
 ) -> list[Row]:
-    """Return columns of those rows of a table, called t, that have one of these keys.
+    """Return columns of those rows of a table that have one of these keys.
 
     A row given holds the values of each key, one after another, and each key has its own index. The
     rows given come first: left to itself, SQLite may read a whole table instead of looking up a
@@ -126,7 +120,7 @@ def matching(
 
 
 @cache
-def _matching(table: str, columns: str, keys: tuple[tuple[str, ...], ...], count: int) -> str:
+def _matching(table: StoreTable, columns: Names, keys: tuple[Names, ...], count: int) -> str:
     width = sum(map(len, keys))
     # One row needs no other table.
     names = ["?" if count == 1 else f"k{at}" for at in range(width)]
@@ -134,12 +128,13 @@ def _matching(table: str, columns: str, keys: tuple[tuple[str, ...], ...], count
     equal = " OR ".join(
         f"({' AND '.join(f't.{column} = {next(given)}' for column in key)})" for key in keys
     )
+    selected = f"SELECT {prefixed('t', columns)} FROM"
     if count == 1:
-        return f"SELECT {columns} FROM {table} AS t WHERE {equal}"
+        return f"{selected} {table.name} AS t WHERE {equal}"
     row = f"({', '.join('?' * width)})"
     return (
         f"WITH wanted ({', '.join(names)}) AS (VALUES {', '.join([row] * count)}) "
-        f"SELECT {columns} FROM wanted CROSS JOIN {table} AS t ON {equal}"
+        f"{selected} wanted CROSS JOIN {table.name} AS t ON {equal}"
     )
 
 
@@ -152,9 +147,7 @@ class SqliteDriver:
     portion = 2000
     texts: Mapping[str, str] = {
         "floor": "CAST({} AS INTEGER)",
-        "length": """SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM (
-            SELECT min(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM rankings
-            UNION ALL SELECT min(seq) FROM events UNION ALL SELECT max(seq) FROM events)""",
+        "length": f"SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM {tables.ENDS}",
     }
 
     def __init__(self, database: Connections, url: str | None = None) -> None:
@@ -268,7 +261,7 @@ def _faults(connection: sqlite3.Connection) -> Iterator[Fault]:
         for (text,) in connection.execute(f"PRAGMA integrity_check({MOST_FAULTS})").fetchall():
             if text != "ok":
                 yield Fault("file", text)
-        for table in TABLES:
+        for table in tables.TABLES:
             for column in table.columns:
                 kind = column.kind.sqlite.split()[0]
                 fitting = f"'{kind.lower()}'" + ", 'null'" * column.null
@@ -307,30 +300,28 @@ def _write(
             raise counting.other_life(query)
     if batch.names:
         named = [(numbers[query], item) for query, item in batch.names]
-        columns = "t.query, t.id, t.place"
-        for number, item, place in matching(connection, "items", columns, _NAMED, named):
+        found = matching(connection, tables.ITEMS, ("query", "id", "place"), _NAMED, named)
+        for number, item, place in found:
             places[number, item] = place
     placed = batch.placed(numbers, places)
     keys = counting.event_keys(placed)
-    earlier: list[Any] = matching(connection, "events", _EARLIER, _REPEATED, keys) if keys else []
+    fields = counting.Earlier._fields
+    earlier: list[Any] = matching(connection, tables.EVENTS, fields, _REPEATED, keys)
     written = counting.decide(placed, earlier)
     entries = counting.logged(placed, written)
-    rankings, events = counting.rows_of(entries, begin)
-    if rankings:
-        try:
-            connection.executemany(_inserting("rankings", counting.RANKING.columns, ""), rankings)
-        except sqlite3.IntegrityError as problem:
-            raise StoreError(f"a ranking id already exists ({problem})") from problem
-    if events:
-        connection.executemany(_inserting("events", counting.EVENT.columns, ""), events)
+    try:
+        for codec, rows in counting.rows_of(entries, begin).items():
+            connection.executemany(_inserting(codec.table, codec.columns), rows)
+    except sqlite3.IntegrityError as problem:
+        raise StoreError(f"a ranking id already exists ({problem})") from problem
     epoch = counting.latest_epoch(entries)
     before: list[Any] = []
     if epoch:
         items = list(counting.named_places(entries))
-        before = matching(connection, "evidence", _COUNTS, _PLACED, items)
-    conflict, counts = counting.counted(entries, epoch, before, "evidence")
+        before = matching(connection, tables.EVIDENCE, COUNTS, _PLACED, items)
+    counts, existing = counting.counted(entries, epoch, before)
     if counts:
-        connection.executemany(_inserting("evidence", COUNTS, conflict), counts)
+        connection.executemany(_inserting(tables.EVIDENCE, COUNTS, existing), counts)
     firsts = counting.first_shown(entries)
     if firsts:
         connection.executemany(_SHOWN, firsts)

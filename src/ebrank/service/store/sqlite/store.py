@@ -53,14 +53,14 @@ log = logging.getLogger("ebrank.service")
 class FolderDriver(SqliteDriver):
     """A database in a folder.
 
-    One that is `new`, or a `copy`, is built beside its place and moved there when it is closed.
+    One that is `new` is built beside its place and moved there when it is closed.
     """
 
     def __init__(self, path: Path, mode: Mode) -> None:
         self.touched = last_change(path)
         self._place = path
         with ExitStack() as building:
-            self._building = _beside(path, mode, building) if mode in ("new", "copy") else None
+            self._building = _beside(path, building) if mode == "new" else None
             super().__init__(_opened(self._building or path, mode), f"sqlite:{path.absolute()}")
             self._built = building.pop_all()
 
@@ -158,12 +158,10 @@ def _as_it_is(path: Path) -> Snapshot:
         return Snapshot(path, copy)
 
 
-def _beside(place: Path, mode: Mode, building: ExitStack) -> Path:
+def _beside(place: Path, building: ExitStack) -> Path:
     """Return where to build a store, on the same disk as its place, where there must be nothing."""
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise StoreError(f"{place}: already exists. Name a new folder.")
-    if mode == "copy":
-        return place.with_name(f".{place.name}.copying")
     try:
         make_folder(place.parent)
         return building.enter_context(unfinished(place, make_private_folder))
