@@ -136,7 +136,7 @@ def order(dataset: Dataset, **changes: object) -> Order:
         "code": lasting_stamp(registry.parse("bm25"), SHORT.users),
         "facts": tuple(facts().items()),
         "topic": "",
-        "number": 0,
+        "task": (0, 0),
     }
     return Order(**{**given, **changes})  # type: ignore[arg-type]
 
