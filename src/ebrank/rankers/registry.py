@@ -49,29 +49,21 @@ def parse(text: str) -> Ranker:
     >>> str(parse("ebrank:epsilon=3"))
     'ebrank:epsilon=3'
     """
-    ranker, name, settings = _named(text)
-    return ranker.from_text(settings, name)
+    name, _, rest = text.partition(":")
+    if name in built_in():
+        return built_in()[name].from_text(rest, name)
+    if name in (theirs := installed()):
+        return load_installed(theirs[name]).from_text(rest, name)
+    inside, _, settings = rest.partition(":")
+    if inside and "=" not in inside:  # not parameters, so a name in a module
+        path = f"{name}:{inside}"
+        return load(path).from_text(settings, path)
+    raise ParameterError(f"no ranker is called {name!r}{near(name, names())}")
 
 
 def names() -> list[str]:
     """Return the names of all rankers, including those of installed packages, without imports."""
     return sorted({*built_in(), *installed()})
-
-
-def _named(text: str) -> tuple[type[Ranker], str, str]:
-    """Return the ranker that a text begins with, its name there, and the rest."""
-    name, _, rest = text.partition(":")
-    ours = built_in()
-    if name in ours:
-        return ours[name], name, rest
-    theirs = installed()
-    if name in theirs:
-        return load_installed(theirs[name]), name, rest
-    inside, _, settings = rest.partition(":")
-    if inside and "=" not in inside:  # not parameters, so a name in a module
-        path = f"{name}:{inside}"
-        return load(path), path, settings
-    raise ParameterError(f"no ranker is called {name!r}{near(name, names())}")
 
 
 # --- from elsewhere ------------------------------------------------------------------------------
