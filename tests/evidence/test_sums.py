@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination
 from ebrank.evidence import CLICKS, Behaviors
-from ebrank.evidence.sums import (
-    clicks_sum,
-    exposure_sum,
-    number,
-    shown_sum,
-    weighted_clicks_sum,
-)
+from ebrank.evidence.sums import clicks_sum, exposure_sum, number, shown_sum, weighted_clicks_sum
 from tests.evidence.logs import SHOP, curves
 
 MANY = 2**31 - 1

@@ -12,11 +12,7 @@ import pytest
 from ebrank.evidence import Examination
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PositionBased, parse
-from tests.simulation.comparison import (
-    assert_sessions_agree,
-    assert_whole_run_agrees,
-    reference_of,
-)
+from tests.simulation.comparison import assert_sessions_agree, assert_whole_run_agrees, reference_of
 from tests.simulation.reference_online import OnlineReference
 from tests.simulation.tiny import tiny, variants
 from tests.simulation.users import SHOP, Impatient, Shoppers

@@ -24,12 +24,7 @@ from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
-from ebrank.simulation.storage import (
-    StorageWarning,
-    StoredTrials,
-    read_trial,
-    write_trial,
-)
+from ebrank.simulation.storage import StorageWarning, StoredTrials, read_trial, write_trial
 from ebrank.simulation.users import parse
 from ebrank.testing.rankers import differences
 from tests.importing import Folder, folder

@@ -18,11 +18,7 @@ from ebrank.simulation.engine import run_trial
 from ebrank.simulation.users import PositionBased, parse
 from ebrank.testing import plain
 from tests.kept import kept
-from tests.simulation.comparison import (
-    SEED,
-    assert_same_measures,
-    assert_sessions_agree,
-)
+from tests.simulation.comparison import SEED, assert_same_measures, assert_sessions_agree
 from tests.simulation.reference import Reference
 from tests.simulation.state import Item, Query, Session
 from tests.simulation.tiny import tiny

@@ -44,7 +44,7 @@ from numba.extending import register_jitable
 from ebrank.environment import paths
 from ebrank.errors import ParameterError
 from ebrank.kernels import lanes, sharing
-from ebrank.kernels.provenance import PACKAGE, module_stamp
+from ebrank.kernels.provenance import is_own, module_stamp
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -245,7 +245,7 @@ def announced(tell: Callable[[], None]) -> Iterator[None]:
 def _kernel(function: F, options: dict[str, Any]) -> F:
     """Compile a function on first call; cache the machine code if it is one of ebrank's own."""
     home = str(function.__module__)
-    folder = _folder(home, home) if _is_own(home) and _is_plain(function) else None
+    folder = _folder(home, home) if is_own(home) and _is_plain(function) else None
     if folder is None:
         return cast(F, numba.njit(**options)(function))
     with _cached_in(folder):
@@ -264,10 +264,6 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
 
     dispatcher.compile = compile_once
     return cast(F, dispatcher)
-
-
-def _is_own(module: str) -> bool:
-    return module.startswith(f"{PACKAGE}.")
 
 
 def _is_plain(function: Any) -> bool:  # noqa: ANN401

@@ -91,7 +91,7 @@ def module_stamp(*modules: str) -> str | None:
 
     None if one of them is in no file.
     """
-    plugins = sorted(name for name in modules if not _is_own(name))
+    plugins = sorted(name for name in modules if not is_own(name))
     if not plugins:
         return _own_stamp(*modules)
     parts = _plugin_digests(plugins)
@@ -113,7 +113,8 @@ def _own_file(name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _is_own(module: str) -> bool:
+def is_own(module: str) -> bool:
+    """Return whether a module is one of ebrank's."""
     return module.partition(".")[0] == PACKAGE
 
 
@@ -252,7 +253,7 @@ def _files_behind(
 def _imports(source: bytes, package: str) -> frozenset[str]:
     """Return what a module imports, or names in a formula; some of the names are not modules."""
     names = {name.decode() for name in _BY_NAME.findall(source)}
-    for origin, imported in _matched(source) if _is_own(package) else _parsed(source):
+    for origin, imported in _matched(source) if is_own(package) else _parsed(source):
         with suppress(ImportError):  # beyond the top of its package
             module = resolve_name(origin, package)
             names |= {module, *(f"{module}.{name}" for name in imported)}

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 
 from ebrank.evidence import BehaviorStats, Examination
+from ebrank.evidence.kernels import write_units
 from ebrank.kernels.compiled import kernel
 from ebrank.policy import model_file, policies, scoring
 from ebrank.policy.composition import Scores
@@ -17,6 +18,7 @@ from ebrank.priors import ItemPrior
 from ebrank.sessions.scored import Scorer, room_for_batch, score_batch
 from ebrank.sessions.world import World
 from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.supervision import reachable
 from ebrank.simulation.users import PositionBased
 from ebrank.simulation.world import new_world
 from ebrank.testing.datasets import tiny
@@ -56,20 +58,17 @@ def check_text(policy: Policy) -> None:
 
 def check_scores_are_finite(policy: Policy) -> None:
     """Items that nobody saw, that nobody clicked, that everybody clicked: all have a score."""
-    shown = np.zeros((31, 5), np.int64)
-    for slot in range(5):
-        shown[1 + 6 * slot : 7 + 6 * slot, slot] = [1, 1, 30, 30, 10_000, 10_000]
-    clicks = shown * (np.arange(31) % 2 == 0)[:, None]
-    behavior = BehaviorStats.of(shown, clicks)
-    valuation = behavior.valuation(CURVE)
+    behavior = reachable(BehaviorStats.zeros(1, slots=5))
+    bounds, n = single(policy.scores(None, behavior.valuation(CURVE))), len(behavior)
     for score in (0.0, -3.0, 3.0):
-        prior = policy.family.prior(np.full(31, score))
-        for name, bound in single(policy.scores(None, valuation)).items():
-            values = scoring.scores(bound, prior, behavior, CURVE, keys(31))
-            bad = np.flatnonzero(~np.isfinite(values))
-            assert not len(bad), (
-                f"{policy}: the {name} of an item shown {shown[bad[0]].tolist()} times by rank, "
-                f"clicked {clicks[bad[0]].tolist()}, is {values[bad[0]]}"
+        prior = policy.family.prior(np.full(n, score))
+        for name, bound in bounds.items():
+            values = scoring.scores(bound, prior, behavior, CURVE, keys(n))
+            item = int(np.argmin(np.isfinite(values)))
+            shown, clicks = behavior.counts[item].tolist()
+            assert np.isfinite(values[item]), (
+                f"{policy}: the {name} of an item shown {shown} times by rank, clicked {clicks}, "
+                f"is {values[item]}"
             )
 
 
@@ -206,13 +205,8 @@ def simulated_scores(
         list_length=behavior.slots, users=PositionBased(curve), behaviors=behavior.behaviors
     )
     world = new_world(tiny(), config, np.uint64(1))
-    counts = behavior.counts.astype(np.int64)
-    kinds = counts.shape[1] - 1
-    worth = world.table.reshape(2 + 2 * kinds, behavior.slots)
     world.counts[:] = behavior.counts
-    world.exposure[:] = counts[:, 0] @ worth[1]
-    for kind in range(1, 1 + kinds):
-        world.weighted_clicks[:] += counts[:, kind] @ worth[1 + kinds + kind]
+    write_units(world.counts, world.table, world.weighted_clicks, world.exposure)
     out = np.empty(len(behavior))
     _simulated(world, Scorer.of(score, prior.a, prior.b), own, out)
     return out
