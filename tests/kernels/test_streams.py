@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -115,13 +114,3 @@ def test_neighbors_are_independent() -> None:
         rows = np.array([draws(streams.uniform, key, 1000) for key in keys])
         correlations = np.corrcoef(rows)[np.triu_indices(len(rows), 1)]
         assert np.max(np.abs(correlations)) * np.sqrt(1000) < limit
-
-
-def test_no_two_addresses_of_a_trial_share_a_key() -> None:
-    root = plain.trial_key(1, 0)
-    addresses = itertools.product(range(1, 7), range(20), range(20), range(20))
-    keys = {
-        plain.child(plain.child(plain.child(plain.child(root, stream), query), session), item)
-        for stream, query, session, item in addresses
-    }
-    assert len(keys) == 6 * 20**3

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank import BehaviorStats, EBRanker, Examination, ParameterError, Policy, equations
+from ebrank import BehaviorStats, Examination, ParameterError, Policy, equations
 from ebrank.bonus.draw import Draw
 from ebrank.bonus.marginal_certainty import MarginalCertainty
 from ebrank.bonus.none import NoBonus
@@ -40,17 +40,6 @@ class Optimist(Bonus):
     @staticmethod
     def value(spread, deviations):
         return deviations * spread
-
-def doubled(spread):
-    return 2 * spread
-
-@dataclass(frozen=True)
-class Plain(Bonus):
-    name, help = "plain", "Calls a function that is not compiled."
-
-    @staticmethod
-    def value(spread):
-        return doubled(spread)
 
 @dataclass(frozen=True)
 class Lost(Bonus):
@@ -250,14 +239,6 @@ def test_a_bonus_of_ones_own_goes_by_its_class() -> None:
     spread = equations.posterior_spread(sums.clicks, sums.exposure, prior.a, prior.b)
     found = scores(unfitted(policy).score, prior, stats, Examination())
     np.testing.assert_allclose(found, mean + 2 * spread)
-
-
-@pytest.mark.usefixtures("mine")
-def test_a_part_that_calls_a_plain_function_is_refused_with_a_remedy() -> None:
-    ranker = EBRanker("ebrank:bonus=my_policy_parts:Plain,estimator=exposure")
-    remedy = "global name 'doubled': .* Decorate the function that it calls with @numba.njit"
-    with pytest.raises(ParameterError, match=f"formula cannot be compiled: .*{remedy}"):
-        ranker.rank(np.ones((2, 1), np.float32), BehaviorStats.zeros(2))
 
 
 @pytest.mark.usefixtures("mine")

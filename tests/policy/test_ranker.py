@@ -66,17 +66,6 @@ def test_ranking_follows_the_algorithm(estimator: str, epsilon: float) -> None:
     assert len(ranker.rank(features, stats, k=999)) == len(stats)
 
 
-def test_interval_is_that_of_the_proper_posterior() -> None:
-    features, stats = world()
-    ranker = EBRanker("ebrank:estimator=exposure").fit(features, stats)
-    ranking = ranker.rank(features, stats, k=5)
-    prior, sums = ranker.prior(features), stats.sums(Examination())
-    for (low, high), item in zip(ranking.interval, ranking.order, strict=True):
-        misses = max(sums.exposure[item] - sums.clicks[item], 0)
-        posterior = scipy.stats.beta(sums.clicks[item] + prior.a[item], misses + prior.b[0])
-        assert (low, high) == pytest.approx(posterior.interval(0.9))
-
-
 def test_exploration_prefers_the_unseen_twin_of_a_known_item() -> None:
     twins = np.ones((2, 1), np.float32)
     stats = BehaviorStats.of(shown=[60, 0], clicks=[11, 0])  # a little better than its prior of 1/6
