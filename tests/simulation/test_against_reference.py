@@ -82,8 +82,9 @@ ONLINE = [
     "pdgd:rate=1.5,decay=0.5,features=concate",
     "mgd:candidates=2,step=0.1",
     "mgd:candidates=30,learn_from=all",
+    "toprank:delta=0.1",
 ]
-VARIANTS = [*(text for text in variants() if not text.startswith("toprank")), *ONLINE]
+VARIANTS = [*variants(), *ONLINE]
 SETTINGS = [text for text in VARIANTS if ":" not in text or text.endswith(":features=concate")]
 
 
