@@ -86,6 +86,17 @@ def test_the_martingale_check_notices(text: str, users: UserModel) -> None:
     assert np.min(np.abs(z)) > LIMIT
 
 
+@pytest.mark.parametrize("text", ["ebrank", "ucbrank", "prior", "thompson"])
+def test_weighted_click_rate_is_biased_under_an_adaptive_ranker(text: str) -> None:
+    """An item with bad luck is shown no more and keeps its bad name: C/n falls short of R."""
+    shortfall = []
+    for trial in range(TRIALS):
+        _, stats = outcome(text, CONFIG, trial)
+        seen = stats.shown > 0
+        shortfall.append(stats.weighted_clicks[seen] / stats.shown[seen] - R[seen])
+    assert mean_z(np.concatenate(shortfall)) < -LIMIT
+
+
 # --- ceiling and floor ---------------------------------------------------------------------------
 
 
