@@ -1,15 +1,11 @@
-"""Rankers from a folder and from packages, and what is said of those that cannot be had."""
+"""Rankers from a folder, and what is said of those that cannot be had."""
 
 from __future__ import annotations
-
-import subprocess
-import sys
 
 import pytest
 
 from ebrank.errors import ParameterError
 from ebrank.rankers import registry
-from ebrank.rankers.bm25 import BM25
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from tests.importing import Folder, folder
@@ -64,9 +60,6 @@ def mine(folder: Folder) -> None:
     folder.write({"my_rankers": MINE})
 
 
-# --- module:Class --------------------------------------------------------------------------------
-
-
 @pytest.mark.usefixtures("mine")
 def test_a_class_is_a_ranker_like_any_other() -> None:
     ranker = registry.parse("my_rankers:Mine:epsilon=2")
@@ -117,62 +110,3 @@ def test_a_known_name_wins_over_a_module(folder: Folder) -> None:
     folder.write({"bm25": MINE})
     with pytest.raises(ParameterError, match="bm25 has no parameter 'Mine'"):
         registry.parse("bm25:Mine")
-
-
-# --- entry points --------------------------------------------------------------------------------
-
-
-@pytest.mark.usefixtures("mine")
-def test_a_package_gives_its_ranker_a_name(folder: Folder) -> None:
-    folder.install("mypackage", "mine = my_rankers:Mine")
-    assert "mine" in registry.names()
-    assert "my_rankers" not in sys.modules, "a list of names imports no package"
-    ranker = registry.parse("mine:epsilon=2")
-    assert str(ranker) == "my_rankers:Mine:epsilon=2"
-    assert registry.parse(str(ranker)) == ranker
-    assert "mine" not in registry.built_in()
-    with pytest.raises(ParameterError, match="did you mean mine\\?"):
-        registry.parse("mime")
-
-
-@pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize(
-    ("entry", "text", "said"),
-    [
-        ("mine = my_rankers:Clash", "mine", "has the name 'ebrank', which is one of ebrank's own"),
-        ("other = my_rankers:Mine", "other", "lists a ranker 'other', .* is called 'mine'"),
-        ("mine = no_such:Mine", "mine", "no module is called 'no_such'"),
-    ],
-)
-def test_errors_say_what_is_wrong_with_a_package(
-    folder: Folder, entry: str, text: str, said: str
-) -> None:
-    folder.install("mypackage", entry)
-    with pytest.raises(ParameterError, match=said):
-        registry.parse(text)
-
-
-@pytest.mark.usefixtures("mine")
-def test_two_packages_may_not_mean_different_things_by_a_name(folder: Folder) -> None:
-    folder.install("one", "mine = my_rankers:Mine")
-    folder.install("two", "mine = my_rankers:Shelf.Mine")
-    with pytest.raises(ParameterError, match="the package one and the package two both have"):
-        registry.parse("mine")
-    assert str(registry.parse("my_rankers:Mine")) == "my_rankers:Mine"
-
-
-def test_ebranks_own_names_cannot_be_given_away(folder: Folder) -> None:
-    folder.install("mypackage", "bm25 = my_rankers:Mine")
-    assert registry.parse("bm25") == BM25()
-    told = registry.origin(registry.installed()["bm25"])
-    assert told == "From the package mypackage; hidden by ebrank's own ranker of the same name."
-
-
-def test_ebranks_own_rankers_do_without_the_packages_lists() -> None:
-    program = (
-        "import sys; from ebrank.rankers import registry; "
-        "before = 'importlib.metadata' in sys.modules; registry.parse('ebrank:epsilon=2'); "
-        "print(before, 'importlib.metadata' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stderr, done.stdout.split()[1]) == ("", done.stdout.split()[0])
