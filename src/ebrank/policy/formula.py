@@ -76,6 +76,8 @@ class CallFrame:
         return f"void({', '.join(self.arguments.values())})"
 
 
+OWN = "shifted(counts, rows[i] * counts_step)"
+"""The counts of an item of a batch."""
 SCORE = CallFrame(
     arguments={
         "items": "i8",
@@ -98,19 +100,15 @@ SCORE = CallFrame(
     quantities={
         "a": "a[rows[i]]",
         "b": "b[rows[i] * b_step]",
-        "counts": "shifted(counts, rows[i] * counts_step)",
-        "slots": "slots",
-        "behaviors": "behaviors",
-        "table": "table",
-        "item_counts": "ItemCounts(shifted(counts, rows[i] * counts_step), slots, behaviors, "
-        "table)",
+        **{name: name for name in RAW},
+        "counts": OWN,
+        "item_counts": f"ItemCounts({OWN}, slots, behaviors, table)",
         "key": "keys[i]",
         **LEARNED,
     },
     derived={
-        "shown": "float(shown_sum(shifted(counts, rows[i] * counts_step), slots, table))",
-        "clicks": "number(clicks_sum(shifted(counts, rows[i] * counts_step), slots, behaviors, "
-        "table))",
+        "shown": f"float(shown_sum({OWN}, slots, table))",
+        "clicks": f"number(clicks_sum({OWN}, slots, behaviors, table))",
         "weighted_clicks": "number(weighted_clicks_units[rows[i] * units_step])",
         "exposure": "number(exposure_units[rows[i] * units_step])",
     },

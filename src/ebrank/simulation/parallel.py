@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -112,11 +113,11 @@ def run(
     config.session_count(dataset)  # raises before any work is done
     if store is not None and (store.dataset, store.config, store.seed) != (dataset, config, seed):
         raise ParameterError("the store is for another dataset, config or seed")
-    batch = _Batch(dataset, rankers, config, seed, store, _Meter(progress))
+    batch = _Batch(dataset, rankers, config, seed, store, _Meter(progress, config.updates))
     tasks = [(index, trial) for trial in range(trials) for index in range(len(rankers))]
     try:
         left = batch.take_stored(tasks)
-        batch.meter.begin(len(batch.done) * config.updates, len(tasks) * config.updates)
+        batch.meter.begin(tasks, batch.done)
         if finished is not None:
             finished(batch.results())
         if left:
@@ -186,7 +187,7 @@ class _Batch:
         if task in self.done:
             return
         self.done[task] = result
-        self.meter.finish(task, self.config.updates)
+        self.meter.tick(task, self.config.updates)  # even those not reported yet
         if self.store is not None:
             index, trial = task
             self.store.save(self.rankers[index], trial, result)
@@ -234,29 +235,21 @@ class _Threads:
 class _Meter:
     """Counts the model updates of all trials."""
 
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress = progress
+    def __init__(self, progress: Progress | None, updates: int) -> None:
+        self._progress = progress or (lambda done, total: None)
+        self._updates = updates
         self._lock = threading.Lock()
-        self._by_task: dict[Task, int] = {}
-        self._finished: set[Task] = set()
-        self._done = self._total = 0
+        self._done: Counter[Task] = Counter()
+        self._total = 0
 
-    def begin(self, done: int, total: int) -> None:
-        self._done, self._total = done, total
-        if self._progress is not None:
-            self._progress(done, total)
+    def begin(self, tasks: Collection[Task], stored: Iterable[Task]) -> None:
+        self._done.update(dict.fromkeys(stored, self._updates))
+        self._total = len(tasks) * self._updates
+        self._progress(self._done.total(), self._total)
 
     def tick(self, task: Task, done: int) -> None:
         """Record how many updates of a trial are done; fewer than before if it was restarted."""
         with self._lock:
-            more = done - self._by_task.get(task, 0)
-            if more and task not in self._finished:
-                self._by_task[task] = done
-                self._done += more
-                if self._progress is not None:
-                    self._progress(self._done, self._total)
-
-    def finish(self, task: Task, updates: int) -> None:
-        """Count all updates of a trial, even those not reported yet."""
-        self.tick(task, updates)
-        self._finished.add(task)
+            if self._done[task] not in (done, self._updates):
+                self._done[task] = done
+                self._progress(self._done.total(), self._total)
