@@ -41,11 +41,6 @@ LOCATOR = Locator.of("mq2007-like", scale=0.01)
 
 
 @pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return LOCATOR.load()
-
-
-@pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnCluster]:
     with own_cluster(tmp_path_factory.mktemp("nodes")) as started:
         yield started

@@ -146,7 +146,7 @@ class _Batch:
         for index, ranker in enumerate(self.rankers):
             if self.store is not None:
                 trials = (trial for task_ranker, trial in tasks if task_ranker == index)
-                stored = self.store.load_all(ranker, trials)
+                stored = self.store.load(ranker, trials)
                 self.done |= {(index, trial): result for trial, result in stored.items()}
         return [task for task in tasks if task not in self.done]
 
