@@ -64,14 +64,6 @@ def test_refuses_seeds_that_are_no_seeds(seed: object) -> None:
         streams.trial_key(seed, 0)  # type: ignore[arg-type]
 
 
-def check_ranges(key: int) -> None:
-    word = np.uint64(key)
-    assert 0.0 <= streams.uniform(word) < 1.0
-    assert 0.0 < streams.open_uniform(word) <= 1.0
-    assert np.isfinite(streams.normal(word))
-    assert np.isfinite(streams.gumbel(word))
-
-
 def unmixed(z: int) -> int:
     """The key that `mix` turns into z."""
     for shift, factor in ((31, 0x94D049BB133111EB), (27, 0xBF58476D1CE4E5B9)):
@@ -82,7 +74,11 @@ def unmixed(z: int) -> int:
 
 @pytest.mark.parametrize("bits", [0, 2**64 - 1, 2**11 - 1, 2**64 - 2**11])
 def test_extreme_bits_give_finite_numbers_in_range(bits: int) -> None:
-    check_ranges(unmixed(bits))
+    word = np.uint64(unmixed(bits))
+    assert 0.0 <= streams.uniform(word) < 1.0
+    assert 0.0 < streams.open_uniform(word) <= 1.0
+    assert np.isfinite(streams.normal(word))
+    assert np.isfinite(streams.gumbel(word))
 
 
 @pytest.mark.parametrize("key", [0, 1, 2**63, plain.trial_key(1, 0)])

@@ -275,20 +275,6 @@ def test_parts_that_do_not_fit_are_refused() -> None:
 # --- scores --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", ["ips", "exposure", "exact"])
-def test_the_parts_of_the_estimate_alone(estimator: str) -> None:
-    prior, stats = some_items()
-    sums = stats.sums(Examination())
-    alone = make(estimator=estimator, part="prior")
-    expected = prior.a / (prior.a + prior.b)
-    for score in (unfitted(alone).score, unfitted(alone).relevance):  # unexplored
-        np.testing.assert_allclose(scores(score, prior, stats, Examination()), expected)
-    np.testing.assert_allclose(scores(unfitted(alone).prior, prior, stats, Examination()), expected)
-    users = make(estimator=estimator, part="behavior")
-    found = scores(unfitted(users).score, prior, stats, Examination())
-    np.testing.assert_allclose(found, users.estimator.rate(sums))
-
-
 def test_policies_made_of_the_same_parts_share_their_machine_code() -> None:
     first, second = make(epsilon=1.0), make(epsilon=2.0, beta=3.0, ridge=1e-3)
     assert unfitted(first).score.formula is unfitted(second).score.formula

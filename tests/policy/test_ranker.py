@@ -404,18 +404,6 @@ def test_held_out_losses_are_those_of_fits_to_other_queries(policy: str) -> None
     assert queries[0] not in together
 
 
-def test_a_cold_fit_holds_out_as_well_as_a_warm_one() -> None:
-    """Refits start from the fit to all rows, but nothing of the held-out ones is left."""
-    features, stats, queries = of_queries()
-    ranker = EBRanker("ebrank:estimator=exposure", threads=1).fit(features, stats, groups=queries)
-    warm = ranker.held_out_losses(features, stats, queries)
-    assert ranker.state_ is not None
-    ridge = float(ranker.state_["ridge"][0])
-    cold = EBRanker(ranker.policy.with_parameters(ridge=ridge), threads=1)
-    cold.state_ = {**ranker.state_, "weights": np.zeros(12), "intercept": np.zeros(1)}
-    np.testing.assert_allclose(warm, cold.held_out_losses(features, stats, queries), atol=0.02)
-
-
 @pytest.mark.parametrize("policy", ["ebrank:estimator=exposure", "auto"])
 def test_features_may_be_anything_like_an_array(policy: str) -> None:
     features, stats, queries = of_queries()

@@ -106,7 +106,7 @@ def run(
         Interrupted: on Ctrl-C, with the results of finished trials.
         NotKept: if results cannot be written, likewise.
     """
-    config = config or SimulationConfig()
+    config, finished = config or SimulationConfig(), finished or (lambda results: None)
     if trials < 1 or jobs < 1:
         raise ParameterError("trials and jobs must be 1 or more")
     check_test_queries(dataset)
@@ -118,8 +118,7 @@ def run(
     try:
         left = batch.take_stored(tasks)
         batch.meter.begin(tasks, batch.done)
-        if finished is not None:
-            finished(batch.results())
+        finished(batch.results())
         if left:
             batch.run(left, pool or _Threads(min(jobs, len(left))), finished)
         return batch.results()
@@ -150,19 +149,16 @@ class _Batch:
                 self.done |= {(index, trial): result for trial, result in stored.items()}
         return [task for task in tasks if task not in self.done]
 
-    def run(self, tasks: Sequence[Task], pool: TrialPool, finished: Finished | None) -> None:
+    def run(self, tasks: Sequence[Task], pool: TrialPool, finished: Finished) -> None:
         """Run the tasks in a pool."""
         planned = {
-            (index, trial): PlannedTrial(
-                self.dataset, self.rankers[index], self.config, self.seed, trial
-            )
-            for index, trial in tasks
+            task: PlannedTrial(self.dataset, self.rankers[task[0]], self.config, self.seed, task[1])
+            for task in tasks
         }
         try:
             for task, result in pool.run(planned, self.meter.tick):
                 self._take(task, result)
-                if finished is not None:
-                    finished(self.results())
+                finished(self.results())
         except BaseException:
             for task, result in pool.stop():
                 with contextlib.suppress(OSError):  # results are still in memory

@@ -183,8 +183,12 @@ def check_simulator_agrees(policy: Policy) -> None:
     shown = rng.integers(0, 40, (n, 5))
     behavior = BehaviorStats.of(shown, rng.binomial(shown, 0.3))
     prior, own = policy.family.prior(rng.normal(size=n)), keys(n)
+    world = new_world(tiny(), SimulationConfig(users=PositionBased(CURVE)), np.uint64(1))
+    world.counts[:] = behavior.counts
+    write_units(world.counts, world.table, world.weighted_clicks, world.exposure)
     score = policy.scores(None, behavior.valuation(CURVE)).score
-    simulated = simulated_scores(score, prior, behavior, CURVE, own)
+    simulated = np.empty(n)
+    _write_simulated(world, Scorer.of(score, prior.a, prior.b), own, simulated)
     ranker = EBRanker(policy, examination=CURVE)
     ranking = ranker.rank_by_prior(prior, behavior, draw_keys=own)
     differing = np.flatnonzero(simulated != ranking.candidates.scores)
@@ -192,24 +196,6 @@ def check_simulator_agrees(policy: Policy) -> None:
     tie_keys = np.random.PCG64(ranker.seed).random_raw(n)
     order = np.lexsort((tie_keys, -simulated))
     assert np.array_equal(order, ranking.order), f"{policy}: another order in the simulator"
-
-
-def simulated_scores(
-    score: Score, prior: ItemPrior, behavior: BehaviorStats, curve: Examination, own: Keys
-) -> Floats:
-    """Return the scores as sessions of the simulator compute them.
-
-    The behavior is that of as many items as `tiny()` has rows, at ranks 1, 2, ... up to ten.
-    """
-    config = SimulationConfig(
-        list_length=behavior.slots, users=PositionBased(curve), behaviors=behavior.behaviors
-    )
-    world = new_world(tiny(), config, np.uint64(1))
-    world.counts[:] = behavior.counts
-    write_units(world.counts, world.table, world.weighted_clicks, world.exposure)
-    out = np.empty(len(behavior))
-    _simulated(world, Scorer.of(score, prior.a, prior.b), own, out)
-    return out
 
 
 def check_loss_slope(policy: Policy) -> None:
@@ -274,7 +260,8 @@ def keys(count: int) -> Keys:
 
 
 @kernel
-def _simulated(world: World, scorer: Scorer, own: Keys, out: Floats) -> None:
+def _write_simulated(world: World, scorer: Scorer, own: Keys, out: Floats) -> None:
+    """Write the scores of all rows as sessions of the simulator compute them."""
     batch = room_for_batch()
     for row in range(len(out)):
         batch.rows[0], batch.keys[0] = row, own[row]
