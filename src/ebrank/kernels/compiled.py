@@ -153,9 +153,9 @@ class FirstClass:
                 try:
                     self._compiled = self._compiled or self._compile()
                 except Exception as problem:
-                    why = f"{_reason(problem)}{_remedy(problem)}"
                     name = self.function.__name__
-                    raise ParameterError(f"{name} cannot be compiled: {why}") from problem
+                    message = f"{name} cannot be compiled: {_reason(problem)}"
+                    raise ParameterError(message) from problem
         return self._compiled
 
     def _compile(self) -> Any:  # noqa: ANN401
@@ -202,17 +202,16 @@ _COMPILING = threading.RLock()
 
 
 def _reason(problem: Exception) -> str:
-    """Return one line on why something cannot be compiled; Numba's innermost reason is last."""
+    """Return one line on why something cannot be compiled; Numba's innermost reason is last.
+
+    If compiled code calls a plain function, it says what to do.
+    """
     plain = re.sub(r"\x1b\[[\d;]*m", "", str(problem))  # colored where colorama is installed
     said = plain.rpartition("(step: nopython frontend)")[2].strip()
-    return said.partition("\n")[0] or type(problem).__name__
-
-
-def _remedy(problem: Exception) -> str:
-    """Return what to do if compiled code calls a plain function, "" for any other problem."""
-    if "Cannot determine Numba type of <class 'function'>" not in str(problem):
-        return ""
-    return ". Decorate the function that it calls with @numba.njit."
+    reason = said.partition("\n")[0] or type(problem).__name__
+    if "Cannot determine Numba type of <class 'function'>" in plain:
+        reason += ". Decorate the function that it calls with @numba.njit."
+    return reason
 
 
 class _Compilation(event.Listener):

@@ -298,11 +298,7 @@ def fingerprint(dataset: Any) -> str:  # noqa: ANN401 (a dataset, of which we kn
 
 
 def _digests(files: Mapping[str, Path]) -> list[str]:
-    return [f"{name} {_digest(files[name])}" for name in sorted(files)]
-
-
-def _digest(path: Path) -> str:
-    return _hash_bytes(path.read_bytes())
+    return [f"{name} {_hash_bytes(path.read_bytes())}" for name, path in sorted(files.items())]
 
 
 def _hash(parts: Iterable[str]) -> str:

@@ -57,15 +57,10 @@ def parse(text: str) -> Ranker:
 
 
 def load(path: str) -> type[Ranker]:
-    """Return the ranker that a path such as `package.module:Class` names."""
+    """Return the ranker that a path such as `package.module:Class` names, fully declared."""
     ranker = load_class(path, Ranker)
-    if ranker not in built_in().values():
-        _check_declaration(ranker, path)
-    return ranker
-
-
-def _check_declaration(ranker: type[Ranker], path: str) -> None:
-    """Raise if a class does not declare everything a ranker must declare."""
+    if ranker in built_in().values():
+        return ranker
     for attribute in DECLARED:
         if not getattr(ranker, attribute, None):
             raise ParameterError(f"{path} has no {attribute}; a ranker has {', '.join(DECLARED)}")
@@ -78,3 +73,4 @@ def _check_declaration(ranker: type[Ranker], path: str) -> None:
     declared(ranker)
     if ranker.learner is Ranker.learner:
         raise ParameterError(f"{path} has no method learner; define how it learns")
+    return ranker

@@ -199,7 +199,8 @@ class Cluster:
         }
         answers: dict[str, Any] = self.client.run(worker.facts, on_error="return")
         for address, there in answers.items():
-            called = _called(names.get(address, address), address)
+            name = names.get(address, address)
+            called = f"worker {name}" if name == address else f"worker {name} at {address}"
             if isinstance(there, BaseException):
                 faults.append(f"{called} cannot import ebrank: {there}")
                 continue
@@ -212,10 +213,6 @@ class Cluster:
             raise ClusterError(f"{'; '.join(faults)}. {SAME_VERSIONS}")
         if others:
             self.note(f"different processors may change the last digits: {'; '.join(others)}")
-
-
-def _called(name: object, address: str) -> str:
-    return f"worker {address}" if name == address else f"worker {name} at {address}"
 
 
 class Workers:
