@@ -25,13 +25,6 @@ class Folder:
             path.write_text(text)
         importlib.invalidate_caches()
 
-    def install(self, name: str, *rankers: str) -> None:
-        """Write what an installed package says of its rankers: `mine = my_rankers:Mine`."""
-        about = self.path / f"{name}-1.0.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (about / "entry_points.txt").write_text("\n".join(("[ebrank.rankers]", *rankers)))
-
     def load(self, name: str) -> ModuleType:
         """Import a module as a new process would: with everything it imports from here."""
         self.forget()

@@ -82,34 +82,6 @@ def test_posterior_mean_by_numerical_integration(
     assert eq.relevance(float(clicks), trials, alpha, beta) == pytest.approx(float(mean), rel=1e-4)
 
 
-def test_weighted_clicks_over_shown_is_unbiased_for_lists_fixed_in_advance() -> None:
-    ranks, relevance = [1, 3, 2, 5], 0.37
-    p = [eq.examination(float(rank), 1.0, 5) for rank in ranks]
-    mean = 0.0
-    for clicks in itertools.product([0, 1], repeat=len(ranks)):
-        chance = math.prod(
-            pk * relevance if c else 1 - pk * relevance for c, pk in zip(clicks, p, strict=True)
-        )
-        mean += chance * sum(c / pk for c, pk in zip(clicks, p, strict=True)) / len(ranks)
-    assert mean == pytest.approx(relevance)
-
-
-def test_click_log_likelihood_is_unbiased_for_that_of_relevance() -> None:
-    ranks, judgments, guess = [1, 4, 2], [1, 0, 1], 0.42
-    p = [eq.examination(float(rank), 1.0, 5) for rank in ranks]
-    expected = 0.0
-    for examined in itertools.product([0, 1], repeat=len(ranks)):
-        chance = math.prod(pk if e else 1 - pk for e, pk in zip(examined, p, strict=True))
-        weighted = sum(
-            e * r / pk for e, r, pk in zip(examined, judgments, p, strict=True)
-        )  # C of this outcome: a click needs examination and relevance
-        expected += chance * (
-            weighted * math.log(guess) + (len(ranks) - weighted) * math.log(1 - guess)
-        )
-    direct = sum(math.log(guess if r else 1 - guess) for r in judgments)
-    assert expected == pytest.approx(direct)
-
-
 # --- exploration ------------------------------------------------------------------------------
 
 
@@ -141,22 +113,6 @@ def test_sorting_by_score_maximizes_the_first_order_objective(
     best = max(objective(order) for order in itertools.permutations(range(len(items))))
     ranked = np.argsort(-eq.ranking_score(relevance, certainty, epsilon), kind="stable")
     assert objective(tuple(int(i) for i in ranked)) == pytest.approx(best)
-
-
-def test_variance_bound_exceeds_the_exact_variance() -> None:
-    """Var[C]/(n+α+β)² < R/p_min · 1/(n+α+β), by enumerating clicks (eq:varianceFormApprox)."""
-    p, relevance, alpha, beta = [1.0, 0.5, 0.63], 0.4, 1.0, 5.0
-    moments = np.zeros(2)
-    for clicks in itertools.product([0, 1], repeat=len(p)):
-        chance = math.prod(
-            pk * relevance if c else 1 - pk * relevance for c, pk in zip(clicks, p, strict=True)
-        )
-        estimate = eq.relevance(
-            sum(c / pk for c, pk in zip(clicks, p, strict=True)), float(len(p)), alpha, beta
-        )
-        moments += chance * np.array([estimate, estimate**2])
-    variance = moments[1] - moments[0] ** 2
-    assert 0 < variance < relevance / min(p) / (len(p) + alpha + beta)
 
 
 @given(count, st.floats(0, 40), shape, shape, st.sampled_from([0.5, 0.9, 0.99]))
@@ -219,20 +175,6 @@ def test_gradient_by_finite_differences_also_where_clicks_exceed_trials(
     slope = float(mpmath.diff(loss, alpha))
     computed = eq.prior_loss_gradient(clicks, trials, alpha, beta)
     assert computed == pytest.approx(slope, rel=1e-8, abs=1e-10)
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.4, 0.8])
-def test_large_counts_pull_the_prior_mean_to_the_click_rate(rate: float) -> None:
-    """The root of eq:LossDeri nears α/(α+β) = C/n, with an error of order 1/β."""
-    errors = []
-    for beta in (10.0, 100.0, 1000.0):
-        n = 100.0 * beta
-        alpha = scipy.optimize.brentq(
-            lambda a, n=n, beta=beta: eq.prior_loss_gradient(rate * n, n, a, beta), 1e-3, 1e6
-        )
-        errors.append(abs(alpha / (alpha + beta) - rate))
-    assert errors[2] < 1e-3
-    assert errors[2] < errors[1] / 5 < errors[0] / 25
 
 
 def test_prior_alpha_is_positive_and_finite_everywhere() -> None:

@@ -65,33 +65,20 @@ def test_a_declaration_says_all_there_is_to_say() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("width", -0.1),
-        ("width", float("nan")),
-        ("width", float("inf")),
-        ("width", 10**400),
-        ("width", "1"),
         ("width", True),
-        ("width", None),
-        ("share", 1.5),
         ("depth", 0.1),
-        ("count", 0),
-        ("count", 2.5),
         ("count", 2.0),
-        ("count", True),
         ("flag", 1),
-        ("flag", "true"),
-        ("mode", "medium"),
         ("mode", "a:b"),
-        ("mode", 3),
         ("part", "yours"),
         ("note", 3),
-        ("ridge", -1.0),
     ],
 )
 def test_values_out_of_range_are_refused_with_owner_parameter_and_range(
     name: str,
     value: Any,  # noqa: ANN401
 ) -> None:
+    """Those of policies are, too: see `test_policies`."""
     with pytest.raises(ParameterError) as caught:
         Sample(**{name: value})
     assert str(caught.value) == f"sample: {name} takes {PARAMETERS[name].domain}, not {value!r}"

@@ -59,7 +59,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/priors/learners/test_minimization.py",
         "tests/policy/test_ranker.py",
     ),
-    "policy/posterior": ("tests/policy/test_posterior.py", "tests/policy/test_ranking.py"),
+    "policy/posterior": ("tests/policy/test_posterior.py",),
     # refit
     "priors/fitting": (
         "tests/priors/test_fitting.py",

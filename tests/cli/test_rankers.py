@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ebrank.rankers import registry
-from tests.cli.commands import answered, good, refused
-from tests.importing import Folder, folder
-
-__all__ = ["folder"]
+from tests.cli.commands import answered, good
 
 NAMES = "bm25 cftopk cfrandomk cfepsilon dbgd mgd pdgd prior ucbrank ebrank thompson random oracle"
 
@@ -33,15 +30,6 @@ def test_json_has_every_declaration() -> None:
         declared = [(p.name, p.default, p.help, p.domain) for p in ranker().parameters()]
         listed = [(p["name"], p["default"], p["help"], p["takes"]) for p in one["parameters"]]
         assert listed == declared
-
-
-def test_rankers_of_packages_are_listed_but_not_imported(folder: Folder) -> None:
-    folder.install("other-package", "other = no_such_module:Other")
-    listed = " ".join(good("rankers").stdout.split())
-    assert "other From the package other-package: no_such_module:Other." in listed
-    installed = answered("rankers")["installed"]
-    assert installed == {"other": "From the package other-package: no_such_module:Other."}
-    assert "no module is called 'no_such_module'" in refused("rankers", "other")
 
 
 @pytest.mark.parametrize("name", NAMES.split())

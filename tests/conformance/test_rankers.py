@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
@@ -18,7 +17,7 @@ from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
 from ebrank.rankers.bm25 import fixed_model
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import run_trial, simulate
+from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.users import PositionBased
 from ebrank.testing import check_ranker
@@ -131,16 +130,6 @@ def test_odd_data(text: str, name: str) -> None:
     if name in ("nothing relevant", "all relevant"):
         full = ODD[name].candidates[result.test_queries] <= 5
         np.testing.assert_allclose(result.test_ndcg[full], 1.0)
-
-
-# --- declarations --------------------------------------------------------------------------------
-
-
-def test_results_pickle() -> None:
-    result = simulate(tiny(), registry.parse("ebrank"), CONFIG, seed=1)
-    copy = pickle.loads(pickle.dumps(result))
-    assert differences(result.trials[0], copy.trials[0]) == []
-    assert (copy.ranker, copy.config, copy.seed) == (result.ranker, CONFIG, 1)
 
 
 # --- the checks notice ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The sums of one item: plain Python, compiled code and NumPy agree to the last bit."""
+"""The sums of one item: plain Python and compiled code agree to the last bit."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination
 from ebrank.evidence import CLICKS, Behaviors
-from ebrank.evidence.sums import (
-    clicks_sum,
-    exposure_sum,
-    number,
-    shown_sum,
-    weighted_clicks_sum,
-)
+from ebrank.evidence.sums import clicks_sum, exposure_sum, number, shown_sum, weighted_clicks_sum
 from tests.evidence.logs import SHOP, curves
 
 MANY = 2**31 - 1
@@ -35,14 +29,13 @@ def some_counts(seed: int, behaviors: Behaviors, slots: int, most: int) -> Behav
     st.sampled_from([8, 1000, 10**5]),
     curves,
 )
-def test_plain_compiled_and_matrix_sums_have_the_same_bits(
+def test_plain_and_compiled_sums_have_the_same_bits(
     seed: int, behaviors: Behaviors, slots: int, most: int, curve: Examination
 ) -> None:
     stats = some_counts(seed, behaviors, slots, most)
     valuation = stats.valuation(curve)
     sums = stats.sums(curve)
     k = len(behaviors.all)
-    seen, exposure, *rest = valuation.table.reshape(-1, slots)
     for item in range(3):
         counts = stats.counts[item].ravel().tolist()
         table = valuation.table.tolist()
@@ -53,12 +46,6 @@ def test_plain_compiled_and_matrix_sums_have_the_same_bits(
             number(exposure_sum(counts, slots, table)),
         ]
         assert plain == [float(values[item]) for values in sums]
-        whole = stats.counts[item].astype(object)  # whole numbers without limit
-        assert shown_sum(counts, slots, table) == (whole[0] * seen).sum()
-        assert exposure_sum(counts, slots, table) == (whole[0] * exposure).sum()
-        assert clicks_sum(counts, slots, k, table) == (whole[1:] * np.array(rest[:k])).sum()
-        weighted = (whole[1:] * np.array(rest[k:])).sum()
-        assert weighted_clicks_sum(counts, slots, k, table) == weighted
 
 
 def test_the_largest_counts_still_fit() -> None:

@@ -17,13 +17,7 @@ import pytest
 
 from ebrank.data.dataset import Dataset
 from ebrank.kernels import provenance
-from ebrank.kernels.provenance import (
-    fingerprint,
-    lasting_stamp,
-    module_stamp,
-    package_stamp,
-    stamp,
-)
+from ebrank.kernels.provenance import fingerprint, lasting_stamp, module_stamp, package_stamp, stamp
 from tests.importing import Folder, folder
 from tests.simulation.tiny import tiny
 

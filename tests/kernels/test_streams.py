@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -65,14 +64,6 @@ def test_refuses_seeds_that_are_no_seeds(seed: object) -> None:
         streams.trial_key(seed, 0)  # type: ignore[arg-type]
 
 
-def check_ranges(key: int) -> None:
-    word = np.uint64(key)
-    assert 0.0 <= streams.uniform(word) < 1.0
-    assert 0.0 < streams.open_uniform(word) <= 1.0
-    assert np.isfinite(streams.normal(word))
-    assert np.isfinite(streams.gumbel(word))
-
-
 def unmixed(z: int) -> int:
     """The key that `mix` turns into z."""
     for shift, factor in ((31, 0x94D049BB133111EB), (27, 0xBF58476D1CE4E5B9)):
@@ -83,7 +74,11 @@ def unmixed(z: int) -> int:
 
 @pytest.mark.parametrize("bits", [0, 2**64 - 1, 2**11 - 1, 2**64 - 2**11])
 def test_extreme_bits_give_finite_numbers_in_range(bits: int) -> None:
-    check_ranges(unmixed(bits))
+    word = np.uint64(unmixed(bits))
+    assert 0.0 <= streams.uniform(word) < 1.0
+    assert 0.0 < streams.open_uniform(word) <= 1.0
+    assert np.isfinite(streams.normal(word))
+    assert np.isfinite(streams.gumbel(word))
 
 
 @pytest.mark.parametrize("key", [0, 1, 2**63, plain.trial_key(1, 0)])
@@ -115,13 +110,3 @@ def test_neighbors_are_independent() -> None:
         rows = np.array([draws(streams.uniform, key, 1000) for key in keys])
         correlations = np.corrcoef(rows)[np.triu_indices(len(rows), 1)]
         assert np.max(np.abs(correlations)) * np.sqrt(1000) < limit
-
-
-def test_no_two_addresses_of_a_trial_share_a_key() -> None:
-    root = plain.trial_key(1, 0)
-    addresses = itertools.product(range(1, 7), range(20), range(20), range(20))
-    keys = {
-        plain.child(plain.child(plain.child(plain.child(root, stream), query), session), item)
-        for stream, query, session, item in addresses
-    }
-    assert len(keys) == 6 * 20**3

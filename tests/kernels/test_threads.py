@@ -48,14 +48,6 @@ def test_blocks_of_blocks_do_not_wait_for_each_other() -> None:
     assert map_blocks(inner, total=20, block=1, threads=2) == [50] * 20
 
 
-def test_many_callers_share_the_threads() -> None:
-    with ThreadPoolExecutor(8) as callers:
-        sums = callers.map(
-            lambda _: sum(map_blocks(lambda a, b: b - a, total=99, block=2, threads=3)), range(40)
-        )
-        assert set(sums) == {99}
-
-
 def test_callers_side_by_side_keep_all_cores_busy() -> None:
     cores = available_threads()
     meeting = threading.Barrier(cores, timeout=10)  # passes only if as many blocks run at once

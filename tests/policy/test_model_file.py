@@ -379,18 +379,6 @@ def test_random_damage_never_gives_anything_but_a_refusal(kind: str, data: st.Da
                 assert np.all(np.isfinite(ranker.rank(features[:9], stats[:9]).scores))
 
 
-@pytest.mark.slow
-@settings(max_examples=300)
-@given(
-    flips=st.lists(st.tuples(st.integers(0, 10**4), st.integers(0, 255)), min_size=1, max_size=5)
-)
-def test_damaged_bytes_neither(saved: Path, flips: list[tuple[int, int]]) -> None:
-    content = bytearray(saved.read_bytes())
-    for place, value in flips:
-        content[place % len(content)] = value
-    check_that_it_reads_or_refuses(bytes(content))
-
-
 # --- parts of one's own --------------------------------------------------------------------------
 
 READ = """

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank import BehaviorStats, EBRanker, Examination, ParameterError, Policy, equations
+from ebrank import BehaviorStats, Examination, ParameterError, Policy, equations
 from ebrank.bonus.draw import Draw
 from ebrank.bonus.marginal_certainty import MarginalCertainty
 from ebrank.bonus.none import NoBonus
@@ -40,17 +40,6 @@ class Optimist(Bonus):
     @staticmethod
     def value(spread, deviations):
         return deviations * spread
-
-def doubled(spread):
-    return 2 * spread
-
-@dataclass(frozen=True)
-class Plain(Bonus):
-    name, help = "plain", "Calls a function that is not compiled."
-
-    @staticmethod
-    def value(spread):
-        return doubled(spread)
 
 @dataclass(frozen=True)
 class Lost(Bonus):
@@ -253,14 +242,6 @@ def test_a_bonus_of_ones_own_goes_by_its_class() -> None:
 
 
 @pytest.mark.usefixtures("mine")
-def test_a_part_that_calls_a_plain_function_is_refused_with_a_remedy() -> None:
-    ranker = EBRanker("ebrank:bonus=my_policy_parts:Plain,estimator=exposure")
-    remedy = "global name 'doubled': .* Decorate the function that it calls with @numba.njit"
-    with pytest.raises(ParameterError, match=f"formula cannot be compiled: .*{remedy}"):
-        ranker.rank(np.ones((2, 1), np.float32), BehaviorStats.zeros(2))
-
-
-@pytest.mark.usefixtures("mine")
 def test_a_family_of_ones_own_may_name_its_parameters() -> None:
     policy = parse("ebrank:family=my_policy_parts:Level,estimator=exposure,bonus=none,weight=3")
     prior, stats = policy.family.prior(np.linspace(0, 1, 20)), some_items()[1]
@@ -292,20 +273,6 @@ def test_parts_that_do_not_fit_are_refused() -> None:
 
 
 # --- scores --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("estimator", ["ips", "exposure", "exact"])
-def test_the_parts_of_the_estimate_alone(estimator: str) -> None:
-    prior, stats = some_items()
-    sums = stats.sums(Examination())
-    alone = make(estimator=estimator, part="prior")
-    expected = prior.a / (prior.a + prior.b)
-    for score in (unfitted(alone).score, unfitted(alone).relevance):  # unexplored
-        np.testing.assert_allclose(scores(score, prior, stats, Examination()), expected)
-    np.testing.assert_allclose(scores(unfitted(alone).prior, prior, stats, Examination()), expected)
-    users = make(estimator=estimator, part="behavior")
-    found = scores(unfitted(users).score, prior, stats, Examination())
-    np.testing.assert_allclose(found, users.estimator.rate(sums))
 
 
 def test_policies_made_of_the_same_parts_share_their_machine_code() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ebrank import BehaviorStats, Examination, ParameterError
 from ebrank.evidence import Behaviors
 from ebrank.policy.policies import parse
-from ebrank.policy.scoring import scores
+from ebrank.policy.scoring import MANY, best_first, scores
 from ebrank.priors import ItemPrior
 from tests.bound import unfitted
 
@@ -51,3 +51,15 @@ def test_what_a_kernel_would_overrun_is_refused() -> None:
             scores(score, wrong, stats, Examination())
     with pytest.raises(ParameterError, match="2 keys for 3 items"):
         scores(score, prior, stats, Examination(), np.zeros(2, np.uint64))
+
+
+@pytest.mark.parametrize("items", [0, 1, MANY - 1, MANY, 3 * MANY])
+@given(seed=st.integers(0, 10_000), levels=st.sampled_from([1, 3, 100, 10**9]))
+def test_the_best_come_first_and_keys_decide_between_equals(
+    items: int, seed: int, levels: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, levels, items) / levels * rng.choice([-1.0, 1.0])
+    keys = rng.integers(0, 2**63, items).astype(np.uint64)
+    expected = sorted(range(items), key=lambda item: (-values[item], keys[item]))
+    assert best_first(values, keys).tolist() == expected

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ebrank.data.dataset import Dataset
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.rankers.base import Trial
+from tests.simulation.tiny import tiny
 
 SPLITS_IN_TURN = (0, 1, 0, 2, 0, 0)  # train rows are not contiguous
 RANKS = 5
@@ -20,23 +20,11 @@ def make_trial() -> Callable[..., Trial]:
     """Return a function that makes a trial nobody has been served in."""
 
     def make(seed: int = 0, *, queries: int = 24, features: int = 5, threads: int = 2) -> Trial:
-        rng = np.random.default_rng(seed)
-        pointers = np.concatenate([[0], np.cumsum(rng.integers(1, 30, queries))])
-        rows = int(pointers[-1])
-        labels = rng.integers(0, 3, rows).astype(np.int8)
-        dataset = Dataset(
-            name="small",
-            features=rng.random((rows, features), dtype=np.float32),
-            labels=labels,
-            query_pointers=pointers,
-            query_ids=np.arange(queries).astype(str),
-            query_splits=np.resize(np.array(SPLITS_IN_TURN, np.int8), queries),
-            baseline=rng.random(rows, dtype=np.float32),
-            feature_ids=np.arange(1, features + 1, dtype=np.int32),
-            max_label=2,
-        )
-        relevance = 0.1 + 0.3 * labels.astype(np.float64)
-        stats = BehaviorStats.zeros(rows, slots=RANKS)
+        sizes = np.random.default_rng(seed).integers(1, 30, queries).tolist()
+        splits = np.resize(np.array(SPLITS_IN_TURN, np.int8), queries)
+        dataset = tiny(seed, sizes, n_features=features, query_splits=splits)
+        relevance = 0.1 + 0.3 * dataset.labels.astype(np.float64)
+        stats = BehaviorStats.zeros(dataset.n_rows, slots=RANKS)
         return Trial(dataset, relevance, stats, Examination(), np.uint64(seed), threads)
 
     return make

@@ -21,7 +21,12 @@ from ebrank.simulation.play import play
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.world import believe, new_world, stats_of
 from tests.simulation.reference import Reference
-from tests.simulation.reference_online import DuelReference, OnlineReference, PairwiseReference
+from tests.simulation.reference_online import (
+    DuelReference,
+    OnlineReference,
+    PairwiseReference,
+    TopRankReference,
+)
 from tests.simulation.state import Item, Session
 from tests.simulation.tiny import watched
 
@@ -82,7 +87,12 @@ def reference_of(
     text: str, dataset: Dataset, config: SimulationConfig, trial: int = 0
 ) -> Reference:
     """Return the slow simulator of a ranker: those that learn in their sessions have their own."""
-    kinds = {"dbgd": DuelReference, "mgd": DuelReference, "pdgd": PairwiseReference}
+    kinds: dict[str, type[Reference]] = {
+        "dbgd": DuelReference,
+        "mgd": DuelReference,
+        "pdgd": PairwiseReference,
+        "toprank": TopRankReference,
+    }
     kind = kinds.get(text.partition(":")[0], Reference)
     return kind(dataset, registry.parse(text), config, SEED, trial)
 

@@ -27,15 +27,7 @@ from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PBM, Graded
 from ebrank.testing import plain
-from tests.simulation.state import (
-    Checkpoint,
-    Item,
-    Query,
-    Session,
-    Snapshot,
-    ndcg_of,
-    ranking,
-)
+from tests.simulation.state import Checkpoint, Item, Query, Session, Snapshot, ndcg_of, ranking
 from tests.simulation.users import Shown, plain_habits, plain_rule
 
 BANDS = (10, 15, 25, 50, 100, 300, 1000)

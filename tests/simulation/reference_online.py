@@ -1,4 +1,4 @@
-"""DBGD, MGD and PDGD in plain Python, stepping after every session, in order of time.
+"""DBGD, MGD, PDGD and TopRank in plain Python, learning after every session, in order of time.
 
 Two weight vectors of floats: the logging model makes the lists until the next update, the learning
 model steps after every session. Lists of probabilities are products of fractions, as in the papers.
@@ -21,6 +21,7 @@ from tests.simulation.reference import Reference
 from tests.simulation.state import Item, Query, Session, ranking
 
 Vector = list[float]
+Pair = tuple[int, int]
 
 
 @dataclass
@@ -170,6 +171,56 @@ class PairwiseReference(OnlineReference):
                 gradient[j] += weight * (a - b)
         if pairs:
             self.step(gradient)
+
+
+@dataclass
+class TopRankReference(Reference):
+    """Algorithm 1: S and N of ordered pairs, and G, which holds (j, i) where i is better than j.
+
+    A pair that G knows is not compared again, which the paper's blocks see to by themselves.
+    """
+
+    S: dict[Pair, int] = field(default_factory=dict)
+    N: dict[Pair, int] = field(default_factory=dict)
+    G: set[Pair] = field(default_factory=set)
+
+    def update(self) -> None:
+        self.model = fixed_model(np.zeros(1))
+
+    def partition(self, query: Query) -> list[set[int]]:
+        """P_d = min_G of the items that are in no block before."""
+        left = {item.row for item in query.candidates}
+        blocks = []
+        while left:
+            block = {i for i in left if not any((i, j) in self.G for j in left)} or set(left)
+            blocks.append(block)
+            left -= block
+        return blocks
+
+    def serve(self, t: int) -> Session:
+        q = self.asked(t)
+        self.enter(q)
+        blocks = self.partition(self.queries[q])
+        place = {row: d for d, block in enumerate(blocks) for row in block}
+        session = self.session(q, lambda item, key: plain.uniform(key) - place[item.row])
+        self.log.append(session)
+        seen = zip(session.rows, session.clicked, self.believed, strict=False)
+        clicks = {row: int(click and p > 0) for row, click, p in seen}
+        compared = [(i, j) for block in blocks for i in block for j in block - {i}]
+        for i, j in [pair for pair in compared if not {pair, pair[::-1]} & self.G]:
+            self.S[i, j] = self.S.get((i, j), 0) + clicks.get(i, 0) - clicks.get(j, 0)
+            self.N[i, j] = self.N.get((i, j), 0) + abs(clicks.get(i, 0) - clicks.get(j, 0))
+        self.G |= {(j, i) for i, j in compared if self.is_enough(self.S[i, j], self.N[i, j])}
+        return session
+
+    def is_enough(self, S: int, N: int) -> bool:
+        delta = self.ranker.value("delta")
+        c = 4 * math.sqrt(2 / math.pi) / math.erf(math.sqrt(2))
+        return N > 0 and math.sqrt(2 * N * math.log(c / delta * math.sqrt(N))) <= S
+
+    def offline_score(self, item: Item, cold: bool) -> float:
+        blocks = self.partition(next(q for q in self.queries if item in q.items))
+        return 0.0 if cold else -float(next(d for d, b in enumerate(blocks) if item.row in b))
 
 
 def dot(w: Vector, x: Vector) -> float:

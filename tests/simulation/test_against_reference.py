@@ -12,11 +12,7 @@ import pytest
 from ebrank.evidence import Examination
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PositionBased, parse
-from tests.simulation.comparison import (
-    assert_sessions_agree,
-    assert_whole_run_agrees,
-    reference_of,
-)
+from tests.simulation.comparison import assert_sessions_agree, assert_whole_run_agrees, reference_of
 from tests.simulation.reference_online import OnlineReference
 from tests.simulation.tiny import tiny, variants
 from tests.simulation.users import SHOP, Impatient, Shoppers
@@ -86,8 +82,9 @@ ONLINE = [
     "pdgd:rate=1.5,decay=0.5,features=concate",
     "mgd:candidates=2,step=0.1",
     "mgd:candidates=30,learn_from=all",
+    "toprank:delta=0.1",
 ]
-VARIANTS = [*(text for text in variants() if not text.startswith("toprank")), *ONLINE]
+VARIANTS = [*variants(), *ONLINE]
 SETTINGS = [text for text in VARIANTS if ":" not in text or text.endswith(":features=concate")]
 
 

@@ -41,11 +41,6 @@ LOCATOR = Locator.of("mq2007-like", scale=0.01)
 
 
 @pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return LOCATOR.load()
-
-
-@pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnCluster]:
     with own_cluster(tmp_path_factory.mktemp("nodes")) as started:
         yield started
@@ -136,7 +131,7 @@ def order(dataset: Dataset, **changes: object) -> Order:
         "code": lasting_stamp(registry.parse("bm25"), SHORT.users),
         "facts": tuple(facts().items()),
         "topic": "",
-        "number": 0,
+        "task": (0, 0),
     }
     return Order(**{**given, **changes})  # type: ignore[arg-type]
 

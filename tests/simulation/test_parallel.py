@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ebrank
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.rankers import registry
@@ -24,11 +23,6 @@ from ebrank.simulation.storage import StoredTrials
 
 RANKERS = [registry.parse(text) for text in ("bm25", "ebrank", "ebrank:estimator=exposure")]
 SHORT = SimulationConfig(sessions=80, updates=4)
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return ebrank.load("mq2007-like", scale=0.01)
 
 
 def bits(results: list[Result]) -> list[list[bytes]]:

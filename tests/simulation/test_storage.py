@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import shutil
+import threading
+import time
 import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +20,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-import ebrank
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
 from ebrank.kernels import provenance
 from ebrank.rankers import registry
-from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.storage import (
+    QUERY_IDS,
     StorageWarning,
     StoredTrials,
+    read_query_ids,
     read_trial,
     write_trial,
 )
@@ -40,11 +45,6 @@ BM25 = registry.parse("bm25")
 EBRANK = registry.parse("ebrank")
 SHORT = SimulationConfig(sessions=60, updates=3)
 IDS = np.array(["q1", "q2"])
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return ebrank.load("mq2007-like", scale=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -112,55 +112,6 @@ def test_the_formulas_sessions_may_be_given(tmp_path: Path, dataset: Dataset) ->
     assert len(paths) == 1
 
 
-USERS = """
-from dataclasses import dataclass, field
-from ebrank.kernels.compiled import FirstClass
-from ebrank.evidence import Examination
-from ebrank.simulation.users import BROWSE
-from patience import PATIENCE
-
-def rule(relevance, stopping, examination, minds, length, key, outcomes):
-    clicks = 0
-    for rank in range(length):
-        clicked = clicks < PATIENCE and minds[rank] < examination[rank] * relevance[rank]
-        outcomes[rank] = clicked
-        clicks += clicked
-
-RULE = FirstClass(rule, BROWSE)
-
-@dataclass(frozen=True)
-class Patient:
-    examination: Examination = field(default_factory=lambda: Examination(cutoff=5))
-    @property
-    def browse(self):
-        return RULE
-"""
-
-
-@pytest.mark.slow
-def test_a_click_rule_that_is_edited_is_run_again(
-    tmp_path: Path, dataset: Dataset, folder: Folder
-) -> None:
-    def outcome() -> list[float]:
-        """Return what the users make of it, stored or not."""
-        config = dataclasses.replace(SHORT, users=folder.load("own_users").Patient())
-        store = StoredTrials(tmp_path / "store", dataset, config, seed=1)
-        (result,) = parallel.run(dataset, [EBRANK], config, 1, trials=1, store=store)
-        expected = run_trial(dataset, EBRANK, config, seed=1, trial=0)
-        assert result.trials[0].test_ndcg.tolist() == expected.test_ndcg.tolist()
-        return [float(number) for number in expected.test_ndcg]
-
-    folder.write({"own_users": USERS, "patience": "PATIENCE = 1"})
-    patient = outcome()
-    assert outcome() == patient
-    assert len(list((tmp_path / "store").glob("*.npz"))) == 1
-    folder.write({"own_users": USERS.replace("* relevance[rank]", "* relevance[rank] / 2")})
-    lazy = outcome()
-    folder.write({"own_users": USERS, "patience": "PATIENCE = 5"})
-    assert len({tuple(patient), tuple(lazy), tuple(outcome())}) == 3
-    assert len(list((tmp_path / "store").glob("*.npz"))) == 3
-
-
 def test_what_a_ranker_remembers_while_it_runs_does_not_matter(
     tmp_path: Path, dataset: Dataset, folder: Folder, trial: TrialResult
 ) -> None:
@@ -179,12 +130,12 @@ class Mine(Ranker):
     folder.write({"remembering": text})
     module: Any = folder.load("remembering")
     store = StoredTrials(tmp_path / "store", dataset, SHORT, seed=1)
-    assert store.load(module.Mine(), 0) is None
+    assert store.load(module.Mine(), [0]) == {}
     module.SEEN.append(0)
     store.save(module.Mine(), 0, trial)
     assert store.path(module.Mine(), 0).is_file()
     again = folder.load("remembering").Mine()
-    assert StoredTrials(tmp_path / "store", dataset, SHORT, seed=1).load(again, 0) is not None
+    assert StoredTrials(tmp_path / "store", dataset, SHORT, seed=1).load(again, [0]).keys() == {0}
 
 
 def test_a_damaged_file_is_run_again(tmp_path: Path, dataset: Dataset, trial: TrialResult) -> None:
@@ -197,7 +148,7 @@ def test_a_damaged_file_is_run_again(tmp_path: Path, dataset: Dataset, trial: Tr
     for content in damaged:
         path.write_bytes(content)
         with pytest.warns(StorageWarning, match="damaged, or not a trial of a simulation"):
-            assert store.load(EBRANK, 0) is None
+            assert store.load(EBRANK, [0]) == {}
 
 
 @pytest.mark.slow
@@ -214,8 +165,8 @@ def test_no_flipped_bit_goes_unnoticed(
         path.write_bytes(bad)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            read = store.load(EBRANK, 0)
-        assert read is None or same(read, trial)  # some bytes of a zip file mean nothing
+            read = store.load(EBRANK, [0])
+        assert not read or same(read[0], trial)  # some bytes of a zip file mean nothing
 
 
 def test_a_trial_of_something_else_is_not_taken(
@@ -225,7 +176,7 @@ def test_a_trial_of_something_else_is_not_taken(
     store.save(EBRANK, 0, trial)
     shutil.copy(store.path(EBRANK, 0), store.path(EBRANK, 1))
     with pytest.warns(StorageWarning, match="trial of another run"):
-        assert store.load(EBRANK, 1) is None
+        assert store.load(EBRANK, [1]) == {}
 
 
 def header_of(path: Path) -> dict[str, Any]:
@@ -248,3 +199,34 @@ def test_another_format_is_not_taken(
     np.savez(path, allow_pickle=False, **arrays)
     with pytest.raises(DataError, match=str(path)):
         read_trial(path)
+
+
+# --- threads take turns with Python's parser, which reads the headers of arrays -------------------
+
+THREADS = 4
+
+
+@pytest.fixture
+def most_at_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many threads parsed at the same time, at most."""
+    parse, inside, counts = ast.literal_eval, set[int](), list[int]()
+
+    def slow_parse(text: str) -> object:
+        inside.add(threading.get_ident())
+        counts.append(len(inside))
+        time.sleep(0.005)
+        inside.remove(threading.get_ident())
+        return parse(text)
+
+    monkeypatch.setattr(ast, "literal_eval", slow_parse)
+    return lambda: max(counts)
+
+
+def test_one_thread_reads_a_header_at_a_time(
+    tmp_path: Path, most_at_once: Callable[[], int]
+) -> None:
+    file = tmp_path / "trial.npz"
+    np.savez(file, allow_pickle=False, **{QUERY_IDS: np.array(["q1", "q2"])})
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(read_query_ids, [file] * THREADS))
+    assert most_at_once() == 1

@@ -16,7 +16,7 @@ from ebrank.policy.formula import Formula, Score
 from ebrank.priors import ItemPrior
 from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner
 from ebrank.rankers.bm25 import BM25, FIXED, fixed_model
-from ebrank.rankers.dbgd import DBGD, DuelModel
+from ebrank.rankers.dbgd import DBGD
 from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.online import OnlineModel
 from ebrank.simulation import parallel
@@ -186,13 +186,6 @@ def test_logging_models_are_checked(dataset: Dataset, name: str, value: Any, sai
     check_model(model, dataset)
     with pytest.raises(ParameterError, match=said):
         check_model(replace(model, linear=model.linear._replace(**{name: value})), dataset)
-
-
-def test_somebody_must_duel(dataset: Dataset) -> None:
-    model = online_model(dataset)
-    assert isinstance(model, DuelModel)
-    with pytest.raises(ParameterError, match="candidates must be"):
-        check_model(replace(model, candidates=0), dataset)
 
 
 # --- scores that are no numbers ------------------------------------------------------------------

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ebrank
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
 from ebrank.kernels import streams
@@ -34,11 +33,6 @@ from ebrank.simulation.tuning import (
 
 EBRANK = registry.parse("ebrank:estimator=exposure")
 SHORT = SimulationConfig(sessions=120, updates=4)
-
-
-@pytest.fixture(scope="module")
-def dataset() -> Dataset:
-    return ebrank.load("mq2007-like", scale=0.01)
 
 
 @pytest.fixture(scope="module")

@@ -104,16 +104,6 @@ def test_any_noise_leaves_probabilities(max_label: int) -> None:
         assert click[-1] == stop[-1] == pytest.approx(1.0)
 
 
-def test_without_a_setting_users_go_by_the_papers_relevance() -> None:
-    """Bit for bit, also on other scales: the default users are those that the paper has."""
-    for max_label in (1, 2, 4, 7):
-        expected = habits_of(PositionBased(), max_label)
-        for name in built_in():
-            click, stop = habits_of(parse(name), max_label)
-            assert click.tolist() == expected.click.tolist()
-            assert stop.tolist() == {"cascade": [0.5] * (max_label + 1)}.get(name, click.tolist())
-
-
 def test_habits_that_are_no_probabilities_are_refused() -> None:
     with pytest.raises(ParameterError, match="a probability to click for each of the grades 0 to"):
         simulate(tiny(), registry.parse("bm25"), replace(SHORT, users=Boastful()))
@@ -172,18 +162,13 @@ RULES = {
     "peeking": "out[rank] = minds[rank] < p[rank] * relevance[rank] * relevance[4]",
     "meddling": "out[rank] = minds[rank] < p[rank] * relevance[rank]; minds[rank] = 0.0",
     "eager": "out[rank] = minds[rank] < 1.2 * p[rank] * relevance[rank]",
-    "helpless": "out[rank] = minds[rank] < plain(relevance[rank])",
     "moody": "out[rank] = minds[rank] < p[rank] * relevance[rank] * (uniform(key) < 0.5)",
 }
 """What users who break a rule do at each rank."""
 
 
-def plain(number: float) -> float:
-    return number
-
-
 def odd(name: str) -> FirstClass:
-    names: dict[str, Any] = {"uniform": streams.uniform, "plain": plain, "__name__": __name__}
+    names: dict[str, Any] = {"uniform": streams.uniform, "__name__": __name__}
     head = f"def {name}(relevance, stop, p, minds, n, key, out):\n    for rank in range(n):\n"
     exec(f"{head}        {RULES[name]}\n", names)
     return FirstClass(names[name], BROWSE)
@@ -221,12 +206,6 @@ class Odd:
 def test_users_who_break_a_rule_are_found_out(rule: str, problem: str) -> None:
     with pytest.raises(AssertionError, match=problem):
         check_users(Odd(rule), by_curve=True)
-
-
-def test_users_who_call_a_plain_function_are_refused_with_a_remedy() -> None:
-    remedy = "helpless cannot be compiled: .* Decorate the function that it calls with @numba.njit"
-    with pytest.raises(ParameterError, match=remedy):
-        simulate(tiny(), registry.parse("bm25"), replace(SHORT, users=Odd("helpless")))
 
 
 def test_users_may_click_for_other_reasons() -> None:

@@ -54,9 +54,9 @@ def config_of(options: dict[str, Any]) -> SimulationConfig:
 
     given = {name: options.pop(name, setting.default) for name, setting in SETTINGS.items()}
     users = _changed(parse(given["users"]), noise=given["noise"], cutoff=given["cutoff"])
-    fields = {setting.field: given[name] for name, setting in SETTINGS.items() if setting.field}
+    own = {f.name: f.metadata["setting"] for f in fields(SimulationConfig) if f.metadata}
     return SimulationConfig(
-        **fields,
+        **{field: given[name] for field, name in own.items()},
         initial_candidates=_pair(given["initial"]),
         cutoffs=_numbers("--measure-at", given["measure_at"], int),
         users=users,

@@ -41,13 +41,10 @@ def rankers(name: str | None, as_json: bool) -> None:
             print_one(ranker)
         return
     rankers = [about(ranker()) for ranker in registry.built_in().values()]
-    # those in installed packages, which are not imported for this
-    installed = {name: registry.origin(entry) for name, entry in registry.installed().items()}
     if as_json:
-        console.print_json({"rankers": rankers, "installed": installed})
+        console.print_json({"rankers": rankers})
         return
     rows = [(ranker["name"], in_words(ranker["settings"]), ranker["help"]) for ranker in rankers]
-    rows += [(name, "", origin) for name, origin in installed.items()]
     console.print_table(("name", "features", "what it does"), rows)
     click.echo("Parameters of a ranker: ebrank rankers NAME")
 

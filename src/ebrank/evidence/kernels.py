@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from ebrank.evidence.sums import (
-    clicks_sum,
-    exposure_sum,
-    number,
-    shown_sum,
-    weighted_clicks_sum,
-)
+from ebrank.evidence.sums import clicks_sum, exposure_sum, number, shown_sum, weighted_clicks_sum
 from ebrank.kernels.compiled import kernel
 from ebrank.kernels.pointers import pointer_to
 from ebrank.typing import Floats, Ints, SmallInts

@@ -44,7 +44,7 @@ from numba.extending import register_jitable
 from ebrank.environment import paths
 from ebrank.errors import ParameterError
 from ebrank.kernels import lanes, sharing
-from ebrank.kernels.provenance import PACKAGE, module_stamp
+from ebrank.kernels.provenance import is_own, module_stamp
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -153,9 +153,9 @@ class FirstClass:
                 try:
                     self._compiled = self._compiled or self._compile()
                 except Exception as problem:
-                    why = f"{_reason(problem)}{_remedy(problem)}"
                     name = self.function.__name__
-                    raise ParameterError(f"{name} cannot be compiled: {why}") from problem
+                    message = f"{name} cannot be compiled: {_reason(problem)}"
+                    raise ParameterError(message) from problem
         return self._compiled
 
     def _compile(self) -> Any:  # noqa: ANN401
@@ -202,17 +202,16 @@ _COMPILING = threading.RLock()
 
 
 def _reason(problem: Exception) -> str:
-    """Return one line on why something cannot be compiled; Numba's innermost reason is last."""
+    """Return one line on why something cannot be compiled; Numba's innermost reason is last.
+
+    If compiled code calls a plain function, it says what to do.
+    """
     plain = re.sub(r"\x1b\[[\d;]*m", "", str(problem))  # colored where colorama is installed
     said = plain.rpartition("(step: nopython frontend)")[2].strip()
-    return said.partition("\n")[0] or type(problem).__name__
-
-
-def _remedy(problem: Exception) -> str:
-    """Return what to do if compiled code calls a plain function, "" for any other problem."""
-    if "Cannot determine Numba type of <class 'function'>" not in str(problem):
-        return ""
-    return ". Decorate the function that it calls with @numba.njit."
+    reason = said.partition("\n")[0] or type(problem).__name__
+    if "Cannot determine Numba type of <class 'function'>" in plain:
+        reason += ". Decorate the function that it calls with @numba.njit."
+    return reason
 
 
 class _Compilation(event.Listener):
@@ -245,7 +244,7 @@ def announced(tell: Callable[[], None]) -> Iterator[None]:
 def _kernel(function: F, options: dict[str, Any]) -> F:
     """Compile a function on first call; cache the machine code if it is one of ebrank's own."""
     home = str(function.__module__)
-    folder = _folder(home, home) if _is_own(home) and _is_plain(function) else None
+    folder = _folder(home, home) if is_own(home) and _is_plain(function) else None
     if folder is None:
         return cast(F, numba.njit(**options)(function))
     with _cached_in(folder):
@@ -264,10 +263,6 @@ def _kernel(function: F, options: dict[str, Any]) -> F:
 
     dispatcher.compile = compile_once
     return cast(F, dispatcher)
-
-
-def _is_own(module: str) -> bool:
-    return module.startswith(f"{PACKAGE}.")
 
 
 def _is_plain(function: Any) -> bool:  # noqa: ANN401

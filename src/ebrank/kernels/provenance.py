@@ -31,7 +31,7 @@ from functools import cache
 from importlib import metadata
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
-from types import FunctionType, MappingProxyType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ def module_stamp(*modules: str) -> str | None:
 
     None if one of them is in no file.
     """
-    plugins = sorted(name for name in modules if not _is_own(name))
+    plugins = sorted(name for name in modules if not is_own(name))
     if not plugins:
         return _own_stamp(*modules)
     parts = _plugin_digests(plugins)
@@ -113,7 +113,8 @@ def _own_file(name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _is_own(module: str) -> bool:
+def is_own(module: str) -> bool:
+    """Return whether a module is one of ebrank's."""
     return module.partition(".")[0] == PACKAGE
 
 
@@ -189,14 +190,14 @@ def _plugin_files(name: str) -> dict[str, Path] | None:
     if not isinstance(file, str) or not Path(file).is_file():
         return None
     if not _is_installed(Path(file)):
-        return _files_behind([name], _plugin_file, {name: Path(file)})
+        return _files_behind([name], lambda other: Path(file) if other == name else _file_of(other))
     folders = list(getattr(sys.modules.get(top), "__path__", ()))
     paths = Path(folders[0]).rglob("*.py") if folders else [Path(file)]
     root = Path(folders[0]).parent if folders else Path(file).parent
     return {str(path.relative_to(root)): path for path in paths}
 
 
-def _plugin_file(name: str) -> Path | None:
+def _file_of(name: str) -> Path | None:
     """Return the file of a user's module; None for other names, and for what is installed."""
     top = name.partition(".")[0]
     if top == PACKAGE or top in sys.stdlib_module_names:
@@ -227,11 +228,7 @@ def _installed() -> list[str]:
 # --- imports -------------------------------------------------------------------------------------
 
 
-def _files_behind(
-    modules: Iterable[str],
-    file_of: Callable[[str], Path | None],
-    located: Mapping[str, Path] = MappingProxyType({}),
-) -> dict[str, Path]:
+def _files_behind(modules: Iterable[str], file_of: Callable[[str], Path | None]) -> dict[str, Path]:
     """Return the files of some modules and of all that they import, by module.
 
     `file_of` says where a module is, None for names that do not count.
@@ -240,7 +237,7 @@ def _files_behind(
     waiting = set(modules)
     while waiting:
         name = waiting.pop()
-        path = located.get(name) or file_of(name)
+        path = file_of(name)
         if path is not None:
             files[name] = path
             package = name if path.name == "__init__.py" else name.rpartition(".")[0]
@@ -252,7 +249,7 @@ def _files_behind(
 def _imports(source: bytes, package: str) -> frozenset[str]:
     """Return what a module imports, or names in a formula; some of the names are not modules."""
     names = {name.decode() for name in _BY_NAME.findall(source)}
-    for origin, imported in _matched(source) if _is_own(package) else _parsed(source):
+    for origin, imported in _matched(source) if is_own(package) else _parsed(source):
         with suppress(ImportError):  # beyond the top of its package
             module = resolve_name(origin, package)
             names |= {module, *(f"{module}.{name}" for name in imported)}
@@ -301,11 +298,7 @@ def fingerprint(dataset: Any) -> str:  # noqa: ANN401 (a dataset, of which we kn
 
 
 def _digests(files: Mapping[str, Path]) -> list[str]:
-    return [f"{name} {_digest(files[name])}" for name in sorted(files)]
-
-
-def _digest(path: Path) -> str:
-    return _hash_bytes(path.read_bytes())
+    return [f"{name} {_hash_bytes(path.read_bytes())}" for name, path in sorted(files.items())]
 
 
 def _hash(parts: Iterable[str]) -> str:

@@ -15,16 +15,7 @@ from typing import Any, NamedTuple
 from ebrank.equations import horizon_bonus
 from ebrank.evidence.estimators import ESTIMATORS, click_rate
 from ebrank.parameters import Configured, declared
-from ebrank.policy.formula import (
-    COUNTS_LOSS,
-    MODEL,
-    PAIR,
-    SCORE,
-    SUMS_LOSS,
-    Formula,
-    Score,
-    Source,
-)
+from ebrank.policy.formula import COUNTS_LOSS, MODEL, PAIR, SCORE, SUMS_LOSS, Formula, Score, Source
 
 HORIZON = "horizon"
 """The parameter of a bonus that says how many lists to plan for."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -76,6 +76,8 @@ class CallFrame:
         return f"void({', '.join(self.arguments.values())})"
 
 
+OWN = "shifted(counts, rows[i] * counts_step)"
+"""The counts of an item of a batch."""
 SCORE = CallFrame(
     arguments={
         "items": "i8",
@@ -98,19 +100,15 @@ SCORE = CallFrame(
     quantities={
         "a": "a[rows[i]]",
         "b": "b[rows[i] * b_step]",
-        "counts": "shifted(counts, rows[i] * counts_step)",
-        "slots": "slots",
-        "behaviors": "behaviors",
-        "table": "table",
-        "item_counts": "ItemCounts(shifted(counts, rows[i] * counts_step), slots, behaviors, "
-        "table)",
+        **{name: name for name in RAW},
+        "counts": OWN,
+        "item_counts": f"ItemCounts({OWN}, slots, behaviors, table)",
         "key": "keys[i]",
         **LEARNED,
     },
     derived={
-        "shown": "float(shown_sum(shifted(counts, rows[i] * counts_step), slots, table))",
-        "clicks": "number(clicks_sum(shifted(counts, rows[i] * counts_step), slots, behaviors, "
-        "table))",
+        "shown": f"float(shown_sum({OWN}, slots, table))",
+        "clicks": f"number(clicks_sum({OWN}, slots, behaviors, table))",
         "weighted_clicks": "number(weighted_clicks_units[rows[i] * units_step])",
         "exposure": "number(exposure_units[rows[i] * units_step])",
     },
@@ -158,7 +156,6 @@ SUMS_LOSS = replace(
 """The same, for rows with two sums instead of counts."""
 
 
-@dataclass(frozen=True, eq=False)
 class Formula:
     """A score of one item, from a plain function that names what it needs.
 
@@ -180,12 +177,6 @@ class Formula:
     items at once. They must be numbers.
     """
 
-    function: Function | str
-    parameters: tuple[str, ...]
-    given: Mapping[str, Source]
-    frame: CallFrame
-    before: tuple[str, ...]
-
     def __init__(
         self,
         function: Function | str,
@@ -194,12 +185,11 @@ class Formula:
         frame: CallFrame = SCORE,
         before: tuple[str, ...] = (),
     ) -> None:
-        explained = {name: source for name, source in (given or {}).items() if name != source}
-        object.__setattr__(self, "function", function)
-        object.__setattr__(self, "parameters", parameters)
-        object.__setattr__(self, "given", explained)
-        object.__setattr__(self, "frame", frame)
-        object.__setattr__(self, "before", before)
+        self.function = function
+        self.parameters = parameters
+        self.given = {name: source for name, source in (given or {}).items() if name != source}
+        self.frame = frame
+        self.before = before
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Leave out the compiled function; a function given by name counts by its code."""
@@ -207,7 +197,8 @@ class Formula:
             name: loaded(source) if isinstance(source, str) and ":" in source else source
             for name, source in self.given.items()
         }
-        return _made, (loaded(self.function), self.parameters, given, self.frame, self.before)
+        made = partial(Formula, given=given, frame=self.frame, before=self.before)
+        return made, (loaded(self.function), *self.parameters)
 
     def __call__(self, **values: Any) -> Any:  # noqa: ANN401 (numbers or arrays of them)
         """Return the score from quantities by name, in plain Python or NumPy."""
@@ -285,11 +276,7 @@ class Score:
         if not floats or len(given) <= len(self.formula.parameters):
             raise ParameterError("a score needs an array of parameters: make it by Formula.bind")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out the compiled function."""
-        return Score, (self.formula, self.parameters)
-
-    @cached_property
+    @property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The function that kernels call."""
         return self.formula.compiled
@@ -391,16 +378,6 @@ def arguments_of(function: Function) -> tuple[str, ...]:
     if code is None:
         raise ParameterError(f"{function!r} is not a plain function")
     return tuple(code.co_varnames[: code.co_argcount])
-
-
-def _made(
-    function: Function,
-    parameters: tuple[str, ...],
-    given: Mapping[str, Source],
-    frame: CallFrame,
-    before: tuple[str, ...],
-) -> Formula:
-    return Formula(function, *parameters, given=given, frame=frame, before=before)
 
 
 def loaded(function: Function | str) -> Function:

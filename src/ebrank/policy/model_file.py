@@ -25,7 +25,6 @@ from ebrank.evidence import Examination
 from ebrank.policy import policies
 from ebrank.policy.contexts import Contexts
 from ebrank.policy.scaling import Scaling
-from ebrank.priors.base import State
 
 if TYPE_CHECKING:
     from ebrank.policy.ranker import EBRanker
@@ -120,16 +119,11 @@ def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
     if document["state"] is not None:
         given = _section(document, "state")
         kept = (name for name in given if name != "smoothness")  # in files of version 0.1
-        _learn(ranker, {name: _read_array(name, given[name]) for name in kept})
+        ranker.state_ = {name: _read_array(name, given[name]) for name in kept}
+        ranker.policy.check_state(ranker.state_)
     if "contexts" in document:
         ranker.contexts_ = _contexts(_section(document, "contexts"))
     return ranker
-
-
-def _learn(ranker: EBRanker, state: State) -> None:
-    """Give the ranker a state that its learner accepts."""
-    ranker.policy.check_state(state)
-    ranker.state_ = state
 
 
 def _contexts(section: Mapping[str, Any]) -> Contexts:
@@ -197,9 +191,16 @@ def _old_ranker(document: Mapping[str, Any]) -> EBRanker:
     learned = document["learned"]
     if learned is not None and learned.get("weights") is not None:
         _require_keys("the prior", learned, {"kind", "parameters", "weights", "intercept"})
-        _learn(
-            ranker, _old_state(learned["weights"], learned["intercept"], settings.get("ridge", 0.0))
-        )
+        weights = learned["weights"]
+        if not isinstance(weights, list):
+            raise ModelFileError("the weights are not a list")
+        intercept, ridge = [learned["intercept"]], [settings.get("ridge", 0.0)]
+        numbers = {"weights": weights, "intercept": intercept, "ridge": ridge}
+        ranker.state_ = {
+            name: _read_array(name, {"shape": [len(values)], "values": values})
+            for name, values in numbers.items()
+        }
+        ranker.policy.check_state(ranker.state_)
     return ranker
 
 
@@ -211,16 +212,6 @@ def _old_prior(section: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if prior.get("kind") != "linear":
         raise ModelFileError(f"unknown kind of prior: {prior.get('kind')!r}")
     return _section(prior, "parameters")
-
-
-def _old_state(weights: object, intercept: object, ridge: float) -> State:
-    if not isinstance(weights, list):
-        raise ModelFileError("the weights are not a list")
-    numbers = {"weights": weights, "intercept": [intercept], "ridge": [ridge]}
-    return {
-        name: _read_array(name, {"shape": [len(values)], "values": values})
-        for name, values in numbers.items()
-    }
 
 
 def _examination(section: Mapping[str, Any]) -> Examination:

@@ -38,21 +38,8 @@ from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import map_blocks
-from ebrank.parameters import (
-    Configured,
-    Parameter,
-    declared,
-    near,
-    param,
-    read_settings,
-    to_text,
-)
-from ebrank.policy.composition import (
-    HORIZON,
-    Scores,
-    loss_formula,
-    score_formula,
-)
+from ebrank.parameters import Configured, Parameter, declared, near, param, read_settings, to_text
+from ebrank.policy.composition import HORIZON, Scores, loss_formula, score_formula
 from ebrank.policy.formula import Formula, Score
 from ebrank.priors import fitting, item_effects
 from ebrank.priors.base import Family, ItemPrior, Learner, State

@@ -256,11 +256,14 @@ class EBRanker:
 
         `shifts` say how far a context shifts the logits of relevances.
         """
-        require(len(prior.a) == len(behavior), "the prior is not one of these candidates")
-        require(len(prior.b) in (1, len(behavior)), "the prior is not one of these candidates")
+        n = len(behavior)
+        fits = len(prior.a) == n and len(prior.b) in (1, n)
+        require(fits, "the prior is not one of these candidates")
         check_whole("k", k, at_least=1, optional=True)
-        keys = _tie_keys(self.seed, len(behavior)) if tie_keys is None else np.asarray(tie_keys)
-        require(keys.shape == (len(behavior),), "tie_keys must hold one key per candidate")
+        # Random keys that stay with the position, whatever the number of candidates.
+        random_keys = np.random.PCG64(self.seed).random_raw
+        keys = random_keys(n) if tie_keys is None else np.asarray(tie_keys)
+        require(keys.shape == (n,), "tie_keys must hold one key per candidate")
         draws = None
         if self.policy.noisy:
             draws = _draw_keys(keys) if draw_keys is None else draw_keys
@@ -432,8 +435,3 @@ def _draw_keys(keys: npt.NDArray[Any]) -> Keys:
     """Return keys of draws that differ if the tie keys do, whether these are whole or not."""
     whole = np.issubdtype(keys.dtype, np.integer)
     return keys.astype(np.uint64) if whole else keys.astype(np.float64).view(np.uint64)
-
-
-def _tie_keys(seed: int, count: int) -> Keys:
-    """Return a random key for each position, which depends on nothing else."""
-    return np.random.PCG64(seed).random_raw(count)

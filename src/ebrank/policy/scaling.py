@@ -15,6 +15,7 @@ array([[0.5, 0. ]], dtype=float32)
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias, get_args
 
@@ -51,11 +52,11 @@ class Scaling:
         if self.kind != "global":
             require(self.low is self.high is None, f"{self.kind!r} scaling has no ranges")
             return
-        object.__setattr__(self, "low", _numbers("low", self.low))
-        object.__setattr__(self, "high", _numbers("high", self.high))
-        good = all(lo <= hi for lo, hi in zip(self._low, self._high, strict=False))
-        same = len(self._low) == len(self._high)
-        require(same and good, "each feature needs a low end that is not above its high end")
+        low, high = _numbers("low", self.low), _numbers("high", self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        good = len(low) == len(high) and all(map(operator.le, low, high))
+        require(good, "each feature needs a low end that is not above its high end")
 
     @classmethod
     def learn(cls, kind: ScalingKind, rows: Features) -> Self:
@@ -78,10 +79,7 @@ class Scaling:
 
             pointers = [0, len(features)] if query_pointers is None else query_pointers
             return query_min_max(features, pointers)
-        return self._by_range(features)
-
-    def _by_range(self, features: Features) -> Features:
-        low, high = np.array(self._low), np.array(self._high)
+        low, high = np.array(self.low), np.array(self.high)
         require(
             features.shape[1] == len(low),
             f"this scaling is of {len(low)} features, not {features.shape[1]}",
@@ -89,14 +87,6 @@ class Scaling:
         span = np.where(high > low, high - low, np.inf)  # 0 where all rows agreed
         scaled: Features = np.clip((features - low) / span, 0.0, 1.0).astype(np.float32)
         return scaled
-
-    @property
-    def _low(self) -> tuple[float, ...]:
-        return self.low or ()
-
-    @property
-    def _high(self) -> tuple[float, ...]:
-        return self.high or ()
 
 
 def _numbers(name: str, values: object) -> tuple[float, ...]:

@@ -16,13 +16,7 @@ import numpy as np
 from ebrank.data.dataset import Dataset
 from ebrank.environment.plugins import path_of
 from ebrank.evidence import BehaviorStats, Examination, Sums
-from ebrank.parameters import (
-    Configured,
-    Parameter,
-    declared,
-    param,
-    to_text,
-)
+from ebrank.parameters import Configured, Parameter, declared, param, to_text
 from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats
 

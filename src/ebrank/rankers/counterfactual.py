@@ -200,7 +200,7 @@ class Products:
         )
         self._weights = weights
 
-    def sides(self, weights: Floats, behavior: Floats, target: Floats) -> Floats:
+    def side_sums(self, weights: Floats, behavior: Floats, target: Floats) -> Floats:
         """Return Σ ω x^b (x, 1, x^b) and Σ ω y (x, 1, x^b) over rows with ω ≠ 0, as two rows."""
         from ebrank.rankers.kernels import least_squares as kernels
 
@@ -223,33 +223,26 @@ class LinearModel(NamedTuple):
     intercept: float
 
 
-class LeastSquares:
+class LeastSquares(Products):
     """Sums of products over the rows shown so far, and the models that follow from them."""
 
     def __init__(self, trial: Trial, behavior: ClickRate, weight: Weight) -> None:
-        data = trial.dataset
+        super().__init__(trial)
         self._trial = trial
         self._behavior = behavior
         self._weight = weight
-        self._products_of_x = Products(trial)
-        self.sides = np.zeros((2, data.n_features + 2))
-
-    @property
-    def gram(self) -> Floats:
-        """The lower triangle of Σ ω (x, 1)(x, 1)ᵀ."""
-        return self._products_of_x.gram
+        self.sides = np.zeros((2, trial.dataset.n_features + 2))
 
     def see(self) -> None:
         """Update the sums with what users have done.
 
         The rows of `sides` are Σ ω x^b (x, 1, x^b) and Σ ω y (x, 1, x^b).
         """
-        products = self._products_of_x
-        sums = self._trial.sums().rows(products.rows)
+        sums = self._trial.sums().rows(self.rows)
         weights = sums.shown if self._weight == "shown" else (sums.shown > 0.0).astype(np.float64)
-        products.weigh(weights)
+        self.weigh(weights)
         behavior, target = ESTIMATORS[self._behavior].rate(sums), IPS.rate(sums)
-        self.sides = products.sides(weights, behavior, target)
+        self.sides = self.side_sums(weights, behavior, target)
 
     def solve(self, *, concatenate: bool) -> LinearModel:
         """Return the best model of x, with x^b if `concatenate`; zeros if nothing was shown.
@@ -263,7 +256,9 @@ class LeastSquares:
         if total == 0.0:
             return LinearModel(np.zeros(n), 0.0, 0.0)
         columns = [*range(n), n + 1] if concatenate else list(range(n))
-        products = self._products()[np.ix_(columns, columns)]
+        products = np.zeros((n + 2, n + 2))  # the lower triangle of Σ ω z zᵀ with z = (x, 1, x^b)
+        products[: n + 1, : n + 1], products[n + 1] = self.gram, self.sides[0]
+        products = products[np.ix_(columns, columns)]
         ridge = RIDGE * (np.trace(products) + total) / (len(columns) + 1)
         means = np.append(self.gram[n], self.sides[0, n])[columns] / total
         target = self.sides[1, n] / total
@@ -287,11 +282,3 @@ class LeastSquares:
 
         theta = np.append(model.weights, model.intercept)
         return linear_scores(self._trial.dataset.features, theta, self._trial.threads)
-
-    def _products(self) -> Floats:
-        """Return the lower triangle of Σ ω z zᵀ with z = (x, 1, x^b)."""
-        n = len(self.gram)
-        products = np.zeros((n + 1, n + 1))
-        products[:n, :n] = self.gram
-        products[n] = self.sides[0]
-        return products

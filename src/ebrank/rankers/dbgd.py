@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.data.dataset import Dataset
-from ebrank.parameters import check_whole
 from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
 from ebrank.rankers.model import RunSessions
 from ebrank.rankers.online import OnlineLearner, OnlineModel, OnlineParameters
@@ -79,11 +77,6 @@ class DuelModel(OnlineModel):
         duel = self.linear, self.step, self.disputed_only
         return lambda start, stop: duels.run_sessions(sessions, *duel, log, start, stop)
 
-    def check_sessions(self, dataset: Dataset) -> None:
-        """Raise if the logging model does not fit a dataset, or nobody challenges it."""
-        super().check_sessions(dataset)
-        check_whole("candidates", self.candidates, at_least=1)
-
 
 @dataclass(frozen=True)
 class DBGD(OnlineParameters, Ranker):
@@ -93,9 +86,6 @@ class DBGD(OnlineParameters, Ranker):
     help = "Dueling bandits: step towards a random variation when its items get more clicks."
     settings = ("none", "concate")
 
-    decay: float = param(
-        0.99999, "factor of the rate from one step to the next", at_least=0, at_most=1
-    )
     step: float = param(1.0, "distance δ of the candidates from the logging model", at_least=0)
     credit: Literal["disputed", "all"] = param(
         "disputed",
@@ -113,7 +103,7 @@ class DBGD(OnlineParameters, Ranker):
             step=float(self.step),
             disputed_only=self.credit == "disputed",
         )
-        return OnlineLearner(self, self.decay, trial, wrap)
+        return OnlineLearner(self, trial, wrap)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ update; c and E of an item, of whatever query, count at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,17 +34,14 @@ def hybrid_mean(a: float, clicks: float, exposure: float, item_ridge: float) -> 
     return (clicks + item_ridge * a) / (item_ridge + exposure)
 
 
-def hybrid_bound(
-    a: float, b: float, clicks: float, exposure: float, alpha: float, item_ridge: float
-) -> float:
+def hybrid_bound(mean: float, b: float, exposure: float, alpha: float, item_ridge: float) -> float:
     """Return the mean plus α·√(1/(λ' + E) + (λ'·b/(λ' + E))²), with b² = zᵀ A₀⁻¹ z."""
     own = item_ridge + exposure
     shared = item_ridge * b / own
-    mean = (clicks + item_ridge * a) / own
     return mean + alpha * np.sqrt(1.0 / own + shared * shared)  # type: ignore[no-any-return]
 
 
-BOUND = Formula(hybrid_bound, "alpha", "item_ridge")
+BOUND = Formula(hybrid_bound, "alpha", "item_ridge", given={"mean": hybrid_mean})
 MEAN = Formula(hybrid_mean, "item_ridge")
 
 
@@ -71,7 +68,7 @@ class HybridLinUCB(Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits at every update."""
-        return HybridLearner(self, trial)
+        return HybridLearner(self, trial, Products(trial))
 
 
 @dataclass
@@ -80,11 +77,7 @@ class HybridLearner:
 
     ranker: HybridLinUCB
     trial: Trial
-    products: Products = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Begin with no rows."""
-        self.products = Products(self.trial)
+    products: Products
 
     def update(self) -> ScoreModel:
         """Return the model: a is β·z, b the root of zᵀ A₀⁻¹ z; offline there is no bonus."""
@@ -108,7 +101,7 @@ class HybridLearner:
         kept = self.ranker.item_ridge / (self.ranker.item_ridge + sums.exposure)  # w/E
         self.products.weigh(kept * sums.exposure)
         clicked = (sums.clicks != 0.0).astype(np.float64)
-        rewards = self.products.sides(clicked, np.zeros(len(kept)), kept * sums.clicks)
+        rewards = self.products.side_sums(clicked, np.zeros(len(kept)), kept * sums.clicks)
         return rewards[1, :-1]
 
     def _widths(self, inverse: Floats) -> Floats:

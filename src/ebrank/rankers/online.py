@@ -87,6 +87,9 @@ class OnlineParameters:
         "train", "whose sessions teach: train queries' or all", choices=("train", "all")
     )
     rate: float = param(0.1, "learning rate of the first step after an update", at_least=0)
+    decay: float = param(
+        0.99999, "factor of the rate from one step to the next", at_least=0, at_most=1
+    )
 
 
 @dataclass
@@ -94,29 +97,30 @@ class OnlineLearner:
     """The learning model of one trial."""
 
     parameters: OnlineParameters
-    decay: float
     trial: Trial
     wrap: Callable[..., OnlineModel]
     weights: Floats = field(init=False)
     model: OnlineModel | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        """Start from random weights."""
-        concatenated = self.parameters.features == "concate"
-        n = self.trial.dataset.n_features + concatenated
-        self.weights = first_weights(self.trial.key, n)
+        """Start from random weights between 0 and 1."""
+        from ebrank.kernels import streams
+
+        n = self.trial.dataset.n_features + (self.parameters.features == "concate")
+        root = np.uint64(streams.child(self.trial.key, streams.WEIGHTS))
+        self.weights = streams.uniforms(root, 0, n)
 
     def update(self) -> OnlineModel:
         """Take the steps of the sessions since the last update; the learned model then serves."""
         if self.model is not None:
-            rate = self.parameters.rate
+            rate, decay = self.parameters.rate, self.parameters.decay
             with np.errstate(over="ignore", invalid="ignore"):  # raised below, in words
-                steps = folded(self.model, rate, self.decay, len(self.weights), self.trial.threads)
+                steps = folded(self.model, rate, decay, len(self.weights), self.trial.threads)
                 self.weights = self.weights + steps
             if not np.all(np.abs(self.weights) < LARGEST_WEIGHT):
                 raise ParameterError(
                     f"{self.parameters}: the learned weights overflow; "
-                    f"lower rate ({rate:g}) or decay ({self.decay:g})"
+                    f"lower rate ({rate:g}) or decay ({decay:g})"
                 )
         self.model = self._logging_model()
         return self.model
@@ -157,14 +161,6 @@ def mean_behavior(trial: Trial, estimator: ClickRate) -> float:
     train = trial.sums().rows(trial.dataset.rows_in("train"))
     seen = train.shown > 0.0
     return float(ESTIMATORS[estimator].rate(train)[seen].mean()) if seen.any() else 0.0
-
-
-def first_weights(key: np.uint64, n: int) -> Floats:
-    """Return n weights from U(0, 1); `key` is the trial's."""
-    from ebrank.kernels import streams
-
-    root = np.uint64(streams.child(key, streams.WEIGHTS))
-    return streams.uniforms(root, 0, n)
 
 
 def step_rates(stepped: Bools, rate: float, decay: float) -> Floats:

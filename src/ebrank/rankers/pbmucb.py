@@ -17,11 +17,11 @@ from functools import partial
 
 import numpy as np
 
+from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.estimators import EXPOSURE, click_rate
 from ebrank.policy.formula import Formula
 from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
 from ebrank.rankers.model import ScoreModel
-from ebrank.typing import Floats
 
 UNSEEN = 1e9
 """Above the bound of every item ever shown: p is 0.0001 or more unless it is 0."""
@@ -60,18 +60,12 @@ class PBMUCB(Ranker):
 
     def _model(self, trial: Trial) -> ScoreModel:
         """Return the model: b is log t of the item's query; offline there is no bonus."""
-        data = trial.dataset
-        logs = np.log(np.maximum(lists_of(trial), 1.0))
+        data, first = trial.dataset, trial.stats.counts[:, SHOWN, 0]
+        lists = np.add.reduceat(first.astype(np.float64), data.query_pointers[:-1])
+        logs = np.log(np.maximum(lists, 1.0))  # one item was first in each list
         return ScoreModel(
             a=np.zeros(data.n_rows),
             b=np.repeat(logs, data.candidates),
             serve=BOUND.bind(delta=self.delta),
             offline=RATE,
         )
-
-
-def lists_of(trial: Trial) -> Floats:
-    """Return how many lists each query has had: one item was first in each."""
-    first: Floats = trial.stats.counts[:, 0, 0].astype(np.float64)
-    counted: Floats = np.add.reduceat(first, trial.dataset.query_pointers[:-1])
-    return counted

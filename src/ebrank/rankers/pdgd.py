@@ -79,4 +79,4 @@ class PDGD(OnlineParameters, Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner with random first weights."""
-        return OnlineLearner(self, self.decay, trial, PairwiseModel)
+        return OnlineLearner(self, trial, PairwiseModel)

@@ -1,9 +1,7 @@
 """Rankers by name: `ebrank`, `cftopk:features=concate`, `ebrank:epsilon=20,estimator=exposure`.
 
 A ranker from elsewhere is named by its class, `mymodule:MyRanker` or `mymodule:MyRanker:epsilon=2`,
-whose module must be importable, or by the short name that its package gives it through an entry
-point in the group `ebrank.rankers`. A package is imported only when one of its rankers is needed:
-`installed` reads only package metadata.
+whose module must be importable.
 
 >>> load("ebrank.rankers.bm25:BM25").name
 'bm25'
@@ -14,7 +12,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from ebrank import rankers
 from ebrank.environment.plugins import load_class
@@ -22,10 +20,6 @@ from ebrank.errors import ParameterError
 from ebrank.parameters import declared, near
 from ebrank.rankers.base import REGISTRY, Ranker, Setting
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-GROUP = "ebrank.rankers"
 DECLARED = ("name", "help", "settings")
 
 
@@ -49,78 +43,24 @@ def parse(text: str) -> Ranker:
     >>> str(parse("ebrank:epsilon=3"))
     'ebrank:epsilon=3'
     """
-    ranker, name, settings = _named(text)
-    return ranker.from_text(settings, name)
-
-
-def names() -> list[str]:
-    """Return the names of all rankers, including those of installed packages, without imports."""
-    return sorted({*built_in(), *installed()})
-
-
-def _named(text: str) -> tuple[type[Ranker], str, str]:
-    """Return the ranker that a text begins with, its name there, and the rest."""
     name, _, rest = text.partition(":")
-    ours = built_in()
-    if name in ours:
-        return ours[name], name, rest
-    theirs = installed()
-    if name in theirs:
-        return load_installed(theirs[name]), name, rest
+    if name in built_in():
+        return built_in()[name].from_text(rest, name)
     inside, _, settings = rest.partition(":")
     if inside and "=" not in inside:  # not parameters, so a name in a module
         path = f"{name}:{inside}"
-        return load(path), path, settings
-    raise ParameterError(f"no ranker is called {name!r}{near(name, names())}")
+        return load(path).from_text(settings, path)
+    raise ParameterError(f"no ranker is called {name!r}{near(name, list(built_in()))}")
 
 
 # --- from elsewhere ------------------------------------------------------------------------------
 
 
-def installed() -> dict[str, list[EntryPoint]]:
-    """Return the entry points of installed packages, by the name they give a ranker."""
-    from importlib.metadata import entry_points  # slow to import
-
-    entries: dict[str, list[EntryPoint]] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
-        entries.setdefault(entry.name, []).append(entry)
-    return entries
-
-
-def load_installed(entries: list[EntryPoint]) -> type[Ranker]:
-    """Return the ranker to which one package, or several that agree, give a name."""
-    first, last = entries[0], entries[-1]
-    if first.value != last.value:
-        raise ParameterError(
-            f"{_package(first)} and {_package(last)} both have a ranker called {first.name!r}; "
-            f"name the one you mean by its class, {first.value} or {last.value}"
-        )
-    ranker = load(first.value)
-    if ranker.name != first.name:
-        raise ParameterError(
-            f"{_package(first)} lists a ranker {first.name!r}, but its class {first.value} is "
-            f"called {ranker.name!r}; both names must be the same"
-        )
-    return ranker
-
-
-def origin(entries: list[EntryPoint]) -> str:
-    """Return where a ranker comes from, in words, without importing it."""
-    if entries[0].name in built_in():
-        return f"From {_package(entries[0])}; hidden by ebrank's own ranker of the same name."
-    return f"From {' and '.join(map(_package, entries))}: {entries[0].value}."
-
-
 def load(path: str) -> type[Ranker]:
-    """Return the ranker that a path such as `package.module:Class` names."""
+    """Return the ranker that a path such as `package.module:Class` names, fully declared."""
     ranker = load_class(path, Ranker)
-    if ranker not in built_in().values():
-        _check_declaration(ranker, path)
-    return ranker
-
-
-def _check_declaration(ranker: type[Ranker], path: str) -> None:
-    """Raise if a class does not declare everything a ranker must declare."""
+    if ranker in built_in().values():
+        return ranker
     for attribute in DECLARED:
         if not getattr(ranker, attribute, None):
             raise ParameterError(f"{path} has no {attribute}; a ranker has {', '.join(DECLARED)}")
@@ -133,7 +73,4 @@ def _check_declaration(ranker: type[Ranker], path: str) -> None:
     declared(ranker)
     if ranker.learner is Ranker.learner:
         raise ParameterError(f"{path} has no method learner; define how it learns")
-
-
-def _package(entry: EntryPoint) -> str:
-    return f"the package {entry.dist.name}" if entry.dist else "an installed package"
+    return ranker

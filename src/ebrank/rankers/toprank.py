@@ -15,7 +15,7 @@ The pairs of all queries are kept: 8 bytes each, which is 600 MB for MSLR-10K.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -102,7 +102,7 @@ class TopRank(Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that has compared nothing yet."""
-        return BlockLearner(self.delta, trial)
+        return BlockLearner(self.delta, trial, PairCounts.none(trial.dataset))
 
 
 @dataclass
@@ -111,11 +111,7 @@ class BlockLearner:
 
     delta: float
     trial: Trial
-    pairs: PairCounts = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Start with all items of a query in one block."""
-        self.pairs = PairCounts.none(self.trial.dataset)
+    pairs: PairCounts
 
     def update(self) -> BlockModel:
         """Return the model: a is 0 in the first block, −1 in the second, and so on."""

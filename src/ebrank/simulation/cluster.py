@@ -13,6 +13,7 @@ import json
 import logging
 import pickle
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -198,7 +199,8 @@ class Cluster:
         }
         answers: dict[str, Any] = self.client.run(worker.facts, on_error="return")
         for address, there in answers.items():
-            called = _called(names.get(address, address), address)
+            name = names.get(address, address)
+            called = f"worker {name}" if name == address else f"worker {name} at {address}"
             if isinstance(there, BaseException):
                 faults.append(f"{called} cannot import ebrank: {there}")
                 continue
@@ -213,10 +215,6 @@ class Cluster:
             self.note(f"different processors may change the last digits: {'; '.join(others)}")
 
 
-def _called(name: object, address: str) -> str:
-    return f"worker {address}" if name == address else f"worker {name} at {address}"
-
-
 class Workers:
     """The workers of a cluster, as a place for trials on one dataset."""
 
@@ -226,7 +224,7 @@ class Workers:
         self._locator = locator
         self._fingerprint = fingerprint(dataset)
         self._facts = tuple(worker.facts().items())
-        self._left: Iterator[tuple[Task, TrialResult]] = iter(())
+        self._sweep: _Sweep | None = None
 
     def run(
         self, trials: Mapping[Task, PlannedTrial], tick: Tick
@@ -244,8 +242,8 @@ class Workers:
         }
         topic = f"ebrank-{uuid.uuid4().hex}"
         pickled = {config: pickle.dumps(config) for _, config in codes}
-        orders = [
-            Order(
+        orders = {
+            task: Order(
                 self._locator,
                 self._fingerprint,
                 str(planned.ranker),
@@ -255,20 +253,17 @@ class Workers:
                 codes[planned.ranker, planned.config],
                 self._facts,
                 topic,
-                number,
+                task,
             )
-            for number, planned in enumerate(trials.values())
-        ]
-        tasks = list(trials)
-        sweep = _Sweep(self.cluster, orders, lambda number, done: tick(tasks[number], done))
-        self._left = ((tasks[number], result) for number, result in sweep.stop())
-        for number, result in sweep.results():
-            yield tasks[number], result
+            for task, planned in trials.items()
+        }
+        self._sweep = _Sweep(self.cluster, topic, orders, tick)
+        yield from self._sweep.results()
 
     def stop(self) -> Iterator[tuple[Task, TrialResult]]:
         """Cancel all trials; yield the results of those that have finished."""
-        left, self._left = self._left, iter(())
-        return left
+        sweep, self._sweep = self._sweep, None
+        return iter(()) if sweep is None else sweep.stop()
 
 
 def _portable_code(ranker: Ranker, config: SimulationConfig) -> str:
@@ -287,88 +282,83 @@ def _portable_code(ranker: Ranker, config: SimulationConfig) -> str:
 
 
 class _Sweep:
-    """Orders under way, by number, until their results arrive."""
+    """Orders under way, by task, until their results arrive."""
 
     def __init__(
-        self, cluster: Cluster, orders: Sequence[Order], tick: Callable[[int, int], None]
+        self, cluster: Cluster, topic: str, orders: Mapping[Task, Order], tick: Tick
     ) -> None:
         self._cluster = cluster
         self._client = cluster.client
+        self._topic = topic
         self._orders = orders
         self._tick = tick
-        self._begun = [0] * len(orders)
-        self._killed = [0] * len(orders)
-        self._futures: dict[int, Future[TrialResult | None]] = {}
-        self._ready: SimpleQueue[int] = SimpleQueue()
-        self._handed: tuple[int, TrialResult] | None = None
+        self._begun: Counter[Task] = Counter()
+        self._killed: Counter[Task] = Counter()
+        self._futures: dict[Task, Future[TrialResult | None]] = {}
+        self._ready: SimpleQueue[Task] = SimpleQueue()
+        self._handed: tuple[Task, TrialResult] | None = None
         self._workers_are_gone = False
 
-    def results(self) -> Iterator[tuple[int, TrialResult]]:
+    def results(self) -> Iterator[tuple[Task, TrialResult]]:
         """Send all orders out; yield results as they arrive."""
-        topic = self._orders[0].topic
-        self._client.subscribe_topic(topic, self._hear)
+        self._client.subscribe_topic(self._topic, self._hear)
         try:
-            self._send(range(len(self._orders)))
+            self._send(list(self._orders))
             while self._futures:
-                number = self._next()
-                result = None if number is None else self._result(number)
-                if number is not None and result is not None:
-                    self._handed = number, result
-                    del self._futures[number]
+                task = self._next()
+                result = None if task is None else self._result(task)
+                if task is not None and result is not None:
+                    self._handed = task, result
+                    del self._futures[task]
                     yield self._handed
         finally:
             with suppress(*UNREACHABLE):
-                self._client.unsubscribe_topic(topic)
+                self._client.unsubscribe_topic(self._topic)
 
-    def stop(self) -> Iterator[tuple[int, TrialResult]]:
+    def stop(self) -> Iterator[tuple[Task, TrialResult]]:
         """Cancel all orders; yield results that have arrived or still arrive."""
         if self._handed is not None:  # the caller that got it may have been interrupted
             yield self._handed
-        finished = [n for n, future in self._futures.items() if future.status == "finished"]
+        finished = {t: future for t, future in self._futures.items() if future.status == "finished"}
         with suppress(*UNREACHABLE):
-            others = [future for n, future in self._futures.items() if n not in finished]
-            self._client.cancel(others)
-            for number in finished:
-                result = self._futures[number].result(timeout=STOP_SECONDS)
+            self._client.cancel([f for t, f in self._futures.items() if t not in finished])
+            for task, future in finished.items():
+                result = future.result(timeout=STOP_SECONDS)
                 if result is not None:
-                    yield number, result
+                    yield task, result
         self._futures.clear()
 
-    def _send(self, numbers: Sequence[int]) -> None:
+    def _send(self, tasks: Sequence[Task]) -> None:
         """Send orders out, in one message; those of one group wait at the scheduler, in order."""
-        group = f"{self._orders[0].topic}-{uuid.uuid4().hex}"
-        futures = self._client.map(
-            worker.run_order,
-            [self._orders[number] for number in numbers],
-            key=[(group, number) for number in numbers],
-            pure=False,
-        )
-        for number, future in zip(numbers, futures, strict=True):
-            self._futures[number] = future
-            future.add_done_callback(lambda _, number=number: self._ready.put(number))
+        group = f"{self._topic}-{uuid.uuid4().hex}"
+        orders, keys = [self._orders[task] for task in tasks], [(group, *task) for task in tasks]
+        futures = self._client.map(worker.run_order, orders, key=keys, pure=False)
+        for task, future in zip(tasks, futures, strict=True):
+            self._futures[task] = future
+            future.add_done_callback(lambda _, task=task: self._ready.put(task))
 
-    def _next(self) -> int | None:
-        """Return the order whose result is in, or None if none came for a while."""
+    def _next(self) -> Task | None:
+        """Return the task whose result is in, or None if none came for a while."""
         try:
-            number = self._ready.get(timeout=LOOK_SECONDS)
+            task = self._ready.get(timeout=LOOK_SECONDS)
         except Empty:
             self._look_for_workers()
             return None
         self._workers_are_gone = False
-        return number
+        return task
 
-    def _result(self, number: int) -> TrialResult | None:
+    def _result(self, task: Task) -> TrialResult | None:
         """Return a trial's result, or None if its worker was lost and it runs again."""
         from distributed import KilledWorker
 
         try:
-            return self._futures[number].result()
+            return self._futures[task].result()
         except KilledWorker as problem:
-            self._killed[number] += 1
-            if max(self._begun[number], self._killed[number]) < MOST_LOSSES:
-                self._send([number])  # it was only waiting at the lost workers
+            self._killed[task] += 1
+            if max(self._begun[task], self._killed[task]) < MOST_LOSSES:
+                self._send([task])  # it was only waiting at the lost workers
                 return None
-            order = self._orders[number]
+            order = self._orders[task]
             raise ClusterError(
                 f"trial {order.trial} of {order.ranker} has lost {MOST_LOSSES} workers or more. "
                 "They may have too little memory: see --memory-limit of `dask worker`, and the "
@@ -379,11 +369,11 @@ class _Sweep:
                 f"the scheduler at {self._cluster.address} is gone: {problem}"
             ) from problem
 
-    def _hear(self, event: tuple[float, tuple[int, int]]) -> None:
-        """Take a worker's report: how many updates of an order are done."""
-        number, done = event[1]
-        self._begun[number] += done == 0
-        self._tick(number, done)
+    def _hear(self, event: tuple[float, tuple[Sequence[int], int]]) -> None:
+        """Take a worker's report: how many updates of a trial are done."""
+        (ranker, trial), done = event[1]
+        self._begun[ranker, trial] += done == 0
+        self._tick((ranker, trial), done)
 
     def _look_for_workers(self) -> None:
         """Note that no worker is left, once each time that happens."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors, Examination
 from ebrank.parameters import require
-from ebrank.simulation.protocol import SETTINGS
+from ebrank.simulation.protocol import SETTINGS, setting
 from ebrank.simulation.users import PBM, UserModel
 
 LARGEST_SESSIONS = 10**10
@@ -40,26 +40,26 @@ class SimulationConfig:
         behaviors: what users may do, and what it is worth; clicks alone by default.
     """
 
-    entering_probability: float = 1.0
+    entering_probability: float = setting("eta")
     initial_candidates: tuple[int, int] = (5, 10)
-    warmup_sessions: int = 20
-    updates: int = 20
-    sessions: int | None = None
-    list_length: int = 5
-    discount: float = 0.995
+    warmup_sessions: int = setting("warmup")
+    updates: int = setting("updates")
+    sessions: int | None = setting("sessions")
+    list_length: int = setting("list_length")
+    discount: float = setting("gamma")
     cutoffs: tuple[int, ...] = (5, 1, 3, 10)
-    labels: Literal["graded", "binary"] = "graded"
-    traffic: Literal["uniform", "zipf"] = "uniform"
+    labels: Literal["graded", "binary"] = setting("labels")
+    traffic: Literal["uniform", "zipf"] = setting("traffic")
     users: UserModel = field(default_factory=PBM)
-    click_rate: float = 1.0
+    click_rate: float = setting("click_rate")
     believed: Examination | None = None
     behaviors: Behaviors = CLICKS
 
     def __post_init__(self) -> None:
         """Reject an impossible experiment."""
-        for setting in SETTINGS.values():
-            if setting.field:
-                setting.check(getattr(self, setting.field))
+        for own in fields(self):
+            if "setting" in own.metadata:
+                SETTINGS[own.metadata["setting"]].check(own.name, getattr(self, own.name))
         low, high = self.initial_candidates
         require(1 <= low <= high, "initial_candidates must be (smallest, largest), 1 or more")
         require(len(self.cutoffs) > 0 and min(self.cutoffs) >= 1, "cutoffs must be 1 or more")

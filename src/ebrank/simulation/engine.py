@@ -191,7 +191,9 @@ class _Run:
         asked, served = np.concatenate(self.asked), np.concatenate(self.ndcg)
         on_test = self.is_test[asked]
         test_queries, test_ndcg = asked[on_test], served[on_test]
+        weights = self.config.discount ** np.arange(len(test_ndcg) - 1.0, -1.0, -1.0)
         late = np.arange(len(asked)) >= len(asked) // 2
+        late_on_vali = served[self.is_vali[asked] & late]
         return TrialResult(
             sessions=self.borders[1:],
             cold_ndcg=np.array([queries.mean(axis=0) for queries in self.cold]),
@@ -203,11 +205,11 @@ class _Run:
             run_ndcg_labels=_mean_of(self.world.label_ndcg[self.test].sum(), len(test_ndcg)),
             cold_by_query=self.cold[-1][:, 0],
             warm_by_query=self.warm[-1][:, 0],
-            cum_by_query=self._cum_by_query(test_queries, test_ndcg),
-            run_by_query=self._run_by_query(test_queries, test_ndcg),
+            cum_by_query=self._by_query(test_queries, weights * test_ndcg),
+            run_by_query=self._by_query(test_queries, test_ndcg) / max(len(test_ndcg), 1),
             test_queries=test_queries,
             test_ndcg=test_ndcg,
-            validation_ndcg=_mean(served[self.is_vali[asked] & late]),
+            validation_ndcg=_mean_of(late_on_vali.sum(), len(late_on_vali)),
             **self.waiting.waits(self.world),
             calibration=self.promises.outcome(
                 self.trial.sums(), self.world.click[self.world.grades]
@@ -228,16 +230,10 @@ class _Run:
         mean: Floats = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
         return mean
 
-    def _cum_by_query(self, test_queries: Ints, test_ndcg: Floats) -> Floats:
-        """Return what each test query adds to Cum-NDCG; later lists have more weight."""
-        weights = self.config.discount ** np.arange(len(test_ndcg) - 1.0, -1.0, -1.0)
-        sums = np.bincount(test_queries, weights * test_ndcg, minlength=self.dataset.n_queries)
+    def _by_query(self, queries: Ints, values: Floats) -> Floats:
+        """Return the sum of the sessions' values for each test query."""
+        sums = np.bincount(queries, values, minlength=self.dataset.n_queries)
         return np.asarray(sums[self.test])
-
-    def _run_by_query(self, test_queries: Ints, test_ndcg: Floats) -> Floats:
-        """Return what each test query adds to the mean NDCG of all their lists."""
-        sums = np.bincount(test_queries, test_ndcg, minlength=self.dataset.n_queries)
-        return sums[self.test] / max(len(test_ndcg), 1)
 
     def _believe(self, model: ScoreModel) -> None:
         """Weight counts by the model's curve."""
@@ -294,11 +290,6 @@ class _Promises:
         return np.column_stack(
             (alpha[seen], beta[seen], sums.clicks[rows], sums.exposure[rows], relevance[rows])
         )
-
-
-def _mean(values: Floats) -> float:
-    """Return the mean, NaN if there is nothing to average."""
-    return _mean_of(values.sum(), len(values))
 
 
 def _mean_of(total: float, count: int) -> float:

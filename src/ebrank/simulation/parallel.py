@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -105,20 +106,19 @@ def run(
         Interrupted: on Ctrl-C, with the results of finished trials.
         NotKept: if results cannot be written, likewise.
     """
-    config = config or SimulationConfig()
+    config, finished = config or SimulationConfig(), finished or (lambda results: None)
     if trials < 1 or jobs < 1:
         raise ParameterError("trials and jobs must be 1 or more")
     check_test_queries(dataset)
     config.session_count(dataset)  # raises before any work is done
     if store is not None and (store.dataset, store.config, store.seed) != (dataset, config, seed):
         raise ParameterError("the store is for another dataset, config or seed")
-    batch = _Batch(dataset, rankers, config, seed, store, _Meter(progress))
+    batch = _Batch(dataset, rankers, config, seed, store, _Meter(progress, config.updates))
     tasks = [(index, trial) for trial in range(trials) for index in range(len(rankers))]
     try:
         left = batch.take_stored(tasks)
-        batch.meter.begin(len(batch.done) * config.updates, len(tasks) * config.updates)
-        if finished is not None:
-            finished(batch.results())
+        batch.meter.begin(tasks, batch.done)
+        finished(batch.results())
         if left:
             batch.run(left, pool or _Threads(min(jobs, len(left))), finished)
         return batch.results()
@@ -145,23 +145,20 @@ class _Batch:
         for index, ranker in enumerate(self.rankers):
             if self.store is not None:
                 trials = (trial for task_ranker, trial in tasks if task_ranker == index)
-                stored = self.store.load_all(ranker, trials)
+                stored = self.store.load(ranker, trials)
                 self.done |= {(index, trial): result for trial, result in stored.items()}
         return [task for task in tasks if task not in self.done]
 
-    def run(self, tasks: Sequence[Task], pool: TrialPool, finished: Finished | None) -> None:
+    def run(self, tasks: Sequence[Task], pool: TrialPool, finished: Finished) -> None:
         """Run the tasks in a pool."""
         planned = {
-            (index, trial): PlannedTrial(
-                self.dataset, self.rankers[index], self.config, self.seed, trial
-            )
-            for index, trial in tasks
+            task: PlannedTrial(self.dataset, self.rankers[task[0]], self.config, self.seed, task[1])
+            for task in tasks
         }
         try:
             for task, result in pool.run(planned, self.meter.tick):
                 self._take(task, result)
-                if finished is not None:
-                    finished(self.results())
+                finished(self.results())
         except BaseException:
             for task, result in pool.stop():
                 with contextlib.suppress(OSError):  # results are still in memory
@@ -186,7 +183,7 @@ class _Batch:
         if task in self.done:
             return
         self.done[task] = result
-        self.meter.finish(task, self.config.updates)
+        self.meter.tick(task, self.config.updates)  # even those not reported yet
         if self.store is not None:
             index, trial = task
             self.store.save(self.rankers[index], trial, result)
@@ -234,29 +231,21 @@ class _Threads:
 class _Meter:
     """Counts the model updates of all trials."""
 
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress = progress
+    def __init__(self, progress: Progress | None, updates: int) -> None:
+        self._progress = progress or (lambda done, total: None)
+        self._updates = updates
         self._lock = threading.Lock()
-        self._by_task: dict[Task, int] = {}
-        self._finished: set[Task] = set()
-        self._done = self._total = 0
+        self._done: Counter[Task] = Counter()
+        self._total = 0
 
-    def begin(self, done: int, total: int) -> None:
-        self._done, self._total = done, total
-        if self._progress is not None:
-            self._progress(done, total)
+    def begin(self, tasks: Collection[Task], stored: Iterable[Task]) -> None:
+        self._done.update(dict.fromkeys(stored, self._updates))
+        self._total = len(tasks) * self._updates
+        self._progress(self._done.total(), self._total)
 
     def tick(self, task: Task, done: int) -> None:
         """Record how many updates of a trial are done; fewer than before if it was restarted."""
         with self._lock:
-            more = done - self._by_task.get(task, 0)
-            if more and task not in self._finished:
-                self._by_task[task] = done
-                self._done += more
-                if self._progress is not None:
-                    self._progress(self._done, self._total)
-
-    def finish(self, task: Task, updates: int) -> None:
-        """Count all updates of a trial, even those not reported yet."""
-        self.tick(task, updates)
-        self._finished.add(task)
+            if self._done[task] not in (done, self._updates):
+                self._done[task] = done
+                self._progress(self._done.total(), self._total)

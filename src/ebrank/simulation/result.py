@@ -167,21 +167,16 @@ def summary(result: Result) -> dict[str, Any]:
 def measured(result: Result) -> dict[str, Any]:
     """Return the measures of a simulation, the same on every machine; None without a trial.
 
-    Run-NDCG is None, too, if no test query was served. `sessions` are those of one trial.
+    Run-NDCG is None, too, if no test query was served. `sessions` are those of one trial. Shares
+    of the possible clicks, by name, are there where queries share a catalog.
     """
-    return {
+    measures = {
         **{metric: _over_trials(result, metric) for metric in METRICS},
         "sessions": int(result.trials[0].sessions[-1]) if result.trials else None,
-        **_shares(result),
     }
-
-
-def _shares(result: Result) -> dict[str, Any]:
-    """Return the shares of the possible clicks by name, {} without a catalog."""
-    if result.shares is None:
-        return {}
-    by_name = dict(zip(SHARES, map(_finite, result.shares.T), strict=True))
-    return {"shares": by_name}
+    if result.shares is not None:
+        measures["shares"] = dict(zip(SHARES, map(_finite, result.shares.T), strict=True))
+    return measures
 
 
 def _over_trials(result: Result, metric: str) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebrank.sessions.world import World
+from ebrank.sessions.schedule import grouped
+from ebrank.sessions.world import Schedule, World
 from ebrank.typing import Floats, Ints
 
 RARE, HEAD = 30, 150
@@ -27,12 +28,11 @@ def shares(world: World, asked: Ints, ndcg: Floats) -> Floats:
     """
     n_queries = len(world.entered)
     values = ndcg * world.ideal[asked]
-    lists = np.bincount(asked, minlength=n_queries)
-    starts = np.append(0, np.cumsum(lists))
-    order = np.argsort(asked, kind="stable")  # sessions by query, each query's in order of time
-    possible, late_possible = _possible(world, order, starts)
+    plan = grouped(asked, n_queries)
+    lists = np.diff(plan.starts)
+    possible, late_possible = _possible(world, plan)
     place = np.empty(len(asked), np.int64)
-    place[order] = np.arange(len(asked)) - np.repeat(starts[:-1], lists)
+    place[plan.times] = np.arange(len(asked)) - np.repeat(plan.starts[:-1], lists)
     among = (
         np.ones(len(asked), np.bool_),
         lists[asked] < RARE,
@@ -48,16 +48,15 @@ def _over(value: float, possible: float) -> float:
     return float(value / possible) if possible > 0.0 else float("nan")
 
 
-def _possible(world: World, order: Ints, starts: Ints) -> tuple[Floats, Floats]:
+def _possible(world: World, plan: Schedule) -> tuple[Floats, Floats]:
     """Return the value of each session's best list, and what items that arrived add to it.
 
-    Sessions of query q are order[starts[q] : starts[q + 1]]. Its best list changes only when an
-    item arrives.
+    A query's best list changes only when an item arrives.
     """
-    best, late = np.zeros(len(order)), np.zeros(len(order))
+    best, late = np.zeros((2, len(plan.times)))
     for q in range(len(world.entered)):
         rows = slice(int(world.pointers[q]), int(world.pointers[q + 1]))
-        sessions = order[starts[q] : starts[q + 1]]
+        sessions = plan.times[plan.starts[q] : plan.starts[q + 1]]
         items, due = world.arrivals[rows], world.due[rows]
         relevance, leaves = world.relevance[items], world.leaves[items]
         there = np.searchsorted(due, sessions, side="right")

@@ -78,15 +78,11 @@ class StoredTrials:
         readable = re.sub(r"[^\w.=-]+", "_", str(ranker))[:80]
         return self.folder / f"{readable}_trial{trial}_{xxhash.xxh3_64_hexdigest(text)}.npz"
 
-    def load(self, ranker: Ranker, trial: int) -> TrialResult | None:
-        """Return a finished trial, or None, with a warning if its file cannot be used.
+    def load(self, ranker: Ranker, trials: Iterable[int]) -> dict[int, TrialResult]:
+        """Return the finished ones of some trials; warn of files that cannot be used.
 
         Code counts as it is now until the next call: running it may fill its own caches.
         """
-        return self.load_all(ranker, [trial]).get(trial)
-
-    def load_all(self, ranker: Ranker, trials: Iterable[int]) -> dict[int, TrialResult]:
-        """Return the finished ones of some trials; see `load`."""
         self._stamps.pop(ranker, None)
         loaded = ((trial, self._load(ranker, trial)) for trial in trials)
         return {trial: result for trial, result in loaded if result is not None}

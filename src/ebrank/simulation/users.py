@@ -35,7 +35,7 @@ from ebrank.equations import click_probability, relevance_probability
 from ebrank.errors import ParameterError
 from ebrank.evidence import Examination
 from ebrank.kernels import streams
-from ebrank.kernels.compiled import FirstClass, shared
+from ebrank.kernels.compiled import FirstClass
 from ebrank.parameters import Configured, declared, near, param, require, to_text
 from ebrank.typing import Floats
 
@@ -118,21 +118,7 @@ def relevance_of(users: UserModel, max_label: int, relevance: Floats | None = No
     return np.minimum(relevance_probability(grades, max_label, floor), 1.0)  # rounding
 
 
-@shared
 def position_based(
-    relevance: Sequence[float],
-    examination: Sequence[float],
-    minds: Sequence[float],
-    length: int,
-    key: np.uint64,
-    outcomes: MutableSequence[int],
-) -> None:
-    """Click each item with probability p·R, independently of the rest of the list."""
-    for rank in range(length):
-        outcomes[rank] = minds[rank] < click_probability(examination[rank], relevance[rank])
-
-
-def browse_by_position(
     relevance: Sequence[float],
     stopping: Sequence[float],
     examination: Sequence[float],
@@ -141,11 +127,12 @@ def browse_by_position(
     key: np.uint64,
     outcomes: MutableSequence[int],
 ) -> None:
-    """Go through a list by `position_based`; such users never leave."""
-    position_based(relevance, examination, minds, length, key, outcomes)
+    """Click each item with probability p·R, independently of the rest of the list; never leave."""
+    for rank in range(length):
+        outcomes[rank] = minds[rank] < click_probability(examination[rank], relevance[rank])
 
 
-POSITION_BASED = FirstClass(browse_by_position, BROWSE)
+POSITION_BASED = FirstClass(position_based, BROWSE)
 
 
 @dataclass(frozen=True)

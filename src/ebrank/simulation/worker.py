@@ -7,6 +7,7 @@ and refuses if they are not what the order means.
 
 from __future__ import annotations
 
+import math
 import pickle
 import platform
 import signal
@@ -92,7 +93,7 @@ class Order:
         code: stamp of the code of ranker and users.
         facts: versions and source of everything else.
         topic: where to report progress.
-        number: of the order, within the topic.
+        task: which trial of which ranker it is for the client.
     """
 
     locator: Locator
@@ -104,7 +105,7 @@ class Order:
     code: str
     facts: tuple[tuple[str, str], ...]
     topic: str
-    number: int
+    task: tuple[int, int]
 
 
 def dask_setup(worker: object) -> None:
@@ -145,13 +146,22 @@ def run_order(order: Order) -> TrialResult | None:
     worker = get_worker()
     if "" not in sys.path:
         sys.path.append("")  # rankers may be in the working folder, as for the command line
-    reporter = _Reporter(worker, order)
+    key, reported = worker.get_current_task(), -math.inf
+
+    def tick(done: int, total: int = 0) -> None:
+        """Tell the client how far the trial has got; end it if nobody waits."""
+        nonlocal reported
+        task = worker.state.tasks.get(key)
+        if task is None or task.state == "cancelled":
+            raise _NobodyWaits
+        if time.monotonic() - reported >= SECONDS_BETWEEN_TICKS:
+            reported = time.monotonic()
+            worker.log_event(order.topic, [order.task, done])
+
     try:
-        reporter.begin()
-        dataset, ranker, config = prepared(order, f"worker {worker.name}")
-        return run_trial(
-            dataset, ranker, config, order.seed, order.trial, threads=1, progress=reporter.tick
-        )
+        tick(0)
+        trial = *prepared(order, f"worker {worker.name}"), order.seed, order.trial
+        return run_trial(*trial, threads=1, progress=tick)
     except _NobodyWaits:
         return None
 
@@ -179,30 +189,6 @@ _LOCK = threading.Lock()
 
 class _NobodyWaits(Exception):
     """Ends a trial whose client has cancelled it, or is gone."""
-
-
-class _Reporter:
-    """Tells the client how far a trial has got, and the trial when to end."""
-
-    def __init__(self, worker: Any, order: Order) -> None:  # noqa: ANN401 (Dask's)
-        self._worker = worker
-        self._key = worker.get_current_task()
-        self._order = order
-        self._last = 0.0
-
-    def begin(self) -> None:
-        self._report(0)
-
-    def tick(self, done: int, total: int) -> None:
-        task = self._worker.state.tasks.get(self._key)
-        if task is None or task.state == "cancelled":
-            raise _NobodyWaits
-        if time.monotonic() - self._last >= SECONDS_BETWEEN_TICKS:
-            self._report(done)
-
-    def _report(self, done: int) -> None:
-        self._last = time.monotonic()
-        self._worker.log_event(self._order.topic, [self._order.number, done])
 
 
 @lru_cache(16)

@@ -42,7 +42,7 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         times = item_times(dataset, key, config.session_count(dataset))
         arrivals, positions, entered, due = _item_arrivals(dataset, times)
     tie_keys = _tie_keys(pointers, np.uint64(streams.child(key, streams.TIES)))
-    leaves, by_leaf = _leaves(pointers, tie_keys)
+    by_leaf, leaves = _in_order(dataset, tie_keys)
     believed = config.believed or config.users.examination
     n_slots = slots_for(config.list_length)
     return World(
@@ -161,12 +161,18 @@ def item_times(dataset: Dataset, key: np.uint64, sessions: int) -> Ints:
 
 def _item_arrivals(dataset: Dataset, times: Ints) -> tuple[SmallInts, SmallInts, Ints, Ints]:
     """Return rows by time in each query, their places, how many are initial, and the times."""
+    order, positions = _in_order(dataset, times)
+    initial = np.bincount(dataset.query_of_rows, times == FROM_THE_START).astype(np.int64)
+    return order, positions, initial, times[order]
+
+
+def _in_order(dataset: Dataset, keys: Ints | Floats) -> tuple[SmallInts, SmallInts]:
+    """Return each query's rows by their keys, and the place of each row in that order."""
     query_of_rows = dataset.query_of_rows
-    order = np.lexsort((times, query_of_rows))
-    positions = np.empty(dataset.n_rows, np.int32)
-    positions[order] = np.arange(dataset.n_rows) - dataset.query_pointers[query_of_rows]
-    initial = np.bincount(query_of_rows, times == FROM_THE_START).astype(np.int64)
-    return order.astype(np.int32), positions, initial, times[order]
+    order = np.lexsort((keys, query_of_rows)).astype(np.int32)
+    places = np.empty(dataset.n_rows, np.int32)
+    places[order] = np.arange(dataset.n_rows) - dataset.query_pointers[query_of_rows]
+    return order, places
 
 
 @kernel
@@ -178,35 +184,6 @@ def _tie_keys(pointers: Ints, key: np.uint64) -> Floats:
         for row in range(pointers[q], pointers[q + 1]):
             keys[row] = streams.uniform(streams.child(query, row - pointers[q]))
     return keys
-
-
-@kernel
-def _leaves(pointers: Ints, tie_keys: Floats) -> tuple[SmallInts, SmallInts]:
-    """Return each row's place among its query's rows by tie key, and the rows in that order."""
-    leaves = np.empty(pointers[-1], np.int32)
-    by_leaf = np.arange(pointers[-1]).astype(np.int32)
-    for q in range(len(pointers) - 1):
-        first, stop = pointers[q], pointers[q + 1]
-        sort_by_key(by_leaf[first:stop], tie_keys)
-        for place in range(stop - first):
-            leaves[by_leaf[first + place]] = place
-    return leaves, by_leaf
-
-
-@kernel
-def sort_by_key(rows: SmallInts, keys: Floats) -> None:
-    """Sort rows by their keys in place (Shell's sort: NumPy's takes seconds to compile)."""
-    gap = 1
-    while gap < len(rows) // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, len(rows)):
-            row, j = rows[i], i
-            while j >= gap and keys[rows[j - gap]] > keys[row]:
-                rows[j] = rows[j - gap]
-                j -= gap
-            rows[j] = row
-        gap //= 3
 
 
 @kernel

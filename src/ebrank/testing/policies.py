@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 
 from ebrank.evidence import BehaviorStats, Examination
+from ebrank.evidence.kernels import write_units
 from ebrank.kernels.compiled import kernel
 from ebrank.policy import model_file, policies, scoring
 from ebrank.policy.composition import Scores
@@ -17,6 +18,7 @@ from ebrank.priors import ItemPrior
 from ebrank.sessions.scored import Scorer, room_for_batch, score_batch
 from ebrank.sessions.world import World
 from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.supervision import reachable
 from ebrank.simulation.users import PositionBased
 from ebrank.simulation.world import new_world
 from ebrank.testing.datasets import tiny
@@ -56,20 +58,17 @@ def check_text(policy: Policy) -> None:
 
 def check_scores_are_finite(policy: Policy) -> None:
     """Items that nobody saw, that nobody clicked, that everybody clicked: all have a score."""
-    shown = np.zeros((31, 5), np.int64)
-    for slot in range(5):
-        shown[1 + 6 * slot : 7 + 6 * slot, slot] = [1, 1, 30, 30, 10_000, 10_000]
-    clicks = shown * (np.arange(31) % 2 == 0)[:, None]
-    behavior = BehaviorStats.of(shown, clicks)
-    valuation = behavior.valuation(CURVE)
+    behavior = reachable(BehaviorStats.zeros(1, slots=5))
+    bounds, n = single(policy.scores(None, behavior.valuation(CURVE))), len(behavior)
     for score in (0.0, -3.0, 3.0):
-        prior = policy.family.prior(np.full(31, score))
-        for name, bound in single(policy.scores(None, valuation)).items():
-            values = scoring.scores(bound, prior, behavior, CURVE, keys(31))
-            bad = np.flatnonzero(~np.isfinite(values))
-            assert not len(bad), (
-                f"{policy}: the {name} of an item shown {shown[bad[0]].tolist()} times by rank, "
-                f"clicked {clicks[bad[0]].tolist()}, is {values[bad[0]]}"
+        prior = policy.family.prior(np.full(n, score))
+        for name, bound in bounds.items():
+            values = scoring.scores(bound, prior, behavior, CURVE, keys(n))
+            item = int(np.argmin(np.isfinite(values)))
+            shown, clicks = behavior.counts[item].tolist()
+            assert np.isfinite(values[item]), (
+                f"{policy}: the {name} of an item shown {shown} times by rank, clicked {clicks}, "
+                f"is {values[item]}"
             )
 
 
@@ -184,8 +183,12 @@ def check_simulator_agrees(policy: Policy) -> None:
     shown = rng.integers(0, 40, (n, 5))
     behavior = BehaviorStats.of(shown, rng.binomial(shown, 0.3))
     prior, own = policy.family.prior(rng.normal(size=n)), keys(n)
+    world = new_world(tiny(), SimulationConfig(users=PositionBased(CURVE)), np.uint64(1))
+    world.counts[:] = behavior.counts
+    write_units(world.counts, world.table, world.weighted_clicks, world.exposure)
     score = policy.scores(None, behavior.valuation(CURVE)).score
-    simulated = simulated_scores(score, prior, behavior, CURVE, own)
+    simulated = np.empty(n)
+    _write_simulated(world, Scorer.of(score, prior.a, prior.b), own, simulated)
     ranker = EBRanker(policy, examination=CURVE)
     ranking = ranker.rank_by_prior(prior, behavior, draw_keys=own)
     differing = np.flatnonzero(simulated != ranking.candidates.scores)
@@ -193,29 +196,6 @@ def check_simulator_agrees(policy: Policy) -> None:
     tie_keys = np.random.PCG64(ranker.seed).random_raw(n)
     order = np.lexsort((tie_keys, -simulated))
     assert np.array_equal(order, ranking.order), f"{policy}: another order in the simulator"
-
-
-def simulated_scores(
-    score: Score, prior: ItemPrior, behavior: BehaviorStats, curve: Examination, own: Keys
-) -> Floats:
-    """Return the scores as sessions of the simulator compute them.
-
-    The behavior is that of as many items as `tiny()` has rows, at ranks 1, 2, ... up to ten.
-    """
-    config = SimulationConfig(
-        list_length=behavior.slots, users=PositionBased(curve), behaviors=behavior.behaviors
-    )
-    world = new_world(tiny(), config, np.uint64(1))
-    counts = behavior.counts.astype(np.int64)
-    kinds = counts.shape[1] - 1
-    worth = world.table.reshape(2 + 2 * kinds, behavior.slots)
-    world.counts[:] = behavior.counts
-    world.exposure[:] = counts[:, 0] @ worth[1]
-    for kind in range(1, 1 + kinds):
-        world.weighted_clicks[:] += counts[:, kind] @ worth[1 + kinds + kind]
-    out = np.empty(len(behavior))
-    _simulated(world, Scorer.of(score, prior.a, prior.b), own, out)
-    return out
 
 
 def check_loss_slope(policy: Policy) -> None:
@@ -280,7 +260,8 @@ def keys(count: int) -> Keys:
 
 
 @kernel
-def _simulated(world: World, scorer: Scorer, own: Keys, out: Floats) -> None:
+def _write_simulated(world: World, scorer: Scorer, own: Keys, out: Floats) -> None:
+    """Write the scores of all rows as sessions of the simulator compute them."""
     batch = room_for_batch()
     for row in range(len(out)):
         batch.rows[0], batch.keys[0] = row, own[row]

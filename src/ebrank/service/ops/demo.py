@@ -164,7 +164,7 @@ class DemoWorld:
         p = self._examination(np.arange(1, len(names) + 1)).tolist()
         outcomes = [0] * len(names)
         key = self._at(USERS, session)
-        position_based(self._relevance[rows].tolist(), p, minds, len(names), key, outcomes)
+        position_based(self._relevance[rows].tolist(), (), p, minds, len(names), key, outcomes)
         return [name for name, outcome in zip(names, outcomes, strict=True) if outcome]
 
     def features(self, items: Iterable[Item]) -> dict[str, list[float]]:
