@@ -1,18 +1,25 @@
-"""`ebrank compare`: the table, the picture, and what is kept."""
+"""`ebrank compare`: rankers, folders, both, and what is in the way of comparing them."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ebrank.simulation.storage import read_trial, write_trial
 from tests.cli.commands import (
     SHORT,
     TINY,
     answered,
     good,
+    refused,
+    results_in,
     simulated,
     trials,
     without_seconds,
@@ -22,6 +29,13 @@ from tests.cli.commands import (
 def figures(*words: str) -> dict[str, Any]:
     """Return what a comparison prints for scripts, but for run times."""
     return without_seconds(answered("compare", *words))
+
+
+def edit(folder: str, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the results of a run."""
+    document = results_in(folder)
+    change(document)
+    Path(folder, "results.json").write_text(json.dumps(document))
 
 
 def test_a_table_for_people() -> None:
@@ -55,15 +69,65 @@ def test_rankers_are_called_as_the_user_calls_them() -> None:
     document = answered("compare", *typed, "ebrank:epsilon=20.0", *SHORT)
     assert tuple(one["ranker"] for one in document["rankers"]) == typed
     assert {pair[side] for pair in document["pairs"] for side in "ab"} == set(typed)
+    simulated("folder", "bm25", "ebrank")
+    both = answered("compare", "folder", typed[1], *SHORT)
+    assert [one["ranker"] for one in both["rankers"]] == ["bm25", typed[1]]
 
 
-def test_trials_of_an_earlier_run_are_not_run_again() -> None:
+OWN_RANKER = """
+from dataclasses import dataclass
+from ebrank.rankers.base import Ranker, Refit
+from ebrank.rankers.bm25 import fixed_model
+
+@dataclass(frozen=True)
+class Backwards(Ranker):
+    name = "backwards"
+    help = "Sort by BM25, worst first."
+    settings = ("none",)
+
+    def learner(self, trial):
+        return Refit(lambda: fixed_model(-trial.dataset.baseline.astype(float)))
+"""
+
+
+@pytest.mark.slow
+def test_the_same_ranker_before_and_after_a_change_is_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("mine.py").write_text(OWN_RANKER)
+    monkeypatch.syspath_prepend(".")
+    simulated("before", "mine:Backwards")
+    shutil.copytree("before", "same")
+    Path("mine.py").write_text(OWN_RANKER.replace("(-trial", "(trial"))
+    del sys.modules["mine"]
+    simulated("after", "mine:Backwards")
+    document = answered("compare", "before", "after", "same")
+    before, after = document["rankers"]
+    assert before["ranker"] == "mine:Backwards (before)", "the first folder of the same code"
+    assert after["ranker"] == "mine:Backwards (after)"
+    assert after["cum_ndcg"]["mean"] > before["cum_ndcg"]["mean"]
+    assert {(pair["a"], pair["b"]) for pair in document["pairs"]} == {
+        (before["ranker"], after["ranker"])
+    }
+    lines = good("compare", "before", "after").stdout.splitlines()
+    assert [" ".join(line.split()[:2]) for line in lines[3:5]] == [
+        "mine:Backwards (before)",
+        "mine:Backwards (after)",
+    ]
+
+
+def test_rankers_and_folders_and_both_give_the_same() -> None:
     fresh = figures("bm25", "ebrank", *SHORT)
-    simulated("earlier", "bm25", "random")
-    kept = trials(Path("earlier"))
-    assert figures("bm25", "ebrank", *SHORT, "--out", "earlier") == fresh
-    assert kept.items() <= trials(Path("earlier")).items()
-    assert len(trials(Path("earlier"))) == 6
+    simulated("one", "bm25")
+    simulated("two", "ebrank")
+    assert figures("one", "two") == fresh
+    assert figures("one", "ebrank", *SHORT) == fresh
+    assert figures("bm25", "two", *SHORT) == fresh
+
+
+def test_a_folder_may_hold_several_and_each_ranker_counts_once() -> None:
+    simulated("all", "bm25", "ebrank", "random")
+    document = answered("compare", "all", "all", "random")
+    assert [one["ranker"] for one in document["rankers"]] == ["bm25", "ebrank", "random"]
+    assert len(document["pairs"]) == 12
 
 
 def test_a_ranker_is_a_ranker_even_if_a_folder_has_its_name() -> None:
@@ -86,6 +150,7 @@ def test_out_keeps_the_trials_and_the_picture() -> None:
     assert "ebrank" in Path("kept/compare.svg").read_text(encoding="utf-8")
     with Image.open("kept/compare.png") as picture:
         assert min(picture.size) > 300
+    assert figures("kept") == without_seconds(json.loads(first))
 
 
 def test_without_the_extra_there_is_a_table_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,3 +159,125 @@ def test_without_the_extra_there_is_a_table_and_a_hint(monkeypatch: pytest.Monke
     assert "Comparison on" in done.stdout
     assert "\nwarning: no picture: matplotlib is needed to draw figures and" in done.stderr
     assert done.stderr.endswith("run: pip install 'ebrank[report]'\n")
+
+
+# --- what cannot be compared ---------------------------------------------------------------------
+
+
+CHANGES = [
+    ("--eta", "0.5", "entering_probability (1.0, 0.5)"),
+    ("--sessions", "100", "sessions (80, 100)"),
+    ("--updates", "5", "updates (4, 5)"),
+    ("--initial", "4-7", ""),
+    ("--users", "dcm:setting=navigational", "users (pbm, dcm:setting=navigational)"),
+    ("--noise", "0.2", ""),
+    ("--click-rate", "0.5", "click_rate (1.0, 0.5)"),
+    ("--examination", "1,0.5,0.25", ""),
+    ("--measure-at", "3,10", ""),
+    ("--seed", "2", "seed (1, 2)"),
+    ("--trials", "3", "trials (2, 3)"),
+    ("--scale", "0.02", "dataset (mq2007-like×0.01 "),
+    ("--interactions", "0.5", "dataset (mq2007-like×0.01 "),
+]
+"""Options of every type, a value that is not the usual one, and the difference that it makes."""
+
+
+@pytest.mark.parametrize(("option", "value", "reason"), CHANGES)
+def test_a_run_is_compared_with_its_like_alone(option: str, value: str, reason: str) -> None:
+    words = (*SHORT, option, value)
+    simulated("usual", "bm25")
+    simulated("unusual", "bm25", options=words)
+    good("compare", "unusual", "random", *words)
+    for runs in (("usual", "unusual"), ("usual", "random", *words)):
+        assert f"they differ in {reason}" in refused("compare", *runs)
+
+
+def test_another_version_of_the_code_is_refused() -> None:
+    simulated("one", "bm25")
+    edit("one", lambda document: document["versions"].update(source="0123456789abcdef"))
+    said = refused("compare", "one", "ebrank", *SHORT)
+    assert "they differ in version of the code (" in said
+    assert " 01234567, " in said
+
+
+@pytest.mark.parametrize(
+    ("runs", "idle"),
+    [
+        (("all", "--dataset", "mslr10k-like", "--trials", "3"), "--dataset, --trials"),
+        (("all", "--users", "cascade", "--gamma", "0.5"), "--users, --gamma"),
+        (("all", "--jobs", "2", "--out", "new"), "--jobs"),
+        (("all", "--config", "study.toml"), "--eta"),
+        (("all", "bm25", "--seed", "1"), "--seed"),
+    ],
+)
+def test_options_about_running_are_refused_if_nothing_runs(
+    runs: tuple[str, ...], idle: str
+) -> None:
+    simulated("all", "bm25", "random")
+    Path("study.toml").write_text("eta = 0.5\n")
+    said = refused("compare", *runs)
+    assert f"so {idle} would have no effect. Leave such options out, or name" in said
+    assert not Path("new").exists()
+
+
+def test_a_ranker_that_a_folder_holds_must_have_met_the_users_that_options_describe() -> None:
+    simulated("all", "bm25", "random")
+    assert figures("all", "bm25", *SHORT) == figures("all")
+    said = refused("compare", "all", "bm25", *SHORT, "--seed", "2")
+    assert "they differ in seed (1, 2)" in said
+
+
+def swap_files(document: dict[str, Any]) -> None:
+    first, second = document["rankers"]
+    first["files"], second["files"] = second["files"], first["files"]
+
+
+def keep_files(*counts: int) -> Callable[[dict[str, Any]], None]:
+    def change(document: dict[str, Any]) -> None:
+        for ranker, count in zip(document["rankers"], counts, strict=True):
+            del ranker["files"][count:]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (dict.clear, "one/results.json: not the results of a simulation"),
+        (lambda document: document.pop("seed"), "one/results.json: the results are damaged"),
+        (
+            lambda document: document["config"].update(users="bots"),
+            "one: has users that this command does not know: no users are called 'bots'",
+        ),
+        (swap_files, "trial of another run. Run `ebrank simulate` there again."),
+        (keep_files(2, 1), "one: 1 finished trials of random, 2 of bm25. Run `ebrank simulate`"),
+        (keep_files(0, 2), "one: no finished trial of bm25. Run `ebrank simulate` there again."),
+    ],
+)
+def test_results_that_were_edited_are_refused(
+    change: Callable[[dict[str, Any]], object], problem: str
+) -> None:
+    simulated("one", "bm25", "random")
+    edit("one", change)
+    assert problem in refused("compare", "one")
+
+
+def other_code(path: Path) -> None:
+    trial, identity = read_trial(path)
+    write_trial(path, trial, identity | {"engine": "0123456789abcdef"}, np.array(["q"]))
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (other_code, "one: different code ran the trials of random. Run `ebrank"),
+        (Path.unlink, "one/random_trial1_"),
+        (lambda path: path.write_bytes(b"PK"), "one/random_trial1_"),
+    ],
+)
+def test_a_lost_damaged_or_foreign_trial_is_named(
+    damage: Callable[[Path], object], problem: str
+) -> None:
+    simulated("one", "bm25", "random")
+    damage(next(Path("one").glob("random_trial1_*.npz")))
+    assert refused("compare", "one").startswith(f"error: {problem}")

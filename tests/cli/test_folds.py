@@ -13,7 +13,7 @@ import pytest
 from ebrank.cli import lab
 from ebrank.experiments.document import read_document
 from ebrank.simulation import parallel
-from tests.cli.commands import answered, ebrank, good, refused, trials
+from tests.cli.commands import answered, ebrank, good, refused, trials, without_seconds
 
 pytestmark = pytest.mark.slow
 
@@ -93,6 +93,21 @@ def test_a_reproduction_pools_folds(dataset: Path) -> None:
         assert list(ran[ranker["ranker"]].warm) == ranker["warm_ndcg"]["trials"]
     assert "Folds 1 and 2, pooled" in Path("paper", "report.html").read_text()
     assert "mine, 2 folds" in Path("paper", "LEDGER.md").read_text()
+
+
+def test_folders_hold_one_fold_each(dataset: Path) -> None:
+    for fold in ("1", "all"):
+        out = ("--out", f"fold-{fold}")
+        good("simulate", "--dataset", dataset, "--fold", fold, *SHORT, *out, "--ranker", "bm25")
+    now = ("random", "--dataset", dataset, *SHORT)
+    expected = without_seconds(answered("compare", "bm25", *now))
+    assert without_seconds(answered("compare", "fold-all/Fold1", *now)) == expected
+    assert "It has folds: give one of them, such as fold-all/Fold1." in refused(
+        "compare", "fold-all", "fold-1"
+    )
+    assert "folders are compared one fold at a time" in refused(
+        "compare", "fold-1", *now, "--fold", "all"
+    )
 
 
 def copy_splits(dataset: Path, **sources: str) -> None:

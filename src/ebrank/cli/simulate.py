@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
     from ebrank.experiments.query_files import QueryRow
     from ebrank.rankers.base import Ranker
     from ebrank.simulation.result import Result
-    from ebrank.simulation.storage import StoredTrials
 
-KIND, RESULTS = "ebrank simulate", "results.json"
 WIDE = 92
 """The fewest characters that leave room for run times."""
 
@@ -162,6 +159,7 @@ class FinishedFolds:
 
 def run(plan: lab.SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
     """Run the trials, keeping the results on disk if there is a folder for them."""
+    from ebrank.cli.stored_runs import KIND, RESULTS, write_results
     from ebrank.simulation import parallel
 
     with lab.running(plan, "simulating", RESULTS, KIND, plan.seed) as how:
@@ -175,57 +173,6 @@ def run(plan: lab.SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
         except parallel.Interrupted as interrupted:
             keep(interrupted.results)
             raise
-
-
-def write_results(
-    store: StoredTrials,
-    plan: lab.SimulationPlan,
-    rankers: Sequence[Ranker],
-    results: Sequence[Result],
-) -> None:
-    """Write `results.json`: the results so far, and everything they depend on; no times.
-
-    It keeps earlier results of other rankers if all else is the same.
-    """
-    from ebrank.kernels.provenance import versions
-    from ebrank.simulation.result import about_config, about_dataset, measured
-    from ebrank.simulation.storage import read_own, write_json
-
-    document: dict[str, Any] = {
-        "kind": KIND,
-        "dataset": about_dataset(plan.dataset) | {"fingerprint": store.fingerprint},
-        "config": about_config(plan.config),
-        "seed": plan.seed,
-        "trials": plan.trials,
-        "complete": all(len(result.trials) == plan.trials for result in results),
-        "versions": versions(),
-        "rankers": [
-            {"ranker": result.ranker}
-            | measured(result)
-            | {"files": [store.path(ranker, trial).name for trial in range(plan.trials)]}
-            for ranker, result in zip(rankers, results, strict=True)
-        ],
-    }
-    path = store.folder / RESULTS
-    document["rankers"] = _others(read_own(path, KIND), document) + document["rankers"]
-    for entry in document["rankers"]:
-        entry["files"] = [name for name in entry["files"] if (store.folder / name).exists()]
-    write_json(path, document)
-
-
-def _others(earlier: dict[str, Any], document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the earlier entries of rankers that a document lacks, if they are comparable."""
-    if not earlier or _compared(earlier) != _compared(document):
-        return []
-    present = {entry["ranker"] for entry in document["rankers"]}
-    return [entry for entry in earlier["rankers"] if entry["ranker"] not in present]
-
-
-def _compared(document: dict[str, Any]) -> str:
-    """Return what entries of one document must share, as text: JSON knows no tuples."""
-    data, versions = document["dataset"], document["versions"]
-    shared = (data["fingerprint"], document["config"], document["seed"], versions["source"])
-    return json.dumps(shared, sort_keys=True)
 
 
 def print_results(results: Sequence[Result], as_json: bool) -> None:
