@@ -25,8 +25,6 @@ from tests.service.scenes import START, Clock, items
 from tests.service.store import blocking
 from tests.service.store.blocking import Blocking
 
-NUMBERS = count()
-
 # --- backup, export, replay ----------------------------------------------------------------------
 
 
