@@ -137,10 +137,6 @@ class FirstClass:
         self._made_of = tuple(made_of)
         self._compiled: Any = None
 
-    def __call__(self, *args: Any) -> Any:  # noqa: ANN401 (whatever the function takes)
-        """Call the plain function."""
-        return self.function(*args)
-
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Leave out the compiled function: it follows from the rest."""
         return FirstClass, (self.function, self._signature, self._made_of)
