@@ -276,7 +276,11 @@ class Score:
         if not floats or len(given) <= len(self.formula.parameters):
             raise ParameterError("a score needs an array of parameters: make it by Formula.bind")
 
-    @property
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave out the compiled function."""
+        return Score, (self.formula, self.parameters)
+
+    @cached_property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The function that kernels call."""
         return self.formula.compiled
