@@ -184,11 +184,9 @@ class Weights(NamedTuple):
 def weights_of(rows: Rows, scores: Floats, chosen: Ints, base: Floats) -> Weights:
     """Return the weights of the nodes for some rows under a shape."""
     shape = len(chosen), len(base)
-    fixed, own_scores = (
-        np.zeros(len(chosen), np.bool_),
-        np.clip(scores[chosen], -STEEPEST, STEEPEST),
-    )
-    weights = Weights(base, np.empty(shape), np.empty(shape), fixed, own_scores)
+    clipped = np.clip(scores[chosen], -STEEPEST, STEEPEST)
+    fixed = np.zeros(len(chosen), np.bool_)
+    weights = Weights(base, np.empty(shape), np.empty(shape), fixed, clipped)
     own = with_shape(rows, base)
     learned = own.parameters[own.learned :]
     map_blocks(
