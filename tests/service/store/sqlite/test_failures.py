@@ -7,12 +7,13 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ebrank.service.ops.replay import replay
-from ebrank.service.store.base import Mode, StoreError
+from ebrank.service.store.base import Damaged, Mode, StoreError
 from ebrank.service.store.records import Minute
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, event, fill, new_items, ranking
@@ -152,6 +153,16 @@ def test_a_damaged_page_is_told_by_whoever_meets_it(store: Blocking, tmp_path: P
     assert not list(tmp_path.glob("*copy.db*"))
     assert len(store.log.entries()) == 8, "what is not damaged can be read; nothing was added"
     store.close()
+
+
+def test_events_that_the_file_cannot_hold_are_damage(store: Blocking) -> None:
+    """Not a ranking id that is taken: what is a duplicate was found before."""
+    click = event("e", ranking("r", "ab"), "a")
+    store.log.write([ranking("r", "ab"), click])
+    store.items.put("other", new_items("a"), 1.0)
+    with pytest.raises(Damaged, match=r"log\.db: .*events\.ranking_id"):
+        store.log.write([replace(click, event_id="another", query="other")])
+    refused(lambda: store.log.write([ranking("r", "ab")]), "a ranking id already exists")
 
 
 @pytest.mark.parametrize("table", ["rankings", None])
