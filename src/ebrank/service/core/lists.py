@@ -265,13 +265,14 @@ def guarded(
         return followed(above, order)[:depth]
     rank_by_relevance = np.empty(len(relevance_order), np.int64)
     rank_by_relevance[relevance_order] = np.arange(1, len(relevance_order) + 1)
-    order = above
+    order, others = above, followed(above, score_order)[len(above) :]
+    outside = rank_by_relevance[others] > depth  # of all lists: only the best of them can get in
+    others = others[~outside | (np.cumsum(outside) <= max_explored * math.ceil(depth / k))]
     for end in reversed(range(depth, len(above), -k)):
-        others = followed(order, score_order)[len(order) :]
         explores, began = rank_by_relevance[others] > end, order[max(end - k, 0) :]
         left = max_explored - np.count_nonzero(rank_by_relevance[began] > end)
-        allowed = others[~explores | (np.cumsum(explores) <= left)]
-        order = np.concatenate([order, allowed[: end - len(order)]])
+        allowed = np.flatnonzero(~explores | (np.cumsum(explores) <= left))[: end - len(order)]
+        order, others = np.append(order, others[allowed]), np.delete(others, allowed)
     return order
 
 
