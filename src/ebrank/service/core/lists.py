@@ -30,7 +30,7 @@ from ebrank.typing import Bools, Floats, Ints
 
 T = TypeVar("T", bound=Struct)
 PAGES = 10
-"""Pages that guardrails are applied to for the dashboard: each takes some time."""
+"""Pages that the guardrail is applied to for the dashboard: each takes some time."""
 
 
 @dataclass(slots=True)
@@ -121,11 +121,11 @@ def first_places(
     explore: bool = True,
     kept: KeptOrder | None = None,
 ) -> Ints:
-    """Return the first `offset + k` places, by score within the guardrails or by relevance.
+    """Return the first `offset + k` places, by score within the guardrail or by relevance.
 
     An order that a user has seen, `kept`, is resumed as far as it goes; beyond that, a page
-    continues with the best items now. It was made within the guardrails for lists of `kept.k`; for
-    a list of another length they are applied again.
+    continues with the best items now. It was made within the guardrail for lists of `kept.k`; for
+    a list of another length it is applied again.
     """
     depth, by_relevance, above = offset + k, candidates.relevance_order, NOTHING
     by_score = candidates.order if explore else by_relevance
