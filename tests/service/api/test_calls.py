@@ -49,3 +49,12 @@ def test_a_batch_has_a_limit() -> None:
 def test_labels_can_be_part_of_others(name: str) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(name, api.Label)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [{str(at): "x" for at in range(9)}, {"": "x"}, {"x": ""}, {"x": "y" * 257}, {"x": 1}, ["x"]],
+)
+def test_odd_contexts_are_refused(context: object) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"query": "q", "context": context}, api.RankRequest)

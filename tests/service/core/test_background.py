@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -94,6 +95,38 @@ async def test_a_canceled_request_does_not_cancel_others() -> None:
     assert first.cancelled()
     assert gone.cancelled()
     await flusher.close()
+
+
+async def test_a_failed_flush_that_nobody_waits_for_is_not_reported_by_the_loop() -> None:
+    def fail() -> None:
+        raise StoreError("the disk failed")
+
+    store, reported = SlowDisk(fail), list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda loop, told: reported.append(told))
+    flusher = Flusher(store)
+    [left] = waiting(flusher, 1)
+    await store.began.acquire()
+    left.cancel()
+    store.sign.release()
+    await flusher.close()
+    await asyncio.sleep(0)
+    gc.collect()
+    assert store.flushes == 1
+    assert not reported
+
+
+async def test_flushes_are_measured_and_whoever_measures_cannot_make_one_fail(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    flusher, measured = Flusher(MemoryStore()), list[float]()
+    flusher.on_flush = measured.append
+    await flusher.flushed()
+    flusher.on_flush = lambda seconds: measured[99]  # type: ignore[assignment]
+    await asyncio.gather(*waiting(flusher, 2))
+    assert len(measured) == 1
+    assert measured[0] >= 0.0
+    await flusher.close()
+    assert "IndexError" in caplog.text
 
 
 async def test_closing_flushes_for_those_who_wait_and_takes_nothing_more() -> None:

@@ -18,7 +18,7 @@ from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Scene, click, ids, items, played, settings
+from tests.service.scenes import Scene, better, click, ids, items, played, settings
 
 
 @played(on=SqliteStore, count=5)
@@ -82,6 +82,12 @@ async def one_line() -> AsyncIterator[bytes]:
         lambda engine: engine.put_catalog([ItemIn("a", {"x": 2.0})]),
         lambda engine: engine.load_catalog(one_line()),
         lambda engine: engine.withdraw_from_all("a"),
+        lambda engine: engine.withdraw("q", "a"),
+        lambda engine: engine.delete(api.DeletionRequest("item", "a")),
+        lambda engine: engine.retract(api.RetractionRequest(query="q", apply=True)),
+        lambda engine: engine.change_features(api.ChangeFeaturesRequest(require=["x"])),
+        lambda engine: engine.activate(1),
+        lambda engine: engine._adopt(better(), against=1),
     ],
 )
 @played(on=LosingStore)
@@ -89,6 +95,8 @@ async def test_a_write_that_was_lost_before_the_flush_is_not_acknowledged(
     engine: Scene, write: Callable[[Scene], Awaitable[object]]
 ) -> None:
     await engine.put_catalog([ItemIn("a", {"x": 1.0})])
+    await engine.put_items("q", [ItemIn("a")])
+    await engine._versions.adopt(better(), against=0)
     engine.store.fails = True
     with pytest.raises(StoreError):
         await write(engine)

@@ -172,6 +172,20 @@ async def test_retraction_races_with_lists_and_clicks(tmp_path: Path, database: 
             await raced(store)
 
 
+@played(on=BOTH)
+async def test_two_at_the_same_time_count_nothing_again(engine: Scene) -> None:
+    for at in range(30):
+        await engine.put_items(f"q{at}", items(2))
+        for user in ("ann", "bob", "cat"):
+            answer = await engine.ranked(f"q{at}", user=user)
+            await engine.clicked(answer, "i0")
+    requests = (RetractionRequest(user=user, apply=True) for user in ("ann", "bob"))
+    done = await asyncio.gather(*map(engine.retract, requests))
+    assert [each.proof is not None and each.proof.events for each in done] == [30, 30]
+    assert await engine.counts("q7") == {"i0": (1, 1), "i1": (1, 0)}
+    assert await engine.sound()
+
+
 @pytest.mark.slow
 def test_a_killed_retraction_leaves_a_sound_store_and_is_finished_by_the_next(
     tmp_path: Path,

@@ -523,6 +523,22 @@ async def test_what_cannot_be_compared_is_refused(
         await started(engine, name="other")
 
 
+@played(settings(ranking={"random_slice": 0.5, "window": 0.0, "k": 4}), count=6)
+async def test_a_random_slice_swaps_neighbors_and_logs_propensities(engine: Scene) -> None:
+    swapped = 0
+    for _ in range(400):
+        await engine.ranked()
+    for entry in await engine.lists():
+        assert len(entry.propensities) == 4
+        moved = [rank for rank, chance in enumerate(entry.propensities) if chance < 0.5]
+        swapped += bool(moved)
+        assert len(moved) in (0, 2)
+        if moved:
+            assert moved[1] == moved[0] + 1
+            assert entry.propensities[moved[0]] == pytest.approx(0.5 / 6)
+    assert 60 < swapped < 140, "half of half"
+
+
 @played(settings(ranking={"random_slice": 1.0, "window": 0.0, "k": 3}), count=6)
 async def test_the_log_of_a_random_slice_tells_how_far_down_users_look(engine: Scene) -> None:
     """Whatever the order that is learned meanwhile: its propensities are in the log."""

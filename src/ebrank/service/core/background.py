@@ -157,6 +157,7 @@ class Flusher:
             raise StoreError("the service is shutting down and accepts no more requests")
         if self._next is None:
             self._next = asyncio.create_task(self._flush())
+            self._next.add_done_callback(_taken_note)  # if all who waited have left
         self.waiting += 1
         await asyncio.shield(self._next)  # a caller that goes away must not cancel the others
 
@@ -173,7 +174,17 @@ class Flusher:
             self._next, self.waiting = None, 0  # who comes from now on needs another one
             began = time.perf_counter()
             await self._store.flush()
-            self.on_flush(time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+        try:
+            self.on_flush(seconds)
+        except Exception:  # all is on disk: measuring must not fail those who wait
+            log.exception("cannot record the duration of a flush")
+
+
+def _taken_note(task: asyncio.Task[None]) -> None:
+    """Ask a task for its failure, or the loop would log that nobody did."""
+    if not task.cancelled():
+        task.exception()
 
 
 class Turns:

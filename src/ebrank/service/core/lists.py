@@ -30,7 +30,7 @@ from ebrank.typing import Bools, Floats, Ints
 
 T = TypeVar("T", bound=Struct)
 PAGES = 10
-"""Pages that guardrails are applied to for the dashboard: each takes some time."""
+"""Pages that the guardrail is applied to for the dashboard: each takes some time."""
 
 
 @dataclass(slots=True)
@@ -121,11 +121,11 @@ def first_places(
     explore: bool = True,
     kept: KeptOrder | None = None,
 ) -> Ints:
-    """Return the first `offset + k` places, by score within the guardrails or by relevance.
+    """Return the first `offset + k` places, by score within the guardrail or by relevance.
 
     An order that a user has seen, `kept`, is resumed as far as it goes; beyond that, a page
-    continues with the best items now. It was made within the guardrails for lists of `kept.k`; for
-    a list of another length they are applied again.
+    continues with the best items now. It was made within the guardrail for lists of `kept.k`; for
+    a list of another length it is applied again.
     """
     depth, by_relevance, above = offset + k, candidates.relevance_order, NOTHING
     by_score = candidates.order if explore else by_relevance
@@ -265,13 +265,14 @@ def guarded(
         return followed(above, order)[:depth]
     rank_by_relevance = np.empty(len(relevance_order), np.int64)
     rank_by_relevance[relevance_order] = np.arange(1, len(relevance_order) + 1)
-    order = above
+    order, others = above, followed(above, score_order)[len(above) :]
+    outside = rank_by_relevance[others] > depth  # of all lists: only the best of them can get in
+    others = others[~outside | (np.cumsum(outside) <= max_explored * math.ceil(depth / k))]
     for end in reversed(range(depth, len(above), -k)):
-        others = followed(order, score_order)[len(order) :]
         explores, began = rank_by_relevance[others] > end, order[max(end - k, 0) :]
         left = max_explored - np.count_nonzero(rank_by_relevance[began] > end)
-        allowed = others[~explores | (np.cumsum(explores) <= left)]
-        order = np.concatenate([order, allowed[: end - len(order)]])
+        allowed = np.flatnonzero(~explores | (np.cumsum(explores) <= left))[: end - len(order)]
+        order, others = np.append(order, others[allowed]), np.delete(others, allowed)
     return order
 
 

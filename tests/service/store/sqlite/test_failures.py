@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ebrank.service.ops.replay import replay
-from ebrank.service.store.base import Mode, StoreError
+from ebrank.service.store.base import Damaged, Mode, StoreError
 from ebrank.service.store.records import Minute
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, event, fill, new_items, ranking
@@ -54,6 +57,47 @@ def test_a_full_disk_stops_a_write_and_nothing_else(store: Blocking) -> None:
     writer.execute("PRAGMA max_page_count = 1000000")
     assert {one.status for one in store.log.write(many).written} == {"accepted"}
     assert run(replay(store.wrapped)).equal
+
+
+CHILD_ON_A_SMALL_DISK = """
+import resource, signal, sys
+from ebrank.service.store.base import Mode, StoreError
+from ebrank.service.store.sqlite import SqliteStore
+from ebrank.testing.histories import fill, ranking
+from tests.service.store.blocking import Blocking, run
+store = Blocking(SqliteStore(sys.argv[1]))
+run(fill(store.wrapped))
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))
+written = 0
+try:
+    while True:
+        store.log.write([ranking(f"more-{written}", "abc", time=80.0)])
+        written += 1
+except StoreError as problem:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    print(problem)
+store.log.write([ranking("last", "abc", time=90.0)])
+print(written)
+"""
+
+
+def test_a_write_that_the_system_refuses_is_told_and_the_store_goes_on(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD_ON_A_SMALL_DISK, str(tmp_path / "store")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        cwd=Path(__file__).parents[4],
+    )
+    message, written = done.stdout.splitlines()
+    assert message.startswith(f"{tmp_path / 'store/log.db'}: the disk failed")
+    view = Blocking(SqliteStore(tmp_path / "store", "read"))
+    names = [getattr(one, "id", "") for one in view.log.entries()]
+    assert sum(name.startswith(("more", "last")) for name in names) == int(written) + 1
+    assert run(replay(view.wrapped)).equal
+    view.close()
 
 
 def test_a_flush_that_fails_ends_all_writing(
@@ -152,6 +196,16 @@ def test_a_damaged_page_is_told_by_whoever_meets_it(store: Blocking, tmp_path: P
     assert not list(tmp_path.glob("*copy.db*"))
     assert len(store.log.entries()) == 8, "what is not damaged can be read; nothing was added"
     store.close()
+
+
+def test_events_that_the_file_cannot_hold_are_damage(store: Blocking) -> None:
+    """Not a ranking id that is taken: what is a duplicate was found before."""
+    click = event("e", ranking("r", "ab"), "a")
+    store.log.write([ranking("r", "ab"), click])
+    store.items.put("other", new_items("a"), 1.0)
+    with pytest.raises(Damaged, match=r"log\.db: .*events\.ranking_id"):
+        store.log.write([replace(click, event_id="another", query="other")])
+    refused(lambda: store.log.write([ranking("r", "ab")]), "a ranking id already exists")
 
 
 @pytest.mark.parametrize("table", ["rankings", None])

@@ -32,35 +32,26 @@ async def import_store(exported: Exported, url: str, progress: Progress | None =
 
 
 async def fill(store: Store, exported: StoreView, progress: Progress | None = None) -> None:
-    """Put everything in an export, or in another store, into a store.
-
-    It is empty, or holds what an earlier, interrupted call put there.
-    """
+    """Put everything in an export, or in another store, into an empty store."""
     last_time = await exported.log.last_time()
     await _fill_items(store, exported, last_time)
     await _fill_catalog(store, exported, last_time)
     await _fill_log(store, exported, progress)
-    if not await store.deletions.all():
-        await store.deletions.restore(await exported.deletions.all())
-    kept = {record.version for record in await store.models.all()}
+    await store.deletions.restore(await exported.deletions.all())
     for record in await exported.models.all():
         document = await exported.models.document(record.version)
         assert document is not None, "it is listed"
-        if record.version not in kept:
-            await store.models.add(record, document, await exported.models.arms(record.version))
+        await store.models.add(record, document, await exported.models.arms(record.version))
     await store.models.activate(await exported.models.active())
-    minutes = [] if await store.meta.minutes(0.0) else await exported.meta.minutes(0.0)
-    trials = [] if await store.meta.trials() else await exported.meta.trials()
+    minutes, trials = await exported.meta.minutes(0.0), await exported.meta.trials()
     await store.meta.set(await exported.meta.all(), minutes, trials)
     await store.flush()
 
 
 async def _fill_items(store: Store, exported: StoreView, time: float) -> None:
-    """Add queries, some at a time, that are not there yet."""
-    there, some, items = set(await store.items.queries()), list[QueryState](), 0
+    """Add queries, some at a time."""
+    some, items = list[QueryState](), 0
     for query in await exported.items.queries():
-        if query in there:
-            continue
         state = listed(query, await exported.items.snapshot(query))
         some.append(state)
         items += len(state.ids)
@@ -71,15 +62,13 @@ async def _fill_items(store: Store, exported: StoreView, time: float) -> None:
 
 
 async def _fill_log(store: Store, exported: StoreView, progress: Progress | None) -> None:
-    """Append the entries of a log after its first ones, which are already there."""
-    there, total, done = await store.log.length(), await exported.log.length(), 0
+    total, done = await exported.log.length(), 0
     async for entries in _portions(exported.log.entries()):
-        new = entries[max(there - done, 0) :]
         done += len(entries)
-        written = (await store.log.write(new)).written if new else []
+        written = (await store.log.write(entries)).written
         if any(outcome.status != "accepted" for outcome in written):
             raise DataError("the log contains an event twice")
-        if new and progress is not None:
+        if progress is not None:
             progress(done, total)
 
 

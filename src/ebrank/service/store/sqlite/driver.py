@@ -309,11 +309,13 @@ def _write(
     earlier: list[Any] = matching(connection, tables.EVENTS, fields, _REPEATED, keys)
     written = counting.decide(placed, earlier)
     entries = counting.logged(placed, written)
-    try:
-        for codec, rows in counting.rows_of(entries, begin).items():
+    for codec, rows in counting.rows_of(entries, begin).items():
+        try:
             connection.executemany(_inserting(codec.table, codec.columns), rows)
-    except sqlite3.IntegrityError as problem:
-        raise StoreError(f"a ranking id already exists ({problem})") from problem
+        except sqlite3.IntegrityError as problem:
+            if codec is counting.EVENT:
+                raise  # no duplicate gets here: the file is damaged
+            raise StoreError(f"a ranking id already exists ({problem})") from problem
     epoch = counting.latest_epoch(entries)
     before: list[Any] = []
     if epoch:
