@@ -101,6 +101,42 @@ def test_the_name_holds_all_that_matters(
     assert len(others | {usual, path()}) == 12
 
 
+USERS = """
+from dataclasses import dataclass, field
+from ebrank.kernels.compiled import FirstClass
+from ebrank.evidence import Examination
+from ebrank.simulation.users import BROWSE
+from patience import PATIENCE
+
+def rule(relevance, stopping, examination, minds, length, key, outcomes):
+    for rank in range(length):
+        outcomes[rank] = rank < PATIENCE and minds[rank] < examination[rank] * relevance[rank]
+
+RULE = FirstClass(rule, BROWSE)
+
+@dataclass(frozen=True)
+class Patient:
+    examination: Examination = field(default_factory=lambda: Examination(cutoff=5))
+    @property
+    def browse(self):
+        return RULE
+"""
+
+
+def test_the_code_of_users_matters_too(tmp_path: Path, dataset: Dataset, folder: Folder) -> None:
+    def path() -> Path:
+        config = dataclasses.replace(SHORT, users=folder.load("own_users").Patient())
+        return StoredTrials(tmp_path / "store", dataset, config, seed=1).path(EBRANK, 0)
+
+    folder.write({"own_users": USERS, "patience": "PATIENCE = 1"})
+    first = path()
+    assert path() == first
+    folder.write({"own_users": USERS.replace("* relevance", "/ 2 * relevance")})
+    edited = path()
+    folder.write({"own_users": USERS, "patience": "PATIENCE = 5"})
+    assert len({first, edited, path()}) == 3
+
+
 def test_the_formulas_sessions_may_be_given(tmp_path: Path, dataset: Dataset) -> None:
     formula = SimulationConfig()
     given = dataclasses.replace(formula, sessions=formula.session_count(dataset))
