@@ -143,14 +143,6 @@ def test_check_of_files_too_small_for_experiments(tmp_path: Path) -> None:
     assert checked(folder / "train.txt")[0] == 0
 
 
-def test_check_takes_one_fold_at_a_time(tmp_path: Path) -> None:
-    write_fold(tmp_path / "mine" / "Fold2")
-    assert checked(tmp_path / "mine", "--fold", "2")[0] == 0
-    code, document = checked(tmp_path / "mine", "--fold", "all")
-    assert code == 2
-    assert document["error"]["message"].startswith("files are checked one fold at a time")
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
