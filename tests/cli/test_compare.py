@@ -192,6 +192,15 @@ def test_a_run_is_compared_with_its_like_alone(option: str, value: str, reason: 
         assert f"they differ in {reason}" in refused("compare", *runs)
 
 
+def test_a_dataset_counts_by_its_content_whatever_its_name() -> None:
+    simulated("one", "bm25")
+    expected = figures("one", "ebrank", *SHORT)
+    edit("one", lambda document: document["dataset"].update(name="elsewhere/Fold1"))
+    assert figures("one", "ebrank", *SHORT)["pairs"] == expected["pairs"]
+    simulated("one", "ebrank")
+    assert [one["ranker"] for one in results_in("one")["rankers"]] == ["bm25", "ebrank"]
+
+
 def test_another_version_of_the_code_is_refused() -> None:
     simulated("one", "bm25")
     edit("one", lambda document: document["versions"].update(source="0123456789abcdef"))

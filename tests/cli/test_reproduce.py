@@ -204,6 +204,10 @@ def test_a_note_says_what_a_command_leaves_out_of_an_earlier_report() -> None:
     assert "--only table1,table3 brings them back" in second
     assert trials(Path("here", "trials")) == kept
     assert not Path("here", "tables", "table3.md").exists()
+    document = Path("here", "results.json")
+    renamed = json.loads(document.read_text()) | {"only": ["table1", "epsilon"]}
+    document.write_text(json.dumps(renamed))
+    assert "note: here" not in good(*order, "table1").stderr, "no command has it any more"
 
 
 # --- golden -------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from ebrank.bonus import Bonus
 from ebrank.equations import posterior_spread, prior_alpha, prior_loss_and_gradient
 from ebrank.evidence import Sums
@@ -67,6 +69,16 @@ class Endless(Bonus):
     @staticmethod
     def value(clicks: float, exposure: float) -> float:
         return clicks / exposure
+
+
+@dataclass(frozen=True)
+class Soaring(Bonus):
+    name = "soaring"
+    help = "More than a number can hold where ten thousand looked."
+
+    @staticmethod
+    def value(exposure: float) -> float:
+        return np.exp(0.1 * exposure)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,7 @@ class TestBetaOfEach:
     ("parameters", "problem"),
     [
         ({"bonus": f"{PARTS}:Endless"}, "the score of an item shown .* is nan"),
+        ({"bonus": f"{PARTS}:Soaring"}, "the score of an item shown .* is inf"),
         ({"bonus": f"{PARTS}:Silent"}, "noisy if, and only if, its scores depend on the key"),
         ({"family": f"{PARTS}:Doubtful"}, "the relevance of an unseen item is not the prior's"),
         ({"family": f"{PARTS}:Steep"}, "slope .* of row"),

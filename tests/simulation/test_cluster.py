@@ -166,6 +166,21 @@ def test_nobody_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+def test_a_run_that_cannot_begin_keeps_nothing_of_the_one_before(
+    workers: Workers, dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> str:
+        raise ClusterError("this cannot run on a cluster")
+
+    run(dataset, RANKERS[:1], SHORT, trials=1, pool=workers)
+    monkeypatch.setattr(cluster, "_portable_code", refuse)
+    store = StoredTrials(tmp_path, dataset, SHORT, seed=0)
+    with pytest.raises(ClusterError, match="this cannot run"):
+        run(dataset, RANKERS[1:], SHORT, trials=1, pool=workers, store=store)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
 def test_workers_are_for_one_dataset(dataset: Dataset, workers: Workers) -> None:
     with pytest.raises(ParameterError, match="another dataset"):
         run(ebrank.load("mq2007-like", scale=0.02), RANKERS, SHORT, pool=workers)

@@ -28,10 +28,8 @@ from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.storage import (
-    QUERY_IDS,
     StorageWarning,
     StoredTrials,
-    read_query_ids,
     read_trial,
     write_trial,
 )
@@ -101,6 +99,42 @@ def test_the_name_holds_all_that_matters(
     assert path() == usual
     monkeypatch.setattr(provenance, "package_stamp", lambda: "another engine")
     assert len(others | {usual, path()}) == 12
+
+
+USERS = """
+from dataclasses import dataclass, field
+from ebrank.kernels.compiled import FirstClass
+from ebrank.evidence import Examination
+from ebrank.simulation.users import BROWSE
+from patience import PATIENCE
+
+def rule(relevance, stopping, examination, minds, length, key, outcomes):
+    for rank in range(length):
+        outcomes[rank] = rank < PATIENCE and minds[rank] < examination[rank] * relevance[rank]
+
+RULE = FirstClass(rule, BROWSE)
+
+@dataclass(frozen=True)
+class Patient:
+    examination: Examination = field(default_factory=lambda: Examination(cutoff=5))
+    @property
+    def browse(self):
+        return RULE
+"""
+
+
+def test_the_code_of_users_matters_too(tmp_path: Path, dataset: Dataset, folder: Folder) -> None:
+    def path() -> Path:
+        config = dataclasses.replace(SHORT, users=folder.load("own_users").Patient())
+        return StoredTrials(tmp_path / "store", dataset, config, seed=1).path(EBRANK, 0)
+
+    folder.write({"own_users": USERS, "patience": "PATIENCE = 1"})
+    first = path()
+    assert path() == first
+    folder.write({"own_users": USERS.replace("* relevance", "/ 2 * relevance")})
+    edited = path()
+    folder.write({"own_users": USERS, "patience": "PATIENCE = 5"})
+    assert len({first, edited, path()}) == 3
 
 
 def test_the_formulas_sessions_may_be_given(tmp_path: Path, dataset: Dataset) -> None:
@@ -223,10 +257,10 @@ def most_at_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 
 def test_one_thread_reads_a_header_at_a_time(
-    tmp_path: Path, most_at_once: Callable[[], int]
+    tmp_path: Path, trial: TrialResult, most_at_once: Callable[[], int]
 ) -> None:
     file = tmp_path / "trial.npz"
-    np.savez(file, allow_pickle=False, **{QUERY_IDS: np.array(["q1", "q2"])})
+    write_trial(file, trial, {"seed": 1}, IDS)
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(read_query_ids, [file] * THREADS))
+        list(pool.map(read_trial, [file] * THREADS))
     assert most_at_once() == 1

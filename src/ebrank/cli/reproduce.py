@@ -228,11 +228,12 @@ def prepared_folder(out: str | None, loaded: Sequence[Source]) -> Path:
 def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
     """Name the experiments of an earlier report in the folder that this one will not have."""
     from ebrank.experiments.document import KIND, RESULTS
+    from ebrank.experiments.exhibits import EXPERIMENTS
     from ebrank.simulation.storage import read_own
 
     earlier = read_own(folder / RESULTS, KIND).get("only", ())
     now = [experiment.name for experiment in plan.experiments]
-    gone = [str(name) for name in earlier if name not in now]
+    gone = [name for name in EXPERIMENTS if name in earlier and name not in now]
     if gone:
         click.echo(
             f"note: {folder} also has results of {', '.join(gone)}, which this command leaves out "

@@ -45,10 +45,21 @@ Identity: TypeAlias = tuple[str, str]
 
 
 class Conditions(NamedTuple):
-    """What decides which users rankers meet, by name; rankers compare only if it is equal."""
+    """What decides which users rankers meet; rankers compare only if it is equal.
+
+    Attributes:
+        where, dataset: the folder and the dataset's name, for messages.
+        values: everything that decides, by name; the dataset by its content.
+    """
 
     where: str
+    dataset: str
     values: Mapping[str, object]
+
+    def shown(self, name: str) -> str:
+        """Return a value as messages show it."""
+        value = str(self.values[name])
+        return f"{self.dataset} {value[:8]}" if name == "dataset" else value
 
 
 def conditions_of(
@@ -56,14 +67,14 @@ def conditions_of(
 ) -> Conditions:
     """Return the conditions of a document; `trials` have finished, of so many `sessions` each."""
     size = {"trials": trials, "sessions": sessions}
-    return Conditions(where, {**_same_for_all(document), **size})
+    return Conditions(where, document["dataset"]["name"], {**_same_for_all(document), **size})
 
 
 def _same_for_all(document: Mapping[str, Any]) -> dict[str, object]:
     """Return what all entries of a document share, by name."""
-    data, made = document["dataset"], document["versions"]
+    made = document["versions"]
     return {
-        "dataset": f"{data['name']} {data['fingerprint']}",
+        "dataset": document["dataset"]["fingerprint"],
         **document["config"],
         "seed": document["seed"],
         "version of the code": f"{made['ebrank']} {made['source'][:8]}",
@@ -73,7 +84,7 @@ def _same_for_all(document: Mapping[str, Any]) -> dict[str, object]:
 def check_same(first: Conditions, second: Conditions) -> None:
     """Raise if two rankers did not meet the same users."""
     differ = ", ".join(
-        f"{name} ({value}, {second.values[name]})"
+        f"{name} ({first.shown(name)}, {second.shown(name)})"
         for name, value in first.values.items()
         if value != second.values[name]
     )

@@ -259,6 +259,7 @@ class Workers:
         }
         self._sweep = _Sweep(self.cluster, topic, orders, tick)
         yield from self._sweep.results()
+        self._sweep = None  # a later run that fails before it has one must not get these results
 
     def stop(self) -> Iterator[tuple[Task, TrialResult]]:
         """Cancel all trials; yield the results of those that have finished."""

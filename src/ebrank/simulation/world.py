@@ -14,6 +14,7 @@ from ebrank.evidence.kernels import write_units
 from ebrank.evidence.slots import slot_of, slots_for
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import kernel
+from ebrank.sessions.schedule import grouped
 from ebrank.sessions.world import World
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import habits_of, relevance_of
@@ -169,7 +170,9 @@ def _item_arrivals(dataset: Dataset, times: Ints) -> tuple[SmallInts, SmallInts,
 def _in_order(dataset: Dataset, keys: Ints | Floats) -> tuple[SmallInts, SmallInts]:
     """Return each query's rows by their keys, and the place of each row in that order."""
     query_of_rows = dataset.query_of_rows
-    order = np.lexsort((keys, query_of_rows)).astype(np.int32)
+    by_key = np.argsort(keys, kind="stable")
+    by_query = grouped(query_of_rows[by_key], dataset.n_queries).times
+    order = by_key[by_query].astype(np.int32)
     places = np.empty(dataset.n_rows, np.int32)
     places[order] = np.arange(dataset.n_rows) - dataset.query_pointers[query_of_rows]
     return order, places

@@ -57,8 +57,9 @@ def check_text(policy: Policy) -> None:
 
 
 def check_scores_are_finite(policy: Policy) -> None:
-    """Items that nobody saw, that nobody clicked, that everybody clicked: all have a score."""
-    behavior = reachable(BehaviorStats.zeros(1, slots=5))
+    """Items that nobody saw, nobody clicked, everybody clicked, a million saw: all have a score."""
+    _, often, _ = _random_state(policy)
+    behavior = BehaviorStats(np.concatenate([reachable(often).counts, often.counts]))
     bounds, n = single(policy.scores(None, behavior.valuation(CURVE))), len(behavior)
     for score in (0.0, -3.0, 3.0):
         prior = policy.family.prior(np.full(n, score))

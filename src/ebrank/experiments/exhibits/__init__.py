@@ -39,7 +39,8 @@ def selected(only: str | None = None) -> tuple[Experiment, ...]:
     """
     if only is None:
         return tuple(each for each in EXPERIMENTS.values() if not each.on_request)
-    names = {name.strip() for name in only.split(",")}
-    for name in names - {*EXPERIMENTS, ALL}:
-        raise ParameterError(f"no experiment is called {name!r}{near(name, [*EXPERIMENTS, ALL])}")
-    return tuple(each for each in EXPERIMENTS.values() if names & {each.name, ALL})
+    names, known = [name.strip() for name in only.split(",")], [*EXPERIMENTS, ALL]
+    wrong = next((name for name in names if name not in known), None)
+    if wrong is not None:
+        raise ParameterError(f"no experiment is called {wrong!r}{near(wrong, known)}")
+    return tuple(each for each in EXPERIMENTS.values() if {each.name, ALL} & {*names})

@@ -68,9 +68,7 @@ class Fold:
         )
 
 
-def check_disjoint(
-    test_queries: Mapping[str, Texts], remedy: str = "Choose one fold with --fold."
-) -> None:
+def check_disjoint(test_queries: Mapping[str, Texts]) -> None:
     """Raise if a query, by its id, is a test query of two folds, since it would count twice."""
     owners: dict[str, str] = {}
     for fold, ids in test_queries.items():
@@ -80,7 +78,7 @@ def check_disjoint(
             raise DataError(
                 f"query {query} is a test query of {owners[query]} and of {fold}, and would count "
                 "twice",
-                remedy=remedy,
+                remedy="Choose one fold with --fold.",
             )
         owners.update(dict.fromkeys(ids.tolist(), fold))
 
