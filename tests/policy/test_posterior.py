@@ -51,6 +51,19 @@ def test_exact_evidence_at_rank_one_is_a_beta() -> None:
             assert density == pytest.approx(law.pdf(relevance), rel=0.03)
 
 
+@pytest.mark.parametrize("policy", ["ebrank", "ebrank:estimator=exact"])
+def test_a_prior_is_the_beta_that_features_predict(policy: str) -> None:
+    features, stats = world()
+    ranking = EBRanker(policy).fit(features, stats).rank(features, stats)
+    candidates = ranking.candidates.rows(ranking.order[:5])
+    alpha, beta = np.broadcast_arrays(*candidates.prior_beta)
+    for at, points in enumerate(prior_densities(candidates).points()):
+        relevance, density = np.array(points).T
+        inside = (relevance > 0.02) & (relevance < 0.9)
+        expected = scipy.stats.beta(alpha[at], beta[at]).pdf(relevance[inside])
+        np.testing.assert_allclose(density[inside], expected, rtol=0.03)
+
+
 def test_an_estimate_by_ips_is_the_mean_of_its_posterior() -> None:
     """One click at a low rank: plain clicks over exposure would put the interval elsewhere."""
     stats = BehaviorStats.of([[0, 0, 0, 10]], [[0, 0, 0, 3]])
