@@ -59,7 +59,7 @@ MISTAKES = [
     ("data check mine --max-label none", "max_label must be a"),
     ("data check mine --fold 0", "fold must be a whole number of 1 or more"),
     ("data check mine --fold x", "is not N|all: a whole number"),
-    ("data check mine --fold all", "fold must be a whole number of 1 or more or None, not 'all'"),
+    ("data check mine --fold all", "files are checked one fold at a time; choose one"),
     ("data check absent", "error: absent: no such dataset or folder. "),
     ("data check ''", "error: '' is not a path\n"),
     ("aggregate log.csv --out e.parquet", "no column '"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import data_dir_option, dataset_options, json_option
+from ebrank.cli.options import ALL_FOLDS, data_dir_option, dataset_options, json_option
 from ebrank.cli.verbs import verb, verbs
 from ebrank.errors import DataError, EBRankError, ParameterError
 
@@ -142,6 +142,8 @@ def fill(
     from ebrank.data.preparation import prepare, to_drop
 
     path, where = report["path"], {name: options.pop(name) for name in ("data_dir", "fold")}
+    if where["fold"] == ALL_FOLDS:
+        raise ParameterError("--fold all: files are checked one fold at a time; choose one")
     if preset_named(path) is not None:
         raise ParameterError(f"{path} is a synthetic preset: there are no files to check")
     place = place_of(path, **where, files=True)
