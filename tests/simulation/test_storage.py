@@ -28,10 +28,8 @@ from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.storage import (
-    QUERY_IDS,
     StorageWarning,
     StoredTrials,
-    read_query_ids,
     read_trial,
     write_trial,
 )
@@ -223,10 +221,10 @@ def most_at_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 
 def test_one_thread_reads_a_header_at_a_time(
-    tmp_path: Path, most_at_once: Callable[[], int]
+    tmp_path: Path, trial: TrialResult, most_at_once: Callable[[], int]
 ) -> None:
     file = tmp_path / "trial.npz"
-    np.savez(file, allow_pickle=False, **{QUERY_IDS: np.array(["q1", "q2"])})
+    write_trial(file, trial, {}, IDS)
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(read_query_ids, [file] * THREADS))
+        list(pool.map(read_trial, [file] * THREADS))
     assert most_at_once() == 1

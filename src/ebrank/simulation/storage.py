@@ -153,13 +153,6 @@ def read_trial(path: Path) -> tuple[TrialResult, dict[str, Any]]:
         raise DataError("damaged, or not a trial of a simulation", path=path) from problem
 
 
-def read_query_ids(path: Path) -> Texts:
-    """Return the ids of a stored trial's test queries, in their order."""
-    with header_lock, np.load(path, allow_pickle=False) as file:
-        ids: Texts = file[QUERY_IDS]
-    return ids
-
-
 def write_json(path: Path, value: object) -> None:
     """Write a JSON document."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
