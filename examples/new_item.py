@@ -7,7 +7,7 @@ ranker puts it among the top five, and `python examples/new_item.py found.svg` d
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
@@ -33,6 +33,10 @@ console = Console()
 
 def main() -> None:
     """Fit a prior on the train queries, then serve the test queries with each ranker."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("picture", nargs="?", help="a file to draw it in, such as found.svg")
+    picture = parser.parse_args().picture
+
     data = ebrank.load("mq2007-like", scale=0.25)
     relevance = relevance_probability(data.labels.astype(np.float64), data.max_label)
     arrivals = new_items(data)
@@ -63,8 +67,8 @@ def main() -> None:
     why = auto.rank(data.features[rows], history[rows]).explain(item - rows.start)
     console.print(f"Why EBRank auto tries an item nobody has clicked: {why}")
 
-    if len(sys.argv) > 1:
-        draw(shares, sys.argv[1])
+    if picture is not None:
+        draw(shares, picture)
 
 
 def table_of(shares: dict[str, Floats]) -> Table:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 
 import pytest
 
@@ -48,11 +49,25 @@ class Terminal(io.StringIO):
 def test_on_a_terminal_a_bar_is_drawn_on_stderr_and_stdout_is_left_alone(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    monkeypatch.setattr(console, "_PATIENCE_SECONDS", 0.0)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(console, "_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setenv("TERM", "xterm")
+    with console.progress("reading") as progress:
+        progress(0, 2, "checking")  # and nothing else for a long time
+        give_up = time.monotonic() + 10.0
+        while "checking" not in terminal.getvalue() and time.monotonic() < give_up:
+            time.sleep(0.01)
+    assert sys.stderr is terminal
+    assert "checking" in terminal.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+def test_what_takes_a_moment_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(console, "_PATIENCE_SECONDS", 60.0)
     monkeypatch.setenv("TERM", "xterm")
     with console.progress("reading") as progress:
         progress(1, 2)
-    assert isinstance(sys.stderr, Terminal)
-    assert "reading" in sys.stderr.getvalue()
-    assert capsys.readouterr().out == ""
+    assert terminal.getvalue() == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import stat
 import sys
@@ -153,6 +154,14 @@ def table(**columns: list[Any]) -> pa.Table:
     return pa.table({**names, "type": ["click"] * 3, "rank": [1, 1, 1], **columns})
 
 
+def torn() -> bytes:
+    """Return a Parquet file whose schema is whole, but not its rows."""
+    file = io.BytesIO()
+    pq.write_table(table(item=[f"item {at}" for at in range(3)]), file)
+    content = file.getvalue()
+    return content[:4] + bytes(200) + content[204:]
+
+
 def latin(text: str, row: str) -> bytes:
     """Return a log whose last row is no UTF-8."""
     return (text + row.replace("tea", "th\xe9")).encode("latin-1")
@@ -190,6 +199,7 @@ REFUSED: list[tuple[str | bytes | pa.Table, str]] = [
     (table(item=[1.0] * 3), r"log.parquet: column 'item' has the type double, which does not fit"),
     (GOOD, r"log.txt: unknown file format"),
     ("no", r"log.parquet: not a whole Parquet file"),
+    (torn(), r"log.parquet: damaged Parquet file: "),
     (f"{HEADER}r,q,a,hover,1\n", r"log.csv: no event counts: .*the log has 'hover'"),
     (GOOD, r"log\[1].csv: engines take such a name for a pattern"),
 ]

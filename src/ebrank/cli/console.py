@@ -9,6 +9,7 @@ import json
 import shutil
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -121,16 +122,18 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), Remaining())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(label, total=None)
-    began = time.monotonic()
+    # By the clock: work that tells only its stages may be silent for hours after the first.
+    starter = threading.Timer(_PATIENCE_SECONDS, bar.start)
 
     def update(done: int, total: int, label: str | None = None) -> None:
         bar.update(task, completed=done, total=total, description=label)
-        if not bar.live.is_started and time.monotonic() - began > _PATIENCE_SECONDS:
-            bar.start()
 
+    starter.start()
     try:
         yield update
     finally:
+        starter.cancel()
+        starter.join()
         bar.stop()
 
 

@@ -294,7 +294,12 @@ def _rows(
     elif format == "parquet":
         with parquet_file(file) as opened:
             batches = opened.iter_batches(batch_size=10_000, columns=columns)
-            yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
+            rows = (row for batch in batches for row in batch.to_pylist())
+            try:
+                yield from enumerate(rows, start=1)
+            except (OSError, arrow().ArrowInvalid) as problem:
+                first = str(problem).splitlines()[0]
+                raise DataError(f"damaged Parquet file: {first}", path=file) from None
     else:
         lines = csv_rows(file, format)
         _, header = next(lines)
