@@ -51,7 +51,7 @@ SURELY = 2.0
 ROUND = 0.5
 """The ends are multiples of this, so that they stay where they are if little changes."""
 FURTHEST = 16.0
-SMOOTHNESS = 30.0
+SMOOTHNESS = 10.0
 """The penalty on third differences, shared by all rows: a prior that many clicks can overrule."""
 UNFITTED = 1.0, 5.0
 """α and β before any fit."""
@@ -126,7 +126,7 @@ class Shape(Family):
 
     smoothness: float | None = param(
         None,
-        "penalty on third differences of the shape, per row; auto is 30 over the number of rows",
+        "penalty on third differences of the shape, per row; auto is 10 over the number of rows",
         at_least=0,
         kind=float,
     )

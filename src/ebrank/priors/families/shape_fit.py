@@ -2,12 +2,13 @@
 
 The shape b and the stretch k of φ minimize the mean marginal loss of the rows plus
 
-    smoothness/2 · |Δ³b|² + size/2 · |b|² + prior(m, v)/rows + penalty · e²
+    smoothness/2 · |Δ³b|² + size/2 · |b|² − log_prior(m, v)/rows + penalty · e²
 
-with the learner's scores as they are. m and v are mean and variance of the logits of an item with
-the mean score. The last two terms matter if clicks are few. `prior` keeps m and v from running away
-(see `log_prior`). The last is the penalty on the learner's weights, whose effect e on logits grows
-with k and with v: a shape that could widen at no cost to the ridge would end far too wide.
+with the learner's scores as they are. m and v are mean and variance of logits under the prior: the
+average of all rows, that of v geometric, so that a few wide ones do not make up for many narrow
+ones. The last two terms matter if clicks are few. `log_prior` keeps m and v from running away. The
+last is the penalty on the learner's weights, whose effect e on logits grows with
+k and with v: a shape that could widen at no cost to the ridge would end far too wide.
 
 The mean product of the rows' slopes approximates the curvature of the loss, and sets the
 coordinates of the descent. An even sample of rows is enough for so few numbers.
@@ -61,7 +62,7 @@ TOLERANCE = 1e-3
 
 
 class FittedShape(NamedTuple):
-    """A shape, by what φ is divided under it, and the variance of an average item's logits."""
+    """A shape, by what φ is divided under it, and the geometric mean of the rows' variances."""
 
     base: Floats
     tilt: float
@@ -86,15 +87,21 @@ def fitted(
 
     def objective(place: Floats) -> tuple[float, Floats]:
         base, stretch = place[:-1], place[-1]
-        loss, slope = base_sums(*around[1:], phi, base - start, stretch - 1.0)
-        average = logits_of(base + level * phi, u)
-        prior, by_mean, by_variance = log_prior(average.mean, average.variance)
-        pull, effect = rough @ base, stretch * average.variance / tilt
-        slope[:-1] -= by_mean * average.mean_slope + by_variance * average.variance_slope
-        slope /= count
-        slope[:-1] += pull + 2.0 * penalty * effect * stretch / tilt * average.variance_slope
-        slope[-1] += 2.0 * penalty * effect * average.variance / tilt
-        return (loss - prior) / count + 0.5 * float(pull @ base) + penalty * effect**2, slope
+        sums = base_sums(*around[1:], u, phi, base - start, stretch - 1.0)
+        loss, mean, log_variance = sums[:3] / count
+        slope, mean_slope, variance_slope = sums[3:].reshape(3, -1) / count
+        variance = np.exp(log_variance)
+        variance_slope *= variance
+        if not TILTS[0] < variance < TILTS[1]:
+            variance, variance_slope = np.clip(variance, *TILTS), np.zeros(len(place))
+        prior, by_mean, by_variance = log_prior(mean, variance)
+        pull, effect = rough @ base, stretch * variance / tilt
+        slope -= (by_mean * mean_slope + by_variance * variance_slope) / count
+        slope += 2.0 * penalty * effect * stretch / tilt * variance_slope
+        slope[:-1] += pull
+        slope[-1] += 2.0 * penalty * effect * variance / tilt
+        value = loss - prior / count + 0.5 * float(pull @ base) + penalty * effect**2
+        return float(value), slope
 
     bend = slope_products(around, phi) + FLOOR * np.eye(len(start) + 1)
     bend[:-1, :-1] += rough
@@ -103,12 +110,14 @@ def fitted(
         objective, np.append(start, 1.0), bend, max_iterations=MAX_ITERATIONS, tolerance=TOLERANCE
     )
     base, stretch = place[:-1], float(np.clip(place[-1], tilt / TILTS[1], tilt / TILTS[0]))
-    variance = logits_of(base + level * phi, u).variance
-    return FittedShape(base + (1.0 - stretch) * level * phi, tilt / stretch, variance)
+    variance = np.exp(base_sums(*around[1:], u, phi, base - start, stretch - 1.0)[2] / count)
+    return FittedShape(
+        base + (1.0 - stretch) * level * phi, tilt / stretch, float(np.clip(variance, *TILTS))
+    )
 
 
 def log_prior(mean: float, variance: float) -> tuple[float, float, float]:
-    """Return the log prior of mean and variance of an item's logits, and its slopes by both.
+    """Return the log prior of mean and variance of logits, and its slopes by both.
 
     Were the variance zero, clicks would count for nothing, and few clicks cannot tell (Chung et al.
     2013). Its inverse χ² prior is as if the relevance of PSEUDO_ITEMS were known, as widely spread
@@ -121,31 +130,6 @@ def log_prior(mean: float, variance: float) -> tuple[float, float, float]:
         -float(np.log1p(away * away) + 0.5 * PSEUDO_ITEMS * (np.log(variance) + ratio)),
         -2.0 * away / (1.0 + away * away) / MEAN_SCALE,
         -0.5 * PSEUDO_ITEMS * (1.0 - ratio) / variance,
-    )
-
-
-class Logits(NamedTuple):
-    """Mean and variance of logits under log weights, and their slopes by the latter."""
-
-    mean: float
-    mean_slope: Floats
-    variance: float
-    variance_slope: Floats
-
-
-def logits_of(heights: Floats, u: Floats) -> Logits:
-    """Return mean and variance of logits under log weights; the variance within TILTS."""
-    shares = np.exp(heights - heights.max())
-    shares /= shares.sum()
-    mean = float(shares @ u)
-    squares = (u - mean) ** 2
-    variance = float(shares @ squares)
-    within = TILTS[0] < variance < TILTS[1]
-    return Logits(
-        mean,
-        shares * (u - mean),
-        float(np.clip(variance, *TILTS)),
-        shares * (squares - variance) * within,
     )
 
 
@@ -285,50 +269,68 @@ def base_sums(
     posterior: Floats,
     fixed: Bools,
     scores: Floats,
+    u: Floats,
     phi: Floats,
     moves: Floats,
     longer: float,
-) -> tuple[float, Floats]:
-    """Return how much moves of b and a longer φ raise the summed loss, and the slopes there.
+) -> Floats:
+    """Return sums over rows: of the loss, mean and log variance of logits, and of their slopes.
 
-    They multiply the weights of a row by e^(move + score·longer·φ), and its loss is the log of its
-    prior's sum minus that of its posterior's. Adding a constant to all moves changes nothing. The
-    slope by `longer` comes last.
+    Moves of b and a longer φ multiply the weights of a row by e^(move + score·longer·φ). Its loss
+    is the log of its prior's sum minus that of its posterior's. The slopes of each are by b, and
+    last by `longer`. Adding a constant to all moves changes nothing.
 
     φ is even, so the factors of a row are those of the moves times a geometric progression.
     """
     size, furthest = len(moves), moves.max()
-    factors, own, slopes = np.empty(size), np.empty(size), np.zeros(size + 1)
+    factors, shares, held = np.empty(size), np.empty(size), np.empty(size)
     for g in range(size):
         factors[g] = np.exp(moves[g] - furthest)
+    sums = np.zeros(3 + 3 * (size + 1))
+    slopes = sums[3:].reshape(3, size + 1)
     middle, step = 0.5 * (phi[0] + phi[size - 1]), phi[1] - phi[0]
     steepest = LARGEST_EXPONENT / (phi[size - 1] - middle)
-    total = 0.0
     for r in range(len(prior)):
         steep = min(max(scores[r] * longer, -steepest), steepest)
         factor, ratio = np.exp(steep * (phi[0] - middle)), np.exp(steep * step)
         whole, rest = 0.0, 0.0
         for g in range(size):
-            own[g] = factors[g] * factor
+            own = factors[g] * factor
             factor *= ratio
-            whole += prior[r, g] * own[g]
-            rest += posterior[r, g] * own[g]
-        before, after = 1.0 / max(whole, SMALLEST), 1.0 / max(rest, SMALLEST)
-        total += np.log(after) - np.log(before)
+            shares[g] = prior[r, g] * own
+            held[g] = posterior[r, g] * own
+            whole += shares[g]
+            rest += held[g]
+        whole, rest = max(whole, SMALLEST), max(rest, SMALLEST)
+        sums[0] += np.log(whole)
         if fixed[r]:
-            total -= np.log(after)
             for g in range(size):
-                move = moves[g] - furthest + steep * (phi[g] - middle)
-                total -= posterior[r, g] * move
-                own[g] *= before * prior[r, g]
-                own[g] -= posterior[r, g]
+                held[g] = posterior[r, g]
+                sums[0] -= held[g] * (moves[g] - furthest + steep * (phi[g] - middle))
+            rest = 1.0
         else:
-            for g in range(size):
-                own[g] *= before * prior[r, g] - after * posterior[r, g]
+            sums[0] -= np.log(rest)
+        mean, variance = 0.0, 0.0
         for g in range(size):
-            slopes[g] += own[g]
-            slopes[size] += own[g] * phi[g] * scores[r]
-    return total, slopes
+            shares[g] /= whole
+            mean += shares[g] * u[g]
+        for g in range(size):
+            variance += shares[g] * (u[g] - mean) * (u[g] - mean)
+        variance = max(variance, SMALLEST)
+        sums[1] += mean
+        sums[2] += np.log(variance)
+        for g in range(size):
+            away = u[g] - mean
+            own = shares[g] - held[g] / rest
+            slopes[0, g] += own
+            slopes[0, size] += own * phi[g] * scores[r]
+            own = shares[g] * away
+            slopes[1, g] += own
+            slopes[1, size] += own * phi[g] * scores[r]
+            own = shares[g] * (away * away / variance - 1.0)
+            slopes[2, g] += own
+            slopes[2, size] += own * phi[g] * scores[r]
+    return sums
 
 
 @kernel
