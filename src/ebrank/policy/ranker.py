@@ -14,7 +14,7 @@ the high feature is promising, and comes first although nobody has clicked it ye
 >>> ranking.order
 array([9, 8, 7])
 >>> print(ranking.explain(9))
-prior 0.44..., observed 0.000 → relevance 0.44... + bonus 0.14...
+prior 0.54..., observed 0.000 → relevance 0.54... + bonus 0.04...
 """
 
 from __future__ import annotations

@@ -123,11 +123,10 @@ class Family(Configured):
         """
         return state, 1.0
 
-    def fit(self, rows: Rows, scores: Floats, start: State, penalty: float) -> State:
+    def fit(self, rows: Rows, scores: Floats, start: State) -> State:
         """Return what the family itself learns, given the learner's scores of the rows.
 
-        `start` is the state so far, perhaps empty. `penalty` is the learner's: scores that do twice
-        as much would cost four times as much.
+        `start` is the state so far, perhaps empty.
         """
         return {}
 
@@ -159,10 +158,6 @@ class Learner(Configured):
     def scaled(self, state: State, factor: float) -> State:
         """Return the state whose scores are so many times as large: where the next fit begins."""
         return state
-
-    def penalty(self, state: State) -> float:
-        """Return the penalty on what was learned that the mean loss was minimized with."""
-        return 0.0
 
     def check_state(self, state: State) -> None:
         """Raise `ParameterError` unless `fit` could have returned this state.

@@ -171,7 +171,7 @@ def _turn(
     if not policy.other_arrays or rows.count == 0:
         return {**scored, **others}
     scores = learner.scores(scored, rows.features, threads) + rows.offsets
-    others |= policy.family.fit(rows, scores, others, learner.penalty(scored))
+    others |= policy.family.fit(rows, scores, others)
     if policy.learns_examination:
         own = policy.with_state(rows, training.behavior.valuation(curve), others)
         others |= examined(policy, own, scores, training.behavior, examination, others)

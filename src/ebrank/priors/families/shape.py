@@ -51,7 +51,7 @@ SURELY = 2.0
 ROUND = 0.5
 """The ends are multiples of this, so that they stay where they are if little changes."""
 FURTHEST = 16.0
-SMOOTHNESS = 10.0
+SMOOTHNESS = 3.0
 """The penalty on third differences, shared by all rows: a prior that many clicks can overrule."""
 UNFITTED = 1.0, 5.0
 """α and β before any fit."""
@@ -126,7 +126,7 @@ class Shape(Family):
 
     smoothness: float | None = param(
         None,
-        "penalty on third differences of the shape, per row; auto is 10 over the number of rows",
+        "penalty on third differences of the shape, per row; auto is 3 over the number of rows",
         at_least=0,
         kind=float,
     )
@@ -158,14 +158,13 @@ class Shape(Family):
         new["tilt"] = state.get("variance", np.array([TILT_SCALE]))
         return new, tilt_scale(new) / tilt_scale(state)
 
-    def fit(self, rows: Rows, scores: Floats, start: State, penalty: float) -> State:
+    def fit(self, rows: Rows, scores: Floats, start: State) -> State:
         """Return the shape, and the variance of logits under it, by which φ is scaled next time."""
         from ebrank.priors.families.shape_fit import fitted  # Numba takes a while to import
 
         smoothness = SMOOTHNESS / rows.count if self.smoothness is None else self.smoothness
-        fit = fitted(rows, scores, base_of(start), tilt_scale(start), smoothness, penalty)
-        tilt, variance = np.array([fit.tilt]), np.array([fit.variance])
-        return {**start, "shape": fit.base, "tilt": tilt, "variance": variance}
+        base, variance = fitted(rows, scores, base_of(start), smoothness)
+        return {**start, "shape": base, "variance": np.clip([variance], *TILTS)}
 
     def check_state(self, state: State) -> None:
         """Raise unless the state is a shape on a grid; files of version 0.1 have no grid."""

@@ -1,17 +1,12 @@
 """Fits the shape of the prior, and how far down users look, to what users did.
 
-The shape b and the stretch k of φ minimize the mean marginal loss of the rows plus
+The shape b minimizes the mean marginal loss of the rows plus
 
-    smoothness/2 · |Δ³b|² + size/2 · |b|² − log_prior(m, v)/rows + penalty · e²
+    smoothness/2 · |Δ³b|² + size/2 · |b|²
 
-with the learner's scores as they are. m and v are mean and variance of logits under the prior: the
-average of all rows, that of v geometric, so that a few wide ones do not make up for many narrow
-ones. The last two terms matter if clicks are few. `log_prior` keeps m and v from running away. The
-last is the penalty on the learner's weights, whose effect e on logits grows with
-k and with v: a shape that could widen at no cost to the ridge would end far too wide.
-
-The mean product of the rows' slopes approximates the curvature of the loss, and sets the
-coordinates of the descent. An even sample of rows is enough for so few numbers.
+with the learner's scores as they are. The mean product of the rows' slopes approximates the
+curvature of the loss, and sets the coordinates of the descent. An even sample of rows is enough for
+so few numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +22,6 @@ from ebrank.kernels.lanes import LANES, exp_below_one, lanes_at, put_lanes, tota
 from ebrank.kernels.pointers import pointer_to, room
 from ebrank.kernels.threads import map_blocks
 from ebrank.priors.families.beta_exact import examination_of, passed_at
-from ebrank.priors.families.shape import STEEPEST, TILT_CENTER, TILTS
 from ebrank.priors.families.shape_grid import (
     BASE,
     HEAD,
@@ -51,86 +45,24 @@ FLOOR = 1e-6
 """Added to every curvature: some directions have no other."""
 SMALLEST = 1e-300
 """Keeps logarithms finite far from where any optimum is."""
-LARGEST_EXPONENT = 300.0
-"""Only steps that go much too far stretch φ by more."""
-UNFITTED_MEAN, UNFITTED_VARIANCE = -2.08, 1.87
-"""Of logits under Beta(1, 5)."""
-MEAN_SCALE = 1.5
-PSEUDO_ITEMS = 16.0
 MAX_ITERATIONS = 60
 TOLERANCE = 1e-3
 
 
-class FittedShape(NamedTuple):
-    """A shape, by what φ is divided under it, and the geometric mean of the rows' variances."""
+def fitted(rows: Rows, scores: Floats, start: Floats, smoothness: float) -> tuple[Floats, float]:
+    """Return the shape with the lowest penalized loss, and the mean variance of priors."""
+    weights = weights_of(rows, scores, sample(rows.included, MOST_ROWS), start)
+    base = _descended(weights, start, smoothness)
+    return base, _variance(weights, base, rows)
 
-    base: Floats
-    tilt: float
-    variance: float
 
-
-def fitted(
-    rows: Rows, scores: Floats, start: Floats, tilt: float, smoothness: float, penalty: float
-) -> FittedShape:
-    """Return the shape with the lowest penalized loss.
-
-    The scores were fitted to the shape `start` with φ divided by `tilt`, under this `penalty`.
-    """
-    chosen = sample(rows.included, MOST_ROWS)
-    weights = weights_of(rows, scores, chosen, start)
-    level, count = float(weights.scores.mean()), len(chosen)
-    around = weights._replace(scores=weights.scores - level)
+def _variance(weights: Weights, base: Floats, rows: Rows) -> float:
+    """Return the mean variance of the rows' priors, in logits."""
     _, step, first = rows.parameters[rows.learned : rows.learned + HEAD]
-    u = first + step * np.arange(len(start))
-    phi = (u - TILT_CENTER) / tilt
-    rough = _roughness(len(start), smoothness)
-
-    def objective(place: Floats) -> tuple[float, Floats]:
-        base, stretch = place[:-1], place[-1]
-        sums = base_sums(*around[1:], u, phi, base - start, stretch - 1.0)
-        loss, mean, log_variance = sums[:3] / count
-        slope, mean_slope, variance_slope = sums[3:].reshape(3, -1) / count
-        variance = np.exp(log_variance)
-        variance_slope *= variance
-        if not TILTS[0] < variance < TILTS[1]:
-            variance, variance_slope = np.clip(variance, *TILTS), np.zeros(len(place))
-        prior, by_mean, by_variance = log_prior(mean, variance)
-        pull, effect = rough @ base, stretch * variance / tilt
-        slope -= (by_mean * mean_slope + by_variance * variance_slope) / count
-        slope += 2.0 * penalty * effect * stretch / tilt * variance_slope
-        slope[:-1] += pull
-        slope[-1] += 2.0 * penalty * effect * variance / tilt
-        value = loss - prior / count + 0.5 * float(pull @ base) + penalty * effect**2
-        return float(value), slope
-
-    bend = slope_products(around, phi) + FLOOR * np.eye(len(start) + 1)
-    bend[:-1, :-1] += rough
-    bend[-1, -1] += 2.0 * penalty
-    place, _ = descended(
-        objective, np.append(start, 1.0), bend, max_iterations=MAX_ITERATIONS, tolerance=TOLERANCE
-    )
-    base, stretch = place[:-1], float(np.clip(place[-1], tilt / TILTS[1], tilt / TILTS[0]))
-    variance = np.exp(base_sums(*around[1:], u, phi, base - start, stretch - 1.0)[2] / count)
-    return FittedShape(
-        base + (1.0 - stretch) * level * phi, tilt / stretch, float(np.clip(variance, *TILTS))
-    )
-
-
-def log_prior(mean: float, variance: float) -> tuple[float, float, float]:
-    """Return the log prior of mean and variance of logits, and its slopes by both.
-
-    Were the variance zero, clicks would count for nothing, and few clicks cannot tell (Chung et al.
-    2013). Its inverse χ² prior is as if the relevance of PSEUDO_ITEMS were known, as widely spread
-    as under Beta(1, 5). The mean's Cauchy prior (Gelman et al. 2008) is about that of Beta(1, 5)
-    too: a first impression that is clicked does not make all items certain to be.
-    """
-    away = (mean - UNFITTED_MEAN) / MEAN_SCALE
-    ratio = UNFITTED_VARIANCE / variance
-    return (
-        -float(np.log1p(away * away) + 0.5 * PSEUDO_ITEMS * (np.log(variance) + ratio)),
-        -2.0 * away / (1.0 + away * away) / MEAN_SCALE,
-        -0.5 * PSEUDO_ITEMS * (1.0 - ratio) / variance,
-    )
+    u = first + step * np.arange(len(base))
+    prior = weights.prior * np.exp(base - weights.base - (base - weights.base).max())
+    prior /= prior.sum(axis=1)[:, None]
+    return float((prior @ (u * u) - (prior @ u) ** 2).mean())
 
 
 def sample(included: Bools, most: int) -> Ints:
@@ -155,27 +87,23 @@ class Weights(NamedTuple):
         prior: π of each row.
         posterior: that of each row, given what users did.
         fixed: rows whose posterior is too narrow for the grid: a shape cannot move it.
-        scores: that of each row.
     """
 
     base: Floats
     prior: Floats
     posterior: Floats
     fixed: Bools
-    scores: Floats
 
 
 def weights_of(rows: Rows, scores: Floats, chosen: Ints, base: Floats) -> Weights:
     """Return the weights of the nodes for some rows under a shape."""
     shape = len(chosen), len(base)
-    clipped = np.clip(scores[chosen], -STEEPEST, STEEPEST)
-    fixed = np.zeros(len(chosen), np.bool_)
-    weights = Weights(base, np.empty(shape), np.empty(shape), fixed, clipped)
+    weights = Weights(base, np.empty(shape), np.empty(shape), np.zeros(len(chosen), np.bool_))
     own = with_shape(rows, base)
     learned = own.parameters[own.learned :]
     map_blocks(
         lambda begin, end: write_weights(
-            own.task, learned, scores, chosen, begin, end, *weights[1:4]
+            own.task, learned, scores, chosen, begin, end, *weights[1:]
         ),
         total=len(chosen),
         block=BLOCK,
@@ -184,17 +112,35 @@ def weights_of(rows: Rows, scores: Floats, chosen: Ints, base: Floats) -> Weight
     return weights
 
 
-def slope_products(weights: Weights, phi: Floats) -> Floats:
-    """Return the mean product of a sample's slopes by b and the stretch: about the curvature."""
+def _descended(weights: Weights, start: Floats, smoothness: float) -> Floats:
+    """Return the shape with the lowest penalized loss."""
+    penalty, count = _penalty(len(start), smoothness), len(weights.prior)
+
+    def objective(base: Floats) -> tuple[float, Floats]:
+        loss, slope = base_sums(*weights[1:], base - weights.base)
+        pull = penalty @ base
+        return loss / count + 0.5 * float(pull @ base), slope / count + pull
+
+    bend = slope_products(weights, start) + penalty + FLOOR * np.eye(len(start))
+    base, _ = descended(objective, start, bend, max_iterations=MAX_ITERATIONS, tolerance=TOLERANCE)
+    return base
+
+
+def slope_products(weights: Weights, base: Floats) -> Floats:
+    """Return the mean product of a sample's slopes by b, which approximates the curvature."""
     few = slice(None, None, max(1, -(-len(weights.prior) // CURVATURE_ROWS)))
-    slopes = weights.prior[few] - weights.posterior[few]
-    slopes = np.column_stack([slopes, weights.scores[few] * (slopes @ phi)])
+    factors = np.exp(base - weights.base - (base - weights.base).max())
+    prior, posterior = (
+        part[few] * factors / (part[few] @ factors)[:, None]
+        for part in (weights.prior, weights.posterior)
+    )
+    slopes = prior - np.where(weights.fixed[few, None], weights.posterior[few], posterior)
     mean: Floats = np.einsum("rg,rh->gh", slopes, slopes) / len(slopes)
     return mean
 
 
-def _roughness(size: int, smoothness: float) -> Floats:
-    """Return the second derivative of the penalties on b."""
+def _penalty(size: int, smoothness: float) -> Floats:
+    """Return the second derivative of the penalties."""
     differences = np.diff(np.eye(size), n=3, axis=0)
     whole: Floats = smoothness * differences.T @ differences + SIZE_PENALTY * np.eye(size)
     return whole
@@ -265,72 +211,37 @@ def write_shares(logarithms: Any, top: float, shares: Floats) -> None:  # noqa: 
 
 @kernel
 def base_sums(
-    prior: Floats,
-    posterior: Floats,
-    fixed: Bools,
-    scores: Floats,
-    u: Floats,
-    phi: Floats,
-    moves: Floats,
-    longer: float,
-) -> Floats:
-    """Return sums over rows: of the loss, mean and log variance of logits, and of their slopes.
+    prior: Floats, posterior: Floats, fixed: Bools, moves: Floats
+) -> tuple[float, Floats]:
+    """Return how much moves of b raise the summed loss, and the slope of the loss there.
 
-    Moves of b and a longer φ multiply the weights of a row by e^(move + score·longer·φ). Its loss
-    is the log of its prior's sum minus that of its posterior's. The slopes of each are by b, and
-    last by `longer`. Adding a constant to all moves changes nothing.
-
-    φ is even, so the factors of a row are those of the moves times a geometric progression.
+    Moves multiply the weights by e^move, and the loss of a row is the log of its prior's sum minus
+    that of its posterior's. Adding a constant to all moves changes nothing.
     """
     size, furthest = len(moves), moves.max()
-    factors, shares, held = np.empty(size), np.empty(size), np.empty(size)
+    factors, before, after, held = np.empty(size), np.zeros(size), np.zeros(size), np.zeros(size)
     for g in range(size):
         factors[g] = np.exp(moves[g] - furthest)
-    sums = np.zeros(3 + 3 * (size + 1))
-    slopes = sums[3:].reshape(3, size + 1)
-    middle, step = 0.5 * (phi[0] + phi[size - 1]), phi[1] - phi[0]
-    steepest = LARGEST_EXPONENT / (phi[size - 1] - middle)
+    total = 0.0
     for r in range(len(prior)):
-        steep = min(max(scores[r] * longer, -steepest), steepest)
-        factor, ratio = np.exp(steep * (phi[0] - middle)), np.exp(steep * step)
         whole, rest = 0.0, 0.0
         for g in range(size):
-            own = factors[g] * factor
-            factor *= ratio
-            shares[g] = prior[r, g] * own
-            held[g] = posterior[r, g] * own
-            whole += shares[g]
-            rest += held[g]
-        whole, rest = max(whole, SMALLEST), max(rest, SMALLEST)
-        sums[0] += np.log(whole)
+            whole += prior[r, g] * factors[g]
+            rest += posterior[r, g] * factors[g]
+        part = 1.0 / max(whole, SMALLEST)
+        total -= np.log(part)
+        for g in range(size):
+            before[g] += part * prior[r, g]
         if fixed[r]:
             for g in range(size):
-                held[g] = posterior[r, g]
-                sums[0] -= held[g] * (moves[g] - furthest + steep * (phi[g] - middle))
-            rest = 1.0
-        else:
-            sums[0] -= np.log(rest)
-        mean, variance = 0.0, 0.0
+                total -= posterior[r, g] * (moves[g] - furthest)
+                held[g] += posterior[r, g]
+            continue
+        part = 1.0 / max(rest, SMALLEST)
+        total += np.log(part)
         for g in range(size):
-            shares[g] /= whole
-            mean += shares[g] * u[g]
-        for g in range(size):
-            variance += shares[g] * (u[g] - mean) * (u[g] - mean)
-        variance = max(variance, SMALLEST)
-        sums[1] += mean
-        sums[2] += np.log(variance)
-        for g in range(size):
-            away = u[g] - mean
-            own = shares[g] - held[g] / rest
-            slopes[0, g] += own
-            slopes[0, size] += own * phi[g] * scores[r]
-            own = shares[g] * away
-            slopes[1, g] += own
-            slopes[1, size] += own * phi[g] * scores[r]
-            own = shares[g] * (away * away / variance - 1.0)
-            slopes[2, g] += own
-            slopes[2, size] += own * phi[g] * scores[r]
-    return sums
+            after[g] += part * posterior[r, g]
+    return total, factors * (before - after) - held
 
 
 @kernel

@@ -88,10 +88,6 @@ class Linear(Learner):
         """Return the state with all that scores are added up from multiplied."""
         return {name: array * factor if name in SCORED else array for name, array in state.items()}
 
-    def penalty(self, state: State) -> float:
-        """Return ridge/2 · |w|²."""
-        return 0.5 * number(state, "ridge") * float(np.square(state["weights"]).sum())
-
     def check_state(self, state: State) -> None:
         """Raise unless the state is weights, an intercept and a ridge."""
         if set(state) != {"weights", "intercept", "ridge"}:
