@@ -63,6 +63,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     # refit
     "priors/fitting": (
         "tests/priors/test_fitting.py",
+        "tests/priors/test_item_effects.py",
         "tests/priors/test_rows.py",
         "tests/policy/test_policies.py",
     ),
@@ -76,6 +77,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/service/learning/test_fitting.py",
         "tests/service/learning/test_training.py",
         "tests/service/core/test_catalog.py",
+        "tests/service/core/test_features.py",
+        "tests/service/core/test_trials.py",
     ),
 }
 """The tests of each module."""
