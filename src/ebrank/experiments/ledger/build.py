@@ -1,6 +1,6 @@
 """Fills the ledger: puts ours beside every published figure.
 
-How the experiments are known to differ is told in docs/reproduce.md.
+docs/reproduce.md says how our experiments differ from the paper's.
 """
 
 from __future__ import annotations
