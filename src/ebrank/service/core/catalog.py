@@ -175,10 +175,7 @@ class Catalog:
         ]
         if self.schema is not before:  # features were changed while we read
             return await self.put(items, now)
-        rows = [
-            NewItem(item.id, _ended(row))
-            for item, row in zip(items, features.tolist(), strict=True)
-        ]
+        rows = [NewItem(item.id, _ended(row)) for item, row in zip(items, features, strict=True)]
         depends = any(kept) or self.settings_with(schema)
         changed = await self.store(rows, schema, now, version if depends else None)
         return await self.put(items, now) if changed is None else changed
@@ -214,7 +211,7 @@ class Catalog:
         if self.schema.withdrawn(row):
             return False
         schema, marked = self.schema.marked(row)
-        changed = await self.store([NewItem(name, tuple(marked.tolist()))], schema, now, version)
+        changed = await self.store([NewItem(name, marked)], schema, now, version)
         return await self.withdraw(name, now) if changed is None else True
 
     async def put_many(
@@ -286,11 +283,11 @@ class Catalog:
         return api.CatalogItem(name, features, bool(withdrawn))
 
 
-def _ended(row: list[float]) -> tuple[float, ...]:
+def _ended(row: Features) -> Features:
     """Strip trailing missing values: adding columns must not change a stored row."""
-    while row and math.isnan(row[-1]):
-        row.pop()
-    return tuple(row)
+    while len(row) and math.isnan(row[-1]):
+        row = row[:-1]
+    return row
 
 
 async def stored_schema(store: StoreView) -> FeatureSchema:

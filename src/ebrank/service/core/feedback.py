@@ -27,7 +27,6 @@ import msgspec
 
 from ebrank.service import api
 from ebrank.service.core.live import LiveQuery
-from ebrank.service.core.memory import decode, encode
 from ebrank.service.core.resources import Resources, Watcher
 from ebrank.service.store import counting
 from ebrank.service.store.base import StoreError
@@ -69,7 +68,7 @@ class Served(msgspec.Struct, array_like=True):
     """A list that was served.
 
     Attributes:
-        name: of its query, encoded.
+        query: its query.
         time: when; that of the first list of its window, since its events count for that one.
         counted: whether serving it counted as impressions.
         rows: of its items.
@@ -85,7 +84,7 @@ class Served(msgspec.Struct, array_like=True):
         ours: whether its order is EBRank's alone: neither the caller's own nor interleaved.
     """
 
-    name: bytes
+    query: str
     time: float
     counted: bool
     rows: Sequence[int]
@@ -107,7 +106,7 @@ class Served(msgspec.Struct, array_like=True):
         """Return what feedback needs to know of a list, given its items' rows in its query."""
         first = time_of(entry.continues) if entry.continues else None
         return cls(
-            encode(entry.query),
+            entry.query,
             entry.time if first is None else first,
             entry.counted,
             rows,
@@ -122,11 +121,6 @@ class Served(msgspec.Struct, array_like=True):
             entry.teams,
             not (entry.would_rank or entry.teams),
         )
-
-    @property
-    def query(self) -> str:
-        """The name of its query."""
-        return decode(self.name)
 
     def ranks(self) -> Sequence[int]:
         """Return the rank at which each item's impression counts."""
@@ -326,7 +320,7 @@ class Feedback:
             if cited is not None:
                 served, live = cited
                 places = zip(served.ranks(), served.rows, strict=True)
-                names = live.ids.at(served.rows)
+                names = live.names(served.rows)
                 lists[name] = Cited(served, live, dict(zip(names, places, strict=True)))
         return lists
 
