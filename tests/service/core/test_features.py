@@ -226,7 +226,7 @@ async def priors(engine: Scene, query: str = "q") -> dict[str, float]:
     """Return the priors of a query's candidates."""
     live = await engine.live(query)
     prior = live.prior(engine.resources.active.model)
-    names = live.names(live.candidates.tolist())
+    names = live.ids.at(live.candidates.tolist())
     return dict(zip(names, [round(float(a), 5) for a in prior.a], strict=True))
 
 

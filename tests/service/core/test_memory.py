@@ -1,4 +1,4 @@
-"""Caches keep to their room, and share the memory of the process."""
+"""Packed texts are what they were, and caches share the memory of the process."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ebrank.service.core.memory import (
     RESERVE_BYTES,
     Memory,
     PackedCache,
+    PackedStrings,
     resident_bytes,
 )
 
@@ -69,6 +70,28 @@ def test_the_memory_of_this_process_is_known() -> None:
     held = bytearray(50 * MB)
     held[::4096] = b"x" * len(held[::4096])
     assert 40 * MB < resident_bytes() - before < 80 * MB
+
+
+TEXTS = st.lists(st.text(st.characters(), max_size=5), max_size=8)
+
+
+@given(TEXTS, TEXTS)
+def test_they_are_a_list_of_texts(first: list[str], more: list[str]) -> None:
+    names = PackedStrings(first).extended(more)
+    both = first + more
+    assert list(names) == both
+    assert len(names) == len(both)
+    assert [names[at] for at in range(len(both))] == both
+    assert [names[at] for at in range(-len(both), 0)] == both
+    assert names[1:5:2] == both[1:5:2]
+    assert all(names.index(name) == both.index(name) for name in both)
+
+
+def test_there_is_nothing_beyond_the_end() -> None:
+    with pytest.raises(IndexError):
+        PackedStrings(["a"])[1]
+    with pytest.raises(IndexError):
+        PackedStrings()[0]
 
 
 @given(

@@ -63,7 +63,7 @@ def test_a_query_of_one_item_takes_a_few_hundred_bytes() -> None:
     keys = [f"p{column}" for column in range(20)]
     for number in range(1000):
         live = queries.empty(f"a query of three words {number}", keys, now=0.0)
-        live.put([f"item-{number:06d}"], np.full((1, 20), 0.5, np.float32), 0.0)
+        live.put([NewItem(f"item-{number:06d}", (0.5,) * 20)], 0.0)
         live.add(RankingEntry("r", live.state.query, 1.0, 0, (live.ids[0],)), [0])
         queries.admit(live)
     assert len(queries.recent(2000)) < 150
@@ -78,22 +78,16 @@ BATCHES = st.lists(
 )
 
 
-def put(live: LiveQuery, batch: list[tuple[str, float]], time: float) -> list[int]:
-    """Put items with one feature, each once; return their rows."""
-    given = dict(batch)
-    features = np.array([*given.values()], np.float32).reshape(-1, 1)
-    rows: list[int] = live.put([*given], features, time).tolist()
-    return rows
-
-
 @given(BATCHES, st.lists(st.sampled_from("abcdef"), max_size=3))
 def test_memory_follows_the_store(batches: list[list[tuple[str, float]]], gone: list[str]) -> None:
     store = Blocking(MemoryStore())
     queries = Queries(store.wrapped, seed=7)
     live = queries.empty("q", ("p0",), now=0.0)
     for time, batch in enumerate(batches):
-        store.items.put("q", [NewItem(name, (value,)) for name, value in batch], float(time))
-        put(live, batch, float(time))
+        new = [NewItem(name, (value,)) for name, value in batch]
+        store.items.put("q", new, float(time))
+        known = set(live.ids)
+        assert live.put(new, float(time)) == len({item.id for item in new} - known)
     for name in gone:
         [row] = live.rows_of([name])
         withdrawn = store.items.withdraw("q", name, 9.0) is not None
@@ -144,7 +138,7 @@ def test_a_query_is_unpacked_as_it_was_packed(
 ) -> None:
     live = Queries(MemoryStore(), seed=7).empty("q", ("p0",), now=3.0)
     for time, batch in enumerate(batches):
-        put(live, batch, float(time))
+        live.put([NewItem(name, (value,)) for name, value in batch], float(time))
     for row, count in shown:
         if row < len(live):
             entry = RankingEntry("r", "q", 5.0, 0, (live.ids[row],))
@@ -162,8 +156,20 @@ def test_a_query_is_unpacked_as_it_was_packed(
         np.testing.assert_array_equal(getattr(again, name), getattr(live, name))
     np.testing.assert_array_equal(again.counts, live.counts)
     assert again.counts.dtype == live.counts.dtype
-    assert put(again, [("z", 0.5)], 9.0) == put(live, [("z", 0.5)], 9.0) == [len(live) - 1]
+    assert again.put([NewItem("z", (0.5,))], 9.0) == live.put([NewItem("z", (0.5,))], 9.0) == 1
     np.testing.assert_array_equal(again.tie_keys, live.tie_keys)
+
+
+@pytest.mark.parametrize("most", [2**8 - 1, 2**16 - 1])
+def test_counts_go_on_when_they_need_more_bytes(most: int) -> None:
+    live = Queries(MemoryStore(), seed=7).empty("q", ("p0",), now=3.0)
+    live.put([NewItem(name, (0.0,)) for name in "ab"], 1.0)
+    live.catch_up(1, News(0, [(0, 0, 0, most - 1), (1, 0, 1, 7)], []))
+    bytes_each = live.counts.itemsize
+    for _ in range(3):
+        live.add(RankingEntry("r", "q", 5.0, 0, ("a", "b")), [0, 1])
+    assert live.stats(np.arange(2)).counts[:, 0].tolist() == [[most + 2, 0], [0, 10]]
+    assert live.counts.itemsize == 2 * bytes_each
 
 
 DAY = 86_400.0
@@ -173,7 +179,7 @@ MONTH = 30 * DAY
 def with_lists(queries: Queries, name: str, lists: int, items: int = 20) -> LiveQuery:
     """Return a query whose first item stood at the top of so many lists."""
     live = queries.empty(name, ("p0",), now=0.0)
-    put(live, [(f"i{at}", 0.0) for at in range(items)], 0.0)
+    live.put([NewItem(f"i{at}", (0.0,)) for at in range(items)], 0.0)
     live.catch_up(1, News(0, [(0, 0, 0, lists)], [(0, 1.0)]))
     queries.admit(live)
     return live
@@ -203,7 +209,7 @@ def test_a_new_query_is_expected_to_be_like_the_others() -> None:
     queries = Queries(MemoryStore(), seed=0)
     with_lists(queries, "other", 90_000)
     new = queries.empty("new", ("p0",), now=MONTH)
-    put(new, [("a", 0.0)], MONTH)
+    new.put([NewItem("a", (0.0,))], MONTH)
     queries.admit(new)
     assert Pace(queries, MONTH).lists_ahead(new, MONTH) > 5000
 

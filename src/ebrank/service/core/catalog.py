@@ -175,7 +175,10 @@ class Catalog:
         ]
         if self.schema is not before:  # features were changed while we read
             return await self.put(items, now)
-        rows = [NewItem(item.id, _ended(row)) for item, row in zip(items, features, strict=True)]
+        rows = [
+            NewItem(item.id, _ended(row))
+            for item, row in zip(items, features.tolist(), strict=True)
+        ]
         depends = any(kept) or self.settings_with(schema)
         changed = await self.store(rows, schema, now, version if depends else None)
         return await self.put(items, now) if changed is None else changed
@@ -211,7 +214,7 @@ class Catalog:
         if self.schema.withdrawn(row):
             return False
         schema, marked = self.schema.marked(row)
-        changed = await self.store([NewItem(name, marked)], schema, now, version)
+        changed = await self.store([NewItem(name, tuple(marked.tolist()))], schema, now, version)
         return await self.withdraw(name, now) if changed is None else True
 
     async def put_many(
@@ -283,11 +286,11 @@ class Catalog:
         return api.CatalogItem(name, features, bool(withdrawn))
 
 
-def _ended(row: Features) -> Features:
+def _ended(row: list[float]) -> tuple[float, ...]:
     """Strip trailing missing values: adding columns must not change a stored row."""
-    while len(row) and math.isnan(row[-1]):
-        row = row[:-1]
-    return row
+    while row and math.isnan(row[-1]):
+        row.pop()
+    return tuple(row)
 
 
 async def stored_schema(store: StoreView) -> FeatureSchema:

@@ -27,6 +27,7 @@ import msgspec
 
 from ebrank.service import api
 from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.memory import decode, encode
 from ebrank.service.core.resources import Resources, Watcher
 from ebrank.service.store import counting
 from ebrank.service.store.base import StoreError
@@ -68,7 +69,7 @@ class Served(msgspec.Struct, array_like=True):
     """A list that was served.
 
     Attributes:
-        query: its query.
+        name: of its query, encoded.
         time: when; that of the first list of its window, since its events count for that one.
         counted: whether serving it counted as impressions.
         rows: of its items.
@@ -84,7 +85,7 @@ class Served(msgspec.Struct, array_like=True):
         ours: whether its order is EBRank's alone: neither the caller's own nor interleaved.
     """
 
-    query: str
+    name: bytes
     time: float
     counted: bool
     rows: Sequence[int]
@@ -106,7 +107,7 @@ class Served(msgspec.Struct, array_like=True):
         """Return what feedback needs to know of a list, given its items' rows in its query."""
         first = time_of(entry.continues) if entry.continues else None
         return cls(
-            entry.query,
+            encode(entry.query),
             entry.time if first is None else first,
             entry.counted,
             rows,
@@ -121,6 +122,11 @@ class Served(msgspec.Struct, array_like=True):
             entry.teams,
             not (entry.would_rank or entry.teams),
         )
+
+    @property
+    def query(self) -> str:
+        """The name of its query."""
+        return decode(self.name)
 
     def ranks(self) -> Sequence[int]:
         """Return the rank at which each item's impression counts."""
@@ -320,7 +326,7 @@ class Feedback:
             if cited is not None:
                 served, live = cited
                 places = zip(served.ranks(), served.rows, strict=True)
-                names = live.names(served.rows)
+                names = live.ids.at(served.rows)
                 lists[name] = Cited(served, live, dict(zip(names, places, strict=True)))
         return lists
 

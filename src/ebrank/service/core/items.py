@@ -111,7 +111,7 @@ class Items:
                 reject_withdrawn(live, names, rows)
         if live is None:
             admit()
-        stored = [NewItem(name, row) for name, row in zip(names, own, strict=True)]
+        stored = _new_items(names, own)
         try:
             version = await self._store.items.put(
                 query, stored, now, meta=meta, based_on=catalog_version
@@ -129,7 +129,8 @@ class Items:
             self._queries.forget(query)
             changed = None
         if changed is not None:
-            changed.mark(changed.put(names, features, now), withdrawn)
+            changed.put(_new_items(names, features), now)
+            changed.mark(np.array(changed.rows_of(names)), withdrawn)
             changed.catalog = min(changed.catalog, joined)  # it may have changed meanwhile
             self._queries.admit(changed)
         if self._first:
@@ -250,6 +251,10 @@ def _unlike(
     same = ((given == stored) | (np.isnan(given) & np.isnan(stored))).all(axis=1)
     same &= (there >= 0) & live.state.active[there]
     return np.flatnonzero(~same).tolist()
+
+
+def _new_items(names: Sequence[str], features: Features) -> list[NewItem]:
+    return [NewItem(name, tuple(row)) for name, row in zip(names, features.tolist(), strict=True)]
 
 
 def reject_withdrawn(live: LiveQuery, names: Sequence[str], rows: Sequence[int | None]) -> None:

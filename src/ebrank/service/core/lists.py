@@ -180,8 +180,8 @@ def ranked_items(
 
 _COLUMNS: Mapping[str, Callable[[Candidates, LiveQuery, Ints], Sequence[Any]]] = {
     "query": lambda _, live, rows: [live.state.query] * len(rows),
-    "id": lambda _, live, rows: live.names(rows.tolist()),
-    "item": lambda _, live, rows: live.names(rows.tolist()),
+    "id": lambda _, live, rows: live.ids.at(rows.tolist()),
+    "item": lambda _, live, rows: live.ids.at(rows.tolist()),
     "entered": lambda _, live, rows: live.state.entered[rows].tolist(),
     "first_shown": lambda _, live, rows: or_none(live.state.first_shown[rows]),
     "shown": lambda details, *_: details.sums.shown.astype(np.int64).tolist(),

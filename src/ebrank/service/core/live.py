@@ -12,9 +12,10 @@ dropped, and read again before its next list.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -23,28 +24,34 @@ import xxhash
 
 from ebrank.evidence import CLICKS, Behaviors, BehaviorStats
 from ebrank.evidence.behaviors import SHOWN
+from ebrank.evidence.forgetting import forgotten
 from ebrank.evidence.stats import COUNT
 from ebrank.priors.base import ItemPrior
 from ebrank.service.core.catalog import Changes
 from ebrank.service.core.feature_schema import filled
-from ebrank.service.core.memory import encode
+from ebrank.service.core.memory import PackedStrings, encode
 from ebrank.service.core.models import Model
 from ebrank.service.store import counting
-from ebrank.service.store.records import LIFE, Hint, News, Operation, QueryState
-from ebrank.service.store.rows import reach
+from ebrank.service.store.records import LIFE, Hint, NewItem, News, Operation, QueryState
 from ebrank.typing import Bools, Features, Floats, Ints, SmallInts
 
-QUERY_BYTES, ITEM_BYTES = 3600, 114
+NO_COUNTS: SmallInts = np.zeros((0, 2, 1), COUNT)
+QUERY_BYTES, ITEM_BYTES = 3600, 57
 """What an unpacked query takes, and each of its items, besides its name, features and counts."""
 LARGE, INDEX_BYTES = 1000, 150
 """From this many items on a query keeps the rows of all by name, which takes this much for each."""
 MOST_SHIFTS = 8
 """Contexts whose effects an unpacked query remembers."""
-USUAL_SLOTS = 10
-"""Counts grow to this many slots with a query's first list of ten."""
+USUAL_SLOTS, USUAL_BYTES = 10, 2
+"""Counts grow to this many slots with a query's first list of ten, and to this many bytes each."""
 
 COUNT_TYPES: Mapping[int, Any] = {1: np.uint8, 2: np.uint16, 4: COUNT}
-"""Types of packed counts, by their bytes."""
+"""Types of counts, by their bytes."""
+LARGEST_COUNTS = {size: int(np.iinfo(kind).max) for size, kind in COUNT_TYPES.items()}
+"""The largest count of each type, by its bytes."""
+
+Counts: TypeAlias = npt.NDArray[np.integer[Any]]
+"""Whole numbers of any size."""
 
 _STORED = {"entered": np.float64, "first_shown": np.float64, "active": np.bool_}
 _OWN = {
@@ -63,7 +70,9 @@ class LiveQuery:
     A row is an item's place in the arrays; it never changes.
 
     Attributes:
-        state: what the store would load, with counts of all behaviors.
+        state: what the store would load, except the counts.
+        ids: the items' names.
+        counts: what users did, shape (items, outcomes, slots), in as few bytes as needed.
         seed: of `tie_keys`.
         since: when it was read; what is not stored is observed from then on.
         behaviors: those with an outcome.
@@ -79,6 +88,8 @@ class LiveQuery:
     """
 
     state: QueryState
+    ids: PackedStrings
+    counts: Counts
     seed: int
     since: float
     behaviors: Behaviors
@@ -109,10 +120,12 @@ class LiveQuery:
         catalog: int = 0,
     ) -> LiveQuery:
         """Return a query that was read from the store; raise if its counts are impossible."""
-        items = len(state.ids)
+        ids, items = PackedStrings(state.ids), len(state.ids)
         checked = BehaviorStats(stacked([state.counts], behaviors), behaviors)
         return cls(
-            replace(state, ids=tuple(state.ids), counts=checked.counts),
+            replace(state, ids=ids, counts=NO_COUNTS),
+            ids,
+            compact(checked.counts),
             seed,
             since,
             behaviors,
@@ -125,43 +138,23 @@ class LiveQuery:
         )
 
     def __len__(self) -> int:
-        return len(self.state.ids)
-
-    @property
-    def ids(self) -> Sequence[str]:
-        """The items' names: a tuple, which the garbage collector soon leaves alone."""
-        return self.state.ids
-
-    def names(self, rows: Sequence[int]) -> list[str]:
-        """Return the names of the items in some rows."""
-        ids = self.state.ids
-        return [ids[row] for row in rows]
-
-    @property
-    def counts(self) -> SmallInts:
-        """What users did, shape (items, outcomes, slots)."""
-        return self.state.counts
+        return len(self.ids)
 
     @property
     def size(self) -> int:
         """The bytes that it takes, or will take once lists of it are served."""
         _, outcomes, slots = self.counts.shape
-        of_counts = self.counts.itemsize * outcomes * max(slots, USUAL_SLOTS)
+        of_counts = max(self.counts.itemsize, USUAL_BYTES) * outcomes * max(slots, USUAL_SLOTS)
         of_item = ITEM_BYTES + self.state.features.itemsize * self.state.features.shape[1]
         if len(self) >= LARGE:
             of_item += INDEX_BYTES
-        return int(QUERY_BYTES + sum(map(len, self.ids)) + len(self) * (of_item + of_counts))
+        return int(QUERY_BYTES + len(self.ids.parts[0]) + len(self) * (of_item + of_counts))
 
     def packed(self) -> bytes:
-        """Return everything except its name and what can be computed again.
-
-        Counts take as few bytes as the largest needs.
-        """
-        state, most = self.state, self.counts.max(initial=0)
-        kind = next(kind for kind in COUNT_TYPES.values() if most <= np.iinfo(kind).max)
-        counts = self.counts.astype(kind)
+        """Return everything except its name and what can be computed again."""
+        state, counts, (text, ends) = self.state, self.counts, self.ids.parts
         parts = [
-            *((state.version, state.epoch, self.catalog, self.since), state.ids),
+            *((state.version, state.epoch, self.catalog, self.since), text, ends.tobytes()),
             *((state.features.shape[1], counts.itemsize, *counts.shape[1:]), counts.tobytes()),
             state.features.tobytes(),
             *(getattr(state, name).tobytes() for name in _STORED),
@@ -174,21 +167,21 @@ class LiveQuery:
         cls, query: str, data: bytes, *, seed: int, behaviors: Behaviors, keys: Sequence[str] = ()
     ) -> LiveQuery:
         """Return a query with this name as it was when it was packed."""
-        numbers, ids, shape, counts, features, *rest = msgspec.msgpack.decode(data)
+        numbers, text, ends, shape, counts, features, *rest = msgspec.msgpack.decode(data)
         version, epoch, catalog, since = numbers
         columns, width, outcomes, slots = shape
+        ids = PackedStrings.of_parts(text, array("I", ends))
         kinds = (*_STORED.values(), *_OWN.values())
         arrays: list[Any] = [
             np.frombuffer(part, kind).copy() for part, kind in zip(rest, kinds, strict=True)
         ]
         table = np.frombuffer(features, np.float32).copy().reshape(len(ids), columns)
         entered, first_shown, active, *own = arrays
-        counted = np.frombuffer(counts, COUNT_TYPES[width]).astype(COUNT)
-        counted = counted.reshape(len(ids), outcomes, slots)
         state = QueryState(
-            query, tuple(ids), table, counted, entered, first_shown, active, version, epoch
+            query, ids, table, NO_COUNTS, entered, first_shown, active, version, epoch
         )
-        return cls(state, seed, since, behaviors, keys, catalog, *own)
+        counted = np.frombuffer(counts, COUNT_TYPES[width]).copy().reshape(-1, outcomes, slots)
+        return cls(state, ids, counted, seed, since, behaviors, keys, catalog, *own)
 
     def follows(self, version: int) -> bool:
         """Take over the version that a write made, if it is the next one; then take its step."""
@@ -202,9 +195,10 @@ class LiveQuery:
         slots = 1 + max((slot for _, _, slot, _ in news.steps), default=0)
         if self.changed is not None:
             self.changed.update(place for place, *_ in news.steps)
-        counts = self.state.counts = widened(self.counts, slots)
+        counts = widened(self.counts, slots).astype(COUNT)
         for place, outcome, slot, amount in news.steps:
             counts[place, outcome, slot] += amount
+        self.counts = compact(counts)
         for place, time in news.first_shown:
             if np.isnan(self.state.first_shown[place]):
                 self.state.first_shown[place] = time
@@ -261,8 +255,8 @@ class LiveQuery:
 
     def stats(self, rows: Ints | None = None) -> BehaviorStats:
         """Return what users did with all items, or with those in some rows."""
-        counts = self.counts.copy() if rows is None else self.counts[rows]
-        return BehaviorStats.trusted(counts, self.behaviors)
+        counts = self.counts if rows is None else self.counts[rows]
+        return BehaviorStats.trusted(counts.astype(COUNT), self.behaviors)
 
     @property
     def lists(self) -> int:
@@ -293,17 +287,18 @@ class LiveQuery:
                 self._rows = rows
         return rows
 
-    def put(self, names: Sequence[str], features: Features, time: float) -> Ints:
-        """Add candidates or change them, as the store did; return their rows."""
-        known = self._row_by_name()
-        new = [at for at, name in enumerate(names) if name not in known]
+    def put(self, items: Iterable[NewItem], time: float) -> int:
+        """Add candidates or change them, as the store did; return how many are new."""
+        rows, given = self._row_by_name(), {item.id: item.features for item in items}
+        new = [item for item in given if item not in rows]
+        for item, features in given.items():
+            if item in rows:
+                self.state.features[rows[item]] = features
+                self.state.active[rows[item]] = True
         if new:
-            self._append([names[at] for at in new], features[new], time)
-        rows = np.array(self.rows_of(names), np.int64)
-        self.state.features[rows] = features
-        self.state.active[rows] = True
+            self._append(new, np.array([given[item] for item in new], np.float32), time)
         self._changed()
-        return rows
+        return len(new)
 
     def share(self, changes: Changes) -> None:
         """Take over changes of the catalog."""
@@ -326,7 +321,10 @@ class LiveQuery:
         """Let counts fade up to an epoch."""
         if epoch > self.state.epoch:
             self.changed = None
-            reach(self.state, epoch)
+            keys = counting.keys_of(self.state.query, range(len(self)))
+            counts = self.counts.astype(COUNT)
+            self.counts = compact(forgotten(counts, keys, self.state.epoch, epoch))
+            self.state.epoch = epoch
 
     def add(self, entry: Operation, rows: Sequence[int]) -> None:
         """Add what an entry of the log adds to the counts of its items, in these rows."""
@@ -336,7 +334,8 @@ class LiveQuery:
             return
         if self.changed is not None:
             self.changed.update(rows)
-        counts = self.state.counts = widened(self.counts, 1 + steps[-1][2])
+        counts = self.counts = widened(self.counts, 1 + steps[-1][2])
+        largest = LARGEST_COUNTS[counts.itemsize]
         for row, outcome, slot, amount in steps:
             if (
                 entry.epoch
@@ -344,8 +343,11 @@ class LiveQuery:
                 and not counting.possible(counts[row, :, slot].tolist(), outcome, amount)
             ):
                 break
-            # Ten of them: a loop is faster than an array.
-            counts[row, outcome, slot] = counts.item(row, outcome, slot) + amount
+            count = counts.item(row, outcome, slot) + amount
+            if count > largest:
+                counts = self.counts = counts.astype(COUNT_TYPES[2 * counts.itemsize])
+                largest = LARGEST_COUNTS[counts.itemsize]
+            counts[row, outcome, slot] = count  # ten of them: a loop is faster than an array
         first_shown = self.state.first_shown
         for row in counting.shown(entry, rows):
             if math.isnan(first_shown.item(row)):
@@ -355,40 +357,32 @@ class LiveQuery:
         """Return what memory says about the items in these rows, for an entry that names them."""
         return Hint(rows, np.isnan(self.state.first_shown[rows]).tolist(), self.life)
 
-    def _append(self, ids: Sequence[str], features: Features, time: float) -> None:
-        state, begin = self.state, len(self)
-        new = LiveQuery.read(
-            without_history(state.query, ids, features, time),
-            seed=self.seed,
-            since=self.since,
-            behaviors=self.behaviors,
-        )
+    def _append(self, ids: Sequence[str], features: npt.NDArray[np.float32], time: float) -> None:
+        state, count = self.state, len(ids)
         if self._rows is not None:
-            self._rows.update(zip(ids, range(begin, begin + len(ids)), strict=True))
-        state.ids = (*state.ids, *ids)
-        state.counts = stacked([state.counts, new.counts], self.behaviors)
-        for owner, other, names in (
-            (state, new.state, ("features", *_STORED)),
-            (self, new, tuple(_OWN)),
-        ):
-            for name in names:
-                both = np.concatenate([getattr(owner, name), getattr(other, name)])
-                setattr(owner, name, both)
+            self._rows.update(zip(ids, range(len(self), len(self) + count), strict=True))
+        self.ids = state.ids = self.ids.extended(ids)
+        state.features = np.concatenate([state.features, features])
+        none = np.zeros((count, self.behaviors.outcomes, 1), COUNT)
+        self.counts = compact(stacked([self.counts, none], self.behaviors))
+        new: dict[str, Any] = {
+            "entered": time,
+            "first_shown": np.nan,
+            "active": True,
+            "tie_keys": _tie_keys(state.query, ids, self.seed),
+            "withdrawn": False,
+            "earned": np.nan,
+            "explored_first": False,
+        }
+        for owner, arrays in ((state, _STORED), (self, _OWN)):
+            for name, kind in arrays.items():
+                added: npt.NDArray[Any] = np.full(count, new[name], kind)
+                setattr(owner, name, np.concatenate([getattr(owner, name), added]))
 
     def _changed(self) -> None:
         """Discard what was computed for another set of candidates."""
         self._active = self._candidates = self._prior = self._first_entered = None
         self.changed = None
-
-
-def without_history(
-    query: str, ids: Sequence[str], features: Features, time: float, version: int = 0
-) -> QueryState:
-    """Return a query whose items have just entered."""
-    count = len(ids)
-    entered, first_shown = np.full(count, time), np.full(count, np.nan)
-    counts, active = np.zeros((count, 2, 1), COUNT), np.ones(count, np.bool_)
-    return QueryState(query, ids, features, counts, entered, first_shown, active, version)
 
 
 def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint32]:
@@ -398,7 +392,7 @@ def _tie_keys(query: str, ids: Sequence[str], seed: int) -> npt.NDArray[np.uint3
     return np.fromiter(keys, np.uint32, len(ids))
 
 
-def stacked(parts: Sequence[SmallInts], behaviors: Behaviors) -> SmallInts:
+def stacked(parts: Sequence[Counts], behaviors: Behaviors) -> SmallInts:
     """Return counts of items in sequence, with an outcome for each behavior."""
     slots = max(part.shape[2] for part in parts)
     counts = np.zeros((sum(map(len, parts)), behaviors.outcomes, slots), COUNT)
@@ -409,7 +403,14 @@ def stacked(parts: Sequence[SmallInts], behaviors: Behaviors) -> SmallInts:
     return counts
 
 
-def widened(counts: SmallInts, slots: int) -> SmallInts:
+def compact(counts: SmallInts) -> Counts:
+    """Return counts in as few bytes as the largest needs."""
+    most = counts.max(initial=0)
+    size = next(size for size, limit in LARGEST_COUNTS.items() if most <= limit)
+    return counts.astype(COUNT_TYPES[size])
+
+
+def widened(counts: Counts, slots: int) -> Counts:
     """Return counts padded to at least this many slots."""
     if slots <= counts.shape[2]:
         return counts

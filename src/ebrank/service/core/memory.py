@@ -1,7 +1,8 @@
 """Compact caches, and how they share the memory of the process.
 
 A Python object takes far more than what it holds, and the garbage collector, which stops everything
-meanwhile, visits each of its parts. It does not look into bytes: so unused values are packed.
+meanwhile, visits each of its parts. It does not look into bytes or arrays: so names and unused
+values are packed.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import logging
 import os
 import resource
 import sys
+from array import array
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, overload
 
 ROOM = 16 * 10**6
 """Default capacity of a cache, in bytes."""
@@ -44,6 +47,73 @@ _Key = TypeVar("_Key", bound=Hashable)
 def encode(text: str) -> bytes:
     """Encode any text as bytes, even lone surrogates, which UTF-8 rejects."""
     return text.encode("utf-8", "surrogatepass")
+
+
+def decode(text: bytes) -> str:
+    """Return the text that was encoded."""
+    return text.decode("utf-8", "surrogatepass")
+
+
+class PackedStrings(Sequence[str]):
+    """An immutable list of short texts, stored as one text and the end of each.
+
+    A Python string takes 50 bytes besides its text, which is too much for each item's name.
+
+    >>> names = PackedStrings(["green", "tè nero"])
+    >>> names[1], len(names), list(names.extended(["white"]))
+    ('tè nero', 2, ['green', 'tè nero', 'white'])
+    """
+
+    __slots__ = ("_ends", "_text")
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        encoded = [encode(name) for name in names]
+        self._text = b"".join(encoded)
+        self._ends = array("I", accumulate(map(len, encoded)))  # indexed faster than NumPy's
+
+    @classmethod
+    def of_parts(cls, text: bytes, ends: array[int]) -> PackedStrings:
+        """Return the list with these `parts`."""
+        names = cls()
+        names._text, names._ends = text, ends
+        return names
+
+    @property
+    def parts(self) -> tuple[bytes, array[int]]:
+        """All texts as UTF-8, and the end of each."""
+        return self._text, self._ends
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        end = self._ends[place]
+        begin = self._ends[place - 1] if place % len(self) else 0
+        return decode(self._text[begin:end])
+
+    def __iter__(self) -> Iterator[str]:
+        begin = 0
+        for end in self._ends:
+            yield decode(self._text[begin:end])
+            begin = end
+
+    def at(self, places: Sequence[int]) -> list[str]:
+        """Return the texts at some places, counted from 0: faster than one by one."""
+        text, ends = self._text, self._ends
+        parts = [text[ends[at - 1] if at else 0 : ends[at]] for at in places]
+        return [part.decode("utf-8", "surrogatepass") for part in parts]
+
+    def extended(self, names: Sequence[str]) -> PackedStrings:
+        """Return these names followed by others."""
+        text, ends = PackedStrings(names).parts
+        moved = array("I", (len(self._text) + end for end in ends))
+        return PackedStrings.of_parts(self._text + text, self._ends + moved)
 
 
 class PackedCache(Generic[_Key]):

@@ -31,7 +31,7 @@ from ebrank.evidence import CLICKS, Behaviors
 from ebrank.evidence.forgetting import HalfLife
 from ebrank.service.api import LONGEST_QUERY
 from ebrank.service.core.catalog import Catalog
-from ebrank.service.core.live import LiveQuery, without_history
+from ebrank.service.core.live import NO_COUNTS, LiveQuery
 from ebrank.service.core.memory import ROOM, PackedCache
 from ebrank.service.core.models import Model
 from ebrank.service.core.problems import Problem
@@ -288,8 +288,10 @@ class Queries:
 
     def empty(self, query: str, keys: Sequence[str], now: float, version: int = 0) -> LiveQuery:
         """Return a query without items, not yet kept, with the version of its first."""
-        features = np.zeros((0, len(keys)), np.float32)
-        none = without_history(query, (), features, now, version)
+        features, times = np.zeros((0, len(keys)), np.float32), np.zeros(0)
+        none = QueryState(
+            query, [], features, NO_COUNTS, times, times, np.zeros(0, np.bool_), version
+        )
         return self._made(none, now, keys, self._catalog.version)
 
     def admit(self, live: LiveQuery) -> None:

@@ -145,7 +145,7 @@ class SharedEvidence:
         room = self.size + _bytes(len(rows)) <= MOST_BYTES
         table = np.zeros((len(rows), 3), np.int32)
         own = QueryMessages(model.version, live.state.version, table)
-        table[:, 0] = self._places_of(live.names(rows.tolist()), add=room)
+        table[:, 0] = self._places_of(live.ids.at(rows.tolist()), add=room)
         if room:
             table[:, 1:] = _messages(live, model, prior, rows)
             live.changed = set()

@@ -101,7 +101,7 @@ async def _outstanding(
     promising = np.argsort(-upper, kind="stable")[:MOST]
     most_buried = outside[np.argsort(-promise[outside], kind="stable")[:MOST]]
     rows = candidates.rows
-    return live.names(rows[promising].tolist()), live.names(rows[most_buried].tolist())
+    return live.ids.at(rows[promising].tolist()), live.ids.at(rows[most_buried].tolist())
 
 
 def buried(candidates: ScoredCandidates, settings: RankingSettings, most: int) -> Ints:
@@ -129,7 +129,7 @@ def _withdrawn(live: LiveQuery, model: Model, begin: int, end: int) -> list[api.
     stats, curve = live.stats(rows), model.ranker.curve
     sums = stats.sums(curve)
     columns = (
-        live.names(rows.tolist()),
+        live.ids.at(rows.tolist()),
         sums.shown.astype(np.int64).tolist(),
         examined_clicks(stats, curve).tolist(),
         sums.exposure.tolist(),
