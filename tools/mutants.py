@@ -36,7 +36,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "evidence/behaviors": ("tests/evidence",),
     "service/store/counting": (
         "tests/service/store/test_counting.py",
-        "tests/service/store/test_equality.py",
+        "tests/logs/test_equality.py",
+        "tests/testing/test_stores.py",
         "tests/service/core/test_feedback.py",
         "tests/service/core/test_forgetting.py",
     ),

@@ -213,7 +213,7 @@ async def test_each_line_is_judged_by_itself_however_it_is_cut(engine: Scene, si
     assert (answer.lines, answer.changed, answer.unchanged, answer.rejected) == (9, 2, 1, 6)
     assert [error.line for error in answer.errors] == [1, 3, 4, 5, 8, 9]
     assert answer.errors[1].reason.startswith("item 'b' has an unknown feature 'y' (known: x)")
-    assert await engine.store.catalog.tally() == (2, [2])
+    assert await engine.store.catalog.tally() == (2, (2,))
 
 
 @played()

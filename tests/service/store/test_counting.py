@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ebrank.evidence.slots import slot_of
-from ebrank.service.store.counting import EVENT, entry_of, items_of, latest_epoch, shown, steps
+from ebrank.service.store.counting import EVENT, entry_of, items_of, shown, steps
 from ebrank.service.store.tables import EVENTS
 from ebrank.testing.histories import event, ranking
 
@@ -20,10 +20,6 @@ def test_the_order_that_was_not_served_adds_nothing() -> None:
     assert items_of(entry) == ("a", "b", "c", "d", "e")
     assert [step[0] for step in steps(entry, items_of(entry))] == ["a", "b"]
     assert shown(entry, [5, 6, 7, 8, 9]) == [5, 6]
-
-
-def test_no_entries_are_of_epoch_0() -> None:
-    assert latest_epoch([]) == 0
 
 
 def test_rows_are_read_back_unless_a_value_is_missing() -> None:

@@ -82,12 +82,11 @@ class _Faults(list[Fault]):
 
 async def unreadable(store: StoreView, query: str) -> str:
     """Return why a query cannot be read in full; empty if it can."""
-    for part in (store.items.load, store.items.snapshot):
-        try:
-            if await part(query) is None:
-                return f"query {query!r} is listed and cannot be found"
-        except StoreError as problem:
-            return f"query {query!r}: {problem}"
+    try:
+        if await store.items.snapshot(query) is None:  # which reads the query first
+            return f"query {query!r} is listed and cannot be found"
+    except StoreError as problem:
+        return f"query {query!r}: {problem}"
     return ""
 
 

@@ -106,9 +106,9 @@ class _Rebuilt:
         stored = {row[:3]: row[3] for row in count_rows(state)}
         replayed = {
             (place, *key): count
-            for (_, place), tally in self._tally.items.items()
+            for number, place in [*self._tally.items]
             if place < len(state.ids)
-            for key, count in tally.at(state.epoch, state.query, place).counts.items()
+            for key, count in self._tally.reached((number, place), state.query, state.epoch).items()
         }
         for key in sorted(stored.keys() | replayed.keys()):
             here, there = stored.get(key, 0), replayed.get(key, 0)

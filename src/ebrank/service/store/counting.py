@@ -89,50 +89,6 @@ CountRow: TypeAlias = tuple[int, int, int, int, int, int]
 """A query's number, a place there, an outcome, a slot, a count and its epoch."""
 
 
-class ItemTally:
-    """The counters of one item, by outcome and slot, with forgetting applied.
-
-    Attributes:
-        counts: those that are, or once were, above 0.
-        epoch: of the counts.
-    """
-
-    __slots__ = ("counts", "epoch")
-
-    def __init__(self, counts: Mapping[tuple[int, int], int] | None = None, epoch: int = 0) -> None:
-        self.counts = dict(counts or {})
-        self.epoch = epoch
-
-    def at(self, epoch: int, query: str, place: int) -> ItemTally:
-        """Return the counts of the item at a place of a query in a later epoch.
-
-        In an earlier one they stay as they are.
-        """
-        if epoch <= self.epoch:
-            return self
-        if not any(self.counts.values()):
-            return ItemTally(self.counts, epoch)
-        block = np.zeros((1, 1 + max(outcome for outcome, _ in self.counts), SLOTS), COUNT)
-        for (outcome, slot), count in self.counts.items():
-            block[0, outcome, slot] = count
-        faded = forgotten(block, keys_of(query, [place]), self.epoch, epoch)[0]
-        return ItemTally(
-            {(outcome, slot): int(faded[outcome, slot]) for outcome, slot in self.counts}, epoch
-        )
-
-    def add(self, outcome: int, slot: int, amount: int) -> bool:
-        """Take a step, and return whether it was possible."""
-        counts = self.counts
-        # In epoch 0 nothing was forgotten yet, and every step is possible.
-        if self.epoch and outcome != SHOWN:
-            outcomes = 1 + max((number for number, _ in counts), default=SHOWN)
-            column = [counts.get((number, slot), 0) for number in range(max(outcomes, outcome + 1))]
-            if not possible(column, outcome, amount):
-                return False
-        counts[outcome, slot] = counts.get((outcome, slot), 0) + amount
-        return True
-
-
 class Tally:
     """Adds entries up, in the order of the log, to the counts of their items before.
 
@@ -142,32 +98,52 @@ class Tally:
     [(7, 0, 0, 0, 1, 0), (7, 1, 0, 1, 1, 0)]
 
     Attributes:
-        items: the counts of each item that has some, by its place.
+        items: of each item that has some, by its place: the counts by outcome and slot that are, or
+            once were, above 0.
     """
 
     def __init__(self, before: Iterable[CountRow] = ()) -> None:
-        self.items: dict[Place, ItemTally] = {}
+        self.items: dict[Place, dict[tuple[int, int], int]] = {}
+        self._epochs: dict[Place, int] = {}
         for query, place, outcome, slot, count, epoch in before:
-            item = self.items.setdefault((query, place), ItemTally(epoch=epoch))
-            item.counts[outcome, slot] = count
+            self.items.setdefault((query, place), {})[outcome, slot] = count
+            self._epochs[query, place] = epoch
 
     def add(self, placed: Placed) -> None:
         """Add an entry."""
         query, places, entry = placed
         for place, outcome, slot, amount in steps(entry, places):
-            item = self.items.get((query, place)) or ItemTally()
-            if entry.epoch > item.epoch:
-                item = item.at(entry.epoch, entry.query, place)
-            self.items[query, place] = item
-            if not item.add(outcome, slot, amount):
-                break
+            counts = self.reached((query, place), entry.query, entry.epoch)
+            # In epoch 0 nothing was forgotten yet, and every step is possible.
+            if outcome != SHOWN and self._epochs[query, place]:
+                outcomes = 1 + max([outcome, *(number for number, _ in counts)])
+                column = [counts.get((number, slot), 0) for number in range(outcomes)]
+                if not possible(column, outcome, amount):
+                    break
+            counts[outcome, slot] = counts.get((outcome, slot), 0) + amount
+
+    def reached(self, place: Place, query: str, epoch: int) -> dict[tuple[int, int], int]:
+        """Return the counts of an item, given its query's name, once they fade up to an epoch.
+
+        If they are in a later one, they stay as they are.
+        """
+        counts, before = self.items.setdefault(place, {}), self._epochs.setdefault(place, epoch)
+        if epoch > before:
+            self._epochs[place] = epoch
+            if any(counts.values()):
+                block = np.zeros((1, 1 + max(outcome for outcome, _ in counts), SLOTS), COUNT)
+                for key, count in counts.items():
+                    block[0][key] = count
+                faded = forgotten(block, keys_of(query, place[1:]), before, epoch)[0]
+                counts.update([(key, int(faded[key])) for key in counts])
+        return counts
 
     def rows(self) -> list[CountRow]:
         """Return the counts of all items."""
         return [
-            (*place, *counted, count, item.epoch)
-            for place, item in self.items.items()
-            for counted, count in item.counts.items()
+            (*place, *counted, count, self._epochs[place])
+            for place, counts in self.items.items()
+            for counted, count in counts.items()
         ]
 
 

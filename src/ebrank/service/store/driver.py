@@ -228,4 +228,12 @@ class StoreGroup:
 
     async def _fetch_long(self, sql: str, *given: object) -> list[Row]:
         """Return the rows of a statement that may take long, or return many."""
-        return await self._driver.read_long(lambda connection: connection.fetch(sql, *given))
+        return await self._decoded(lambda rows: rows, sql, *given)
+
+    async def _decoded(self, decode: Callable[[list[Row]], T], sql: str, *given: object) -> T:
+        """Return what a function makes of these rows; if it cannot, they are damaged."""
+
+        async def work(connection: Connection) -> T:
+            return decode(await connection.fetch(sql, *given))
+
+        return await self._driver.read_long(work)

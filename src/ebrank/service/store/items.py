@@ -27,6 +27,7 @@ QUICK_ITEMS = 500
 LAST = "\U0010ffff"
 """Follows every other character."""
 
+_COUNTED = ", ".join(tables.COUNTS[1:])
 _SNAPSHOT_OF = tables.SNAPSHOT.inserted(
     f"SELECT {', '.join(tables.COUNTS)} FROM evidence WHERE query = ?1"
 )
@@ -67,22 +68,24 @@ class StoredItems(StoreGroup):
 
     async def load(self, query: str) -> QueryState | None:
         """Return the state of a query, or None if it is unknown; the caller owns the arrays."""
-        return await self._load(query, rolled_up=False)
-
-    async def snapshot(self, query: str) -> QueryState | None:
-        """Return a query's state as if only what was rolled up had happened."""
-        return await self._load(query, rolled_up=True)
-
-    async def _load(self, query: str, *, rolled_up: bool) -> QueryState | None:
         if "arrays" in self._driver.texts:
-            rows = await self._fetch(self._driver.texts["arrays"], query, rolled_up)
-            return _of_arrays(query, rows[0], rolled_up) if rows else None
-        work = partial(_of_rows, query=query, rolled_up=rolled_up)
+            rows = await self._fetch(self._driver.texts["arrays"], query)
+            return _of_arrays(query, rows[0]) if rows else None
+        work = partial(_of_rows, query=query)
         async with self._driver.read() as connection:
             size = await connection.fetch("SELECT size FROM queries WHERE name = ?1", query)
             if not size or size[0][0] <= QUICK_ITEMS:
                 return await work(connection)
         return await self._driver.read_long(work)
+
+    async def snapshot(self, query: str) -> QueryState | None:
+        """Return a query's state as if only what was rolled up had happened.
+
+        In a store that others write to, that is not of one moment: open it to `read`.
+        """
+        state = await self.load(query)
+        sql = f"SELECT {_COUNTED} FROM snapshot JOIN queries ON query = number WHERE name = ?1"
+        return state and await self._decoded(partial(snapshot_of, state), sql, query)
 
     async def put(
         self,
@@ -166,16 +169,14 @@ class StoredItems(StoreGroup):
             "ORDER BY query, place LIMIT ?3"
         )
         total, last = FeatureTally(), (0, 0)
-        while True:
-            page = await self._fetch_long(sql, *last, PAGE)
+        while page := await self._fetch_long(sql, *last, PAGE):
             total = total.plus(tables.features_of([blob for blob, *_ in page]))
-            if len(page) < PAGE:
-                return total
             last = page[-1][1:]
+        return total
 
 
-async def _of_rows(connection: Connection, query: str, rolled_up: bool) -> QueryState | None:
-    """Return a query as it is, or as if only what was rolled up had happened."""
+async def _of_rows(connection: Connection, query: str) -> QueryState | None:
+    """Return a query, given a connection that sees one moment."""
     sql = "SELECT number, version, size FROM queries WHERE name = ?1"
     for number, version, size in await connection.fetch(sql, query):
         sql = "SELECT id, entered, active, first_shown FROM items WHERE query = ?1 ORDER BY place"
@@ -184,24 +185,18 @@ async def _of_rows(connection: Connection, query: str, rolled_up: bool) -> Query
         features = tables.features_of([blob for (blob,) in await connection.fetch(sql, number)])
         if len(rows) != size:
             raise ValueError("items, features and counts of a query do not fit together")
-        sql = f"SELECT {', '.join(tables.COUNTS[1:])} FROM {{}} WHERE query = ?1"
-        counts: Any = await connection.fetch(sql.format("evidence"), number)
-        state = state_of(query, rows, features, counts, version)
-        if rolled_up:
-            counts = await connection.fetch(sql.format("snapshot"), number)
-        return snapshot_of(state, counts) if rolled_up else state
+        sql = f"SELECT {_COUNTED} FROM evidence WHERE query = ?1"
+        counts: Any = await connection.fetch(sql, number)
+        return state_of(query, rows, features, counts, version)
     return None
 
 
-def _of_arrays(query: str, row: tables.Row, rolled_up: bool) -> QueryState:
+def _of_arrays(query: str, row: tables.Row) -> QueryState:
     """Return the same, given one row with an array for each column."""
-    version, names, entered, active, first, blobs, *counts = row
+    version, names, entered, active, first, blobs, *counted = row
     items: Any = list(zip(names, entered, active, first, strict=True))
-    now, rolled = (
-        list(zip(*some, strict=True)) if some[0] else [] for some in (counts[:5], counts[5:])
-    )
-    state = state_of(query, items, tables.features_of(blobs), now, version)
-    return snapshot_of(state, rolled) if rolled_up else state
+    counts: Any = zip(*counted, strict=True) if counted[0] else []
+    return state_of(query, items, tables.features_of(blobs), counts, version)
 
 
 async def _put(connection: Connection, query: str, items: Sequence[NewItem], time: float) -> int:
@@ -270,23 +265,19 @@ class StoredCatalog(StoreGroup):
                 yield entry
 
     async def _pages(self) -> AsyncIterator[list[tuple[str, Features]]]:
-        page = await self.find(limit=PAGE)
-        yield page
-        while len(page) == PAGE:
-            page = await self.find(page[-1][0], PAGE)
+        last = None
+        while page := await self.find(last, PAGE):
             yield page
+            last = page[-1][0]
 
     async def find(self, after: str | None = None, limit: int = 100) -> list[tuple[str, Features]]:
         """Return items after a name with their rows, in the order of `entries`."""
         where, given = ("", [limit]) if after is None else ("WHERE id > ?2", [limit, after])
         sql = f"SELECT id, numbers FROM catalog {where} ORDER BY id LIMIT ?1"
 
-        async def page(connection: Connection) -> list[tuple[str, Features]]:
-            return [
-                (name, tables.unpacked(blob)) for name, blob in await connection.fetch(sql, *given)
-            ]
-
-        return await self._driver.read_long(page)
+        return await self._decoded(
+            lambda rows: [(name, tables.unpacked(blob)) for name, blob in rows], sql, *given
+        )
 
     async def put(
         self,

@@ -75,25 +75,19 @@ class StoredLog(StoreGroup):
         async for _, (_, _, entry) in self.numbered():
             yield entry
 
-    async def numbered(self) -> AsyncIterator[tuple[int, counting.Placed]]:
-        """Yield the same with the numbers of entries in the log, and the places of their items."""
-        end = await self._number(END)
-        async for numbered in self._between(-1, end):
-            yield numbered
-
     async def latest(self, lists: int) -> AsyncIterator[Operation]:
         """Yield the end of the log in order, starting this many lists back."""
-        nth_last = "SELECT seq FROM rankings ORDER BY seq DESC LIMIT 1 OFFSET ?1"
-        end = await self._number(END)
-        first = await self._fetch(nth_last, lists - 1)
-        async for _, (_, _, entry) in self._between(first[0][0] - 1 if first else -1, end):
+        nth_last = "SELECT seq - 1 FROM rankings ORDER BY seq DESC LIMIT 1 OFFSET ?1"
+        [(after,)] = await self._fetch(nth_last, lists - 1) or [(-1,)]
+        async for _, (_, _, entry) in self.numbered(after):
             yield entry
 
-    async def _between(self, after: int, end: int) -> AsyncIterator[tuple[int, counting.Placed]]:
-        """Yield the entries with numbers after one and up to another."""
+    async def numbered(self, after: int = -1) -> AsyncIterator[tuple[int, counting.Placed]]:
+        """Yield what follows a number in the log, with numbers and with the places of items."""
+        end = await self._number(END)
         while after < end:
-            page, after = await self._driver.read_long(partial(_page, after=after, end=end))
-            for numbered in page:
+            portion, after = await self._driver.read_long(partial(page, after=after, end=end))
+            for numbered in portion:
                 yield numbered
 
     async def length(self) -> int:
@@ -171,17 +165,20 @@ def next_portion(portion: int, took: float) -> int:
     return int(max(min(max(fitting, portion / 2), portion * 2, MOST_PORTION), 1))
 
 
-async def _page(
-    connection: Connection, after: int, end: int
+async def page(
+    connection: Connection, after: int, end: int, most: int = PAGE
 ) -> tuple[list[tuple[int, counting.Placed]], int]:
-    """Return some entries after a number and up to another, in order, and the last number."""
+    """Return some entries after a number and up to another, in order, and the last number.
+
+    `most` are read of a kind.
+    """
     where = "WHERE seq > ?1 AND seq <= ?2 ORDER BY seq LIMIT ?3"
     parts = {
-        codec: await connection.fetch(f"{codec.selected} {where}", after, end, PAGE)
+        codec: await connection.fetch(f"{codec.selected} {where}", after, end, most)
         for codec in counting.CODECS
     }
     # What follows a full page is not read yet: the other kind must not run ahead of it.
-    last = min([end, *(part[-1][0] for part in parts.values() if len(part) == PAGE)])
+    last = min([end, *(part[-1][0] for part in parts.values() if len(part) == most)])
     rows = {codec: [row for row in part if row[0] <= last] for codec, part in parts.items()}
     return await named(connection, rows), last
 

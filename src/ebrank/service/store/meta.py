@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ebrank.service.store.driver import Connection, StoreError, StoreGroup
@@ -48,8 +49,8 @@ class StoredMeta(StoreGroup):
         Sums of minutes and of trials are added to those kept, in the same transaction.
         """
         async with self._driver.write() as connection:
-            sums: dict[str, int] = json.loads(await _held(connection, key))
-            sums |= {name: sums.get(name, 0) + number for name, number in numbers.items()}
+            sums = Counter[str](json.loads(await _held(connection, key)))
+            sums.update(numbers)
             await _add_sums(connection, minutes, trials)
             await set_meta(connection, {key: json.dumps(sums)})
         return sums
@@ -69,11 +70,7 @@ class StoredMeta(StoreGroup):
         columns, keys = ", ".join(Trial._fields), ", ".join(Trial._fields[:4])
         where, given = ("", ()) if experiment is None else ("WHERE experiment = ?1 ", (experiment,))
         sql = f"SELECT {columns} FROM trials {where}ORDER BY {keys}"
-
-        async def read(connection: Connection) -> list[Trial]:  # of many cells
-            return [Trial._make(row) for row in await connection.fetch(sql, *given)]
-
-        return await self._driver.read_long(read)
+        return await self._decoded(lambda rows: [*map(Trial._make, rows)], sql, *given)
 
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
         """Keep the settings that are not set yet; return the current value of each."""

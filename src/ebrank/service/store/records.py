@@ -32,7 +32,7 @@ class NewItem:
     """
 
     id: str
-    features: tuple[float, ...]
+    features: Sequence[float] | Features
 
 
 @dataclass(eq=False, slots=True)
@@ -255,7 +255,7 @@ class FeatureTally(NamedTuple):
     def plus(self, features: Features) -> FeatureTally:
         """Return it with more rows."""
         counts = (~np.isnan(features)).sum(axis=0).tolist()
-        given = [sum(pair) for pair in zip_longest(self.given, counts, fillvalue=0)]
+        given = tuple(sum(pair) for pair in zip_longest(self.given, counts, fillvalue=0))
         return FeatureTally(self.rows + len(features), given)
 
 

@@ -22,12 +22,14 @@ from ebrank.evidence.behaviors import SHOWN
 from ebrank.service.store import counting
 from ebrank.service.store.counting import Placed
 from ebrank.service.store.driver import Connection, Driver
-from ebrank.service.store.log import BEGINNING, END, StoredLog, named
+from ebrank.service.store.log import BEGINNING, END, StoredLog, page
 from ebrank.service.store.records import LIFE, Operation, RankingEntry, Wanted
 from ebrank.service.store.tables import COUNTS, EVIDENCE, QUERIES, SNAPSHOT
 
 MOST_HELD = 200_000
 """Entries of the log that are held in memory; for more, the log is read again."""
+LATEST = 2**63 - 1
+"""Follows every number of the log."""
 AT_ONCE = 5
 """Queries that change in one transaction, while others wait."""
 
@@ -182,7 +184,7 @@ async def retracted(
             last = {number: log[-1][0] if log else -1 for number, log in portion.items()}
             # In a shared store, entries of other queries may have come later with lower numbers.
             after = min(last.values(), default=end) if driver.shared else end
-            for seq, placed in await _since(connection, after):
+            for seq, placed in (await page(connection, after, LATEST, LATEST))[0]:
                 if seq > last.get(placed[0], math.inf):
                     portion[placed[0]].append((seq, placed))
             for number, log in portion.items():
@@ -198,15 +200,6 @@ async def _lives(connection: Connection, numbers: Sequence[int]) -> list[tuple[i
     columns = ("number", "name", "version")
     rows = await connection.matching(QUERIES, columns, ("number",), keys)
     return [(number, name, version // LIFE) for number, name, version in rows]
-
-
-async def _since(connection: Connection, after: int) -> list[tuple[int, Placed]]:
-    """Return the log after a number, in order."""
-    rows = {
-        codec: await connection.fetch(f"{codec.selected} WHERE seq > ?1", after)
-        for codec in counting.CODECS
-    }
-    return await named(connection, rows)
 
 
 async def _retract(

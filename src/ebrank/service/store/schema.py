@@ -3,9 +3,7 @@
 | version | in a folder | in PostgreSQL |
 |---|---|---|
 | with arms of experiments | 6 | 4 |
-| the same tables in both | 5 | 3 |
-| with the time of last use of each query | 5 | 2 |
-| before | 4 | 1 |
+| before | 5 | 3 |
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ebrank.service.store.driver import StoreError
-from ebrank.service.store.tables import BEGIN, FEATURES, INDEXES, TABLES, TRIALS, UNFINISHED
+from ebrank.service.store.tables import BEGIN, INDEXES, TABLES, TRIALS
 
 
 class Schema(NamedTuple):
@@ -81,19 +79,7 @@ SQLITE = Schema(
         f"PRAGMA application_id = {APPLICATION_ID}",
     ),
     "PRAGMA user_version = 6",
-    {
-        4: (
-            # The first stores of this version lack it.
-            UNFINISHED.made("sqlite", "IF NOT EXISTS unfinished"),
-            "ALTER TABLE queries ADD COLUMN used REAL NOT NULL DEFAULT 0.0",
-            # Nobody knows: none is idle yet.
-            """UPDATE queries SET used = (SELECT max(last_time,
-                coalesce((SELECT time FROM rankings ORDER BY seq DESC LIMIT 1), 0.0),
-                coalesce((SELECT received FROM events ORDER BY seq DESC LIMIT 1), 0.0))
-                FROM state)""",
-        ),
-        5: tuple(_with_arms("sqlite")),
-    },
+    {5: tuple(_with_arms("sqlite"))},
 )
 
 # What the latest writes to a query added to counts, in turn; see `News`.
@@ -102,29 +88,6 @@ _CHANGES = """CREATE UNLOGGED TABLE changes (
     PRIMARY KEY (query, turn)) WITH (fillfactor = 50)"""
 _SERVERS = """CREATE UNLOGGED TABLE servers (
     name text PRIMARY KEY, seen timestamptz NOT NULL, about text NOT NULL)"""
-
-# Names were UTF-8 as bytes.
-_TEXTS = {
-    "queries": ("name",),
-    "items": ("id",),
-    "catalog": ("id",),
-    "rankings": ("id", "user_hash", "continues"),
-    "events": ("event_id", "ranking_id", "type"),
-    "minutes": ("name",),
-    "models": ("reason", "features"),
-    "deletions": ("digest",),
-    "meta": ("key", "value"),
-}
-
-
-def _as_texts() -> Iterator[str]:
-    for table, columns in _TEXTS.items():
-        changes = ", ".join(
-            f"ALTER COLUMN {column} TYPE text COLLATE \"C\" USING convert_from({column}, 'UTF8')"
-            for column in columns
-        )
-        yield f"ALTER TABLE {table} {changes}"
-
 
 # The query leads every key that is unique, so that a cluster can be cut along it; other indexes are
 # local to a part.
@@ -143,34 +106,5 @@ POSTGRESQL = Schema(
         "ALTER TABLE state ADD COLUMN schema_version integer NOT NULL DEFAULT 4",
     ),
     "UPDATE state SET schema_version = 4",
-    {
-        1: (
-            "ALTER TABLE queries ADD COLUMN used float8",
-            "UPDATE queries SET used = last_time",
-            "ALTER TABLE queries ALTER COLUMN used SET NOT NULL",
-        ),
-        2: (
-            "DROP FUNCTION write_log",
-            "DROP FUNCTION put_items",
-            "DROP TYPE given_event",
-            "DROP TYPE given_first",
-            "DROP TABLE changes",
-            "DROP TABLE servers",
-            _CHANGES,
-            _SERVERS,
-            *_as_texts(),
-            FEATURES.made("postgresql"),
-            "INSERT INTO features SELECT query, place, features FROM items",
-            "ALTER TABLE items DROP COLUMN features",
-            "ALTER TABLE catalog RENAME COLUMN features TO numbers",
-            'ALTER TABLE rankings RENAME COLUMN user_hash TO "user"',
-            'ALTER TABLE rankings RENAME COLUMN ranks_above TO "offset"',
-            UNFINISHED.made("postgresql"),
-            "ALTER TABLE state ADD COLUMN rolled_up bigint NOT NULL DEFAULT 0",
-            """UPDATE state SET last_time =
-                greatest(last_time, (SELECT max(last_time) FROM queries))""",
-            "ALTER TABLE queries DROP COLUMN last_time",
-        ),
-        3: tuple(_with_arms("postgresql")),
-    },
+    {3: tuple(_with_arms("postgresql"))},
 )

@@ -129,7 +129,7 @@ class StoreTable:
         self._more = more
         self._tails = {"sqlite": sqlite, "postgresql": postgresql}
 
-    def made(self, dialect: str, name: str | None = None) -> str:
+    def made(self, dialect: str) -> str:
         """Return the statement that makes it, in `sqlite` or `postgresql`."""
         columns = [
             f'"{column.name}" {getattr(column.kind, dialect)}{"" if column.null else " NOT NULL"}'
@@ -137,7 +137,7 @@ class StoreTable:
         ]
         key = f"PRIMARY KEY ({', '.join(self._key)})" if self._key else ""
         parts = ", ".join(part for part in (*columns, key, self._more) if part)
-        return f"CREATE TABLE {name or self.name} ({parts}{self._tails[dialect]}"
+        return f"CREATE TABLE {self.name} ({parts}{self._tails[dialect]}"
 
     def inserted(
         self, source: str, columns: Sequence[str] = (), existing: Existing = "refuse"

@@ -14,10 +14,10 @@ from __future__ import annotations
 import asyncio
 from inspect import iscoroutinefunction
 
-from ebrank.testing.stores import counting, deletions, items, log, meta, whole
+from ebrank.testing.stores import deletions, items, log, meta, whole
 from ebrank.testing.stores.checking import Check, Open, Stores
 
-GROUPS = (items, counting, log, meta, whole, deletions)
+GROUPS = (items, log, meta, whole, deletions)
 CHECKS: dict[str, Check] = {
     name: check
     for group in GROUPS

@@ -58,20 +58,23 @@ async def refused(
     store: Store, call: Callable[[], Awaitable[object]], kind: type[StoreError] = StoreError
 ) -> None:
     """Raise unless the store refuses a call with an error of a kind, and nothing has changed."""
-    before = await _whole(store)
+    before = await everything(store)
     try:
         await call()
     except kind:
-        equal("the store after a call that it refused", await _whole(store), before)
+        equal("the store after a call that it refused", await everything(store), before)
     else:
         raise AssertionError(f"no {kind.__name__} was raised")
 
 
-async def _whole(store: Store) -> dict[str, Any]:
-    """Return everything in a store, versions included."""
+async def everything(store: Store) -> dict[str, Any]:
+    """Return everything in a store, with versions and tallies."""
     queries = await store.items.queries()
     versions = [(await state_of(store, query)).version for query in queries]
-    return await contents(store) | {"versions": (await store.catalog.version(), *versions)}
+    return await contents(store) | {
+        "versions": (await store.catalog.version(), *versions),
+        "tallies": (await store.items.tally(), await store.catalog.tally()),
+    }
 
 
 async def log_of(store: Store) -> list[Operation]:

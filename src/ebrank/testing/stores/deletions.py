@@ -1,55 +1,16 @@
-"""Checks of deletion: what must be gone, and what stays."""
+"""Checks of deletions that are interrupted, of traces, and of queries that nobody uses.
+
+Random histories (`whole`) delete queries, items and users, and retract what users did.
+"""
 
 from __future__ import annotations
 
 import asyncio
 
-import numpy as np
-
-from ebrank.service.store.base import Store, UnknownQuery
-from ebrank.service.store.counting import items_of
-from ebrank.service.store.records import LIFE, Deletion, Hint, RankingEntry
-from ebrank.testing.histories import event, fill, first_shown, new_items, ranking
-from ebrank.testing.stores.checking import (
-    Stores,
-    counts_of,
-    equal,
-    log_of,
-    refused,
-    state_of,
-    statuses_of,
-)
-
-
-async def deleted_queries(store: Store) -> None:
-    """A deleted query is gone with its history, and another of its name begins anew."""
-    await fill(store)
-    others, before = await log_of(store), (await state_of(store)).version
-    kept = [entry for entry in others if entry.query != "q"]
-    await store.log.roll_up(25.0)
-    gone = await store.deletions.query("q", "digest", 90.0)
-    assert gone is not None, "the query was there"
-    equal("the proof", gone, Deletion(90.0, "query", "digest", 1, 1, 3))
-    equal("the proofs", await store.deletions.all(), [gone])
-    equal("the log", await log_of(store), kept)
-    equal("the query", await store.items.load("q"), None)
-    equal("the queries", await store.items.queries(), ["other query ☂"])
-    equal("its list", await store.log.ranking("r2"), None)
-    equal("faults()", await store.faults(), [])
-    equal("log.last_time()", await store.log.last_time(), 90.0)
-    equal("again", await store.deletions.query("q", "digest", 91.0), None)
-    version = await store.items.put("q", new_items("z"), 95.0)
-    assert version > before, f"the version {version} was there before, or may have been"
-    equal("its version", version % LIFE, 1)
-    equal("its counts", await counts_of(store), {"z": {}})
-    of_no_item = [ranking("r9", "a", time=96.0)]
-    await refused(store, lambda: store.log.write(of_no_item))
-    place = Hint((0,), (True,), before // LIFE)
-    of_another_life = [ranking("r9", "a", time=96.0, hint=place)]
-    await refused(store, lambda: store.log.write(of_another_life), UnknownQuery)
-    place = Hint((0,), (True,), version // LIFE)
-    await store.log.write([ranking("r9", "z", time=96.0, hint=place)])
-    equal("its counts", await counts_of(store), {"z": {(0, 1): 1}})
+from ebrank.service.store.base import Store
+from ebrank.service.store.records import Deletion
+from ebrank.testing.histories import contents, event, fill, new_items, ranking
+from ebrank.testing.stores.checking import Stores, equal, log_of, refused, state_of
 
 
 async def interrupted_deletions(stores: Stores) -> None:
@@ -73,63 +34,15 @@ async def interrupted_deletions(stores: Stores) -> None:
             equal("faults()", await store.faults(), [])
 
 
-async def deleted_items(store: Store) -> None:
-    """A deleted item leaves a nameless place, and what is counted stays."""
+async def purged(store: Store) -> None:
+    """All files are written again without what was deleted, and proofs from elsewhere are kept."""
     await fill(store)
-    await store.items.put("more", new_items("a", "b"), 80.0)
-    await store.catalog.put(new_items("a"), 81.0)
-    before, version = await counts_of(store), (await state_of(store)).version
-    first, shared = first_shown(await store.items.load("q")), await store.catalog.version()
-    deleted = await store.deletions.item("a", "gone", "digest", 90.0)
-    assert deleted is not None, "it was there"
-    equal("the proof", deleted[0], Deletion(90.0, "item", "digest", 2))
-    equal("its queries", sorted(deleted[1]), ["more", "q"])
-    state = await state_of(store)
-    equal("the version", state.version, version + 1)
-    equal("the names", list(state.ids), ["gone", "b", "c", "d"])
-    equal("its features", np.isnan(state.features[0]).all(), True)
-    equal("the candidates", state.active.tolist(), [False, True, True, False])
-    renamed = {"gone" if name == "a" else name: counts for name, counts in before.items()}
-    equal("the counts", await counts_of(store), renamed)
-    shown_then = {"gone" if name == "a" else name: time for name, time in first.items()}
-    equal("first_shown", first_shown(state), shown_then)
-    names = {name for entry in await log_of(store) for name in items_of(entry)}
-    assert "a" not in names, "the log still names it"
-    equal("the catalog", await store.catalog.read(["a"]), {})
-    equal("the catalog's version", await store.catalog.version(), shared + 1)
-    equal("log.last_time()", await store.log.last_time(), 90.0)
-    served = await store.log.ranking("r1")
-    assert served is not None, "the list stays"
-    equal("its list", served.items, ("gone", "b", "c", "d"))
-    again = event("e5b", served, "gone", "dwell>=30", time=95.0)
-    equal("a second click", await statuses_of(store, [again]), ["duplicate"])
-    equal("faults()", await store.faults(), [])
-    equal("again", await store.deletions.item("a", "gone2", "digest", 96.0), None)
-    await store.items.put("q", new_items("a"), 97.0)
-    equal("a new one", list((await state_of(store)).ids), ["gone", "b", "c", "d", "a"])
-
-
-async def deleted_users(store: Store) -> None:
-    """Lists of a deleted user are nobody's, and count."""
-    await fill(store)
-    more = ranking("r4", "ab", time=75.0, user="other")
-    await store.log.write([more])
-    before = await counts_of(store)
     proof = await store.deletions.user("u", "digest", 90.0)
-    equal("the proof", proof, Deletion(90.0, "user", "digest", rankings=1))
-    equal("log.last_time()", await store.log.last_time(), 90.0)
-    users = [entry.user for entry in await log_of(store) if isinstance(entry, RankingEntry)]
-    equal("the users", users, [None, None, None, "other"])
-    served = await store.log.ranking("r1")
-    assert served is not None, "the list stays"
-    equal("its user", served.user, None)
-    equal("the counts", await counts_of(store), before)
-    nobody = await store.deletions.user("u", "digest", 91.0)
-    equal("again", nobody, Deletion(91.0, "user", "digest"))
+    before = await contents(store)
     await store.deletions.purge()
+    equal("the store", await contents(store), before)
     await store.deletions.restore([proof])
-    equal("the proofs", await store.deletions.all(), [proof, nobody, proof])
-    equal("the counts", await counts_of(store), before)
+    equal("the proofs", await store.deletions.all(), [proof, proof])
 
 
 async def expired_queries(store: Store) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ebrank.service.store.base import Store
 from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
-from ebrank.testing.histories import bits, catalog, contents, counts, fill, new_items, ranking
+from ebrank.testing.histories import bits, catalog, contents, counts, fill, new_items
 from ebrank.testing.stores.checking import counts_of, equal, log_of, state_of
 
 
@@ -14,6 +14,7 @@ async def empty(store: Store) -> None:
     """A new store knows nothing."""
     held = await contents(store)
     equal("what it holds", {name: value for name, value in held.items() if value}, {})
+    equal("put without items", await store.items.put("q", [], 1.0), 0)
     equal("items.load('q')", await store.items.load("q"), None)
     equal("items.snapshot('q')", await store.items.snapshot("q"), None)
     equal("log.ranking('r')", await store.log.ranking("r"), None)
@@ -21,10 +22,10 @@ async def empty(store: Store) -> None:
     equal("models.document(1)", await store.models.document(1), None)
     equal("meta.get('features')", await store.meta.get("features"), None)
     equal("log.write([])", (await store.log.write([]))[:4], ([], {}, 0, 0))
-    equal("items.tally()", await store.items.tally(), (0, []))
+    equal("items.tally()", await store.items.tally(), (0, ()))
     equal("catalog.version()", await store.catalog.version(), 0)
     equal("catalog.read(['a'])", await store.catalog.read(["a"]), {})
-    equal("catalog.tally()", await store.catalog.tally(), (0, []))
+    equal("catalog.tally()", await store.catalog.tally(), (0, ()))
     await store.flush()
 
 
@@ -45,46 +46,6 @@ async def item_order(store: Store) -> None:
     layout = state.counts.shape, state.counts.dtype
     equal("the shape and type of counts", layout, ((3, 2, 1), np.dtype(np.int32)))
     equal("log.last_time()", await store.log.last_time(), 6.0)
-
-
-async def query_order(store: Store) -> None:
-    """Queries stand in the order in which they were first given; no items make no query."""
-    for query in ("z", "a", "m", "a"):
-        await store.items.put(query, new_items("x"), 1.0)
-    equal("put without items", await store.items.put("none", [], 1.0), 0)
-    equal("items.queries()", await store.items.queries(), ["z", "a", "m"])
-    equal("items.load('none')", await store.items.load("none"), None)
-
-
-async def withdrawn(store: Store) -> None:
-    """A withdrawn item keeps its history and may come back."""
-    await fill(store)
-    before = await counts_of(store)
-    assert await store.items.withdraw("q", "a", 80.0) is not None, "it was a candidate"
-    for query, item in (("q", "a"), ("q", "nobody"), ("nothing", "a")):
-        equal(f"{item!r} leaves {query!r}", await store.items.withdraw(query, item, 81.0), None)
-    state = await state_of(store)
-    equal("active", state.active.tolist(), [False, True, True, False])
-    equal("log.last_time()", await store.log.last_time(), 80.0)
-    await store.items.put("q", new_items("a"), 90.0)
-    state = await state_of(store)
-    equal("active", state.active.tolist(), [True, True, True, False])
-    equal("entered of the item that came back", state.entered[0], 1.0)
-    equal("the counts", counts(state), before)
-
-
-async def widths(store: Store) -> None:
-    """A row of features may end before others do; what follows is missing."""
-    mixed = [*new_items("a"), *new_items("b", width=3), *new_items("c", width=0)]
-    await store.items.put("q", mixed, 1.0)
-    await store.items.put("q", new_items("a", width=1), 2.0)
-    nan = float("nan")
-    expected = np.array([[97.0, nan, nan], [98.0] * 3, [nan] * 3], np.float32)
-    features = (await state_of(store)).features
-    assert np.array_equal(features, expected, equal_nan=True), f"features are {features}"
-    await store.items.put("p", new_items("z", width=0), 3.0)
-    equal("features of no width", (await state_of(store, "p")).features.shape, (1, 0))
-    equal("items.tally()", await store.items.tally(), (4, [2, 1, 1]))
 
 
 async def ownership(store: Store) -> None:
@@ -155,7 +116,7 @@ async def catalog_rows(store: Store) -> None:
         page = [name for name, _ in await store.catalog.find(after, limit)]
         following = [name for name in names if after is None or name > after]
         equal(f"{limit} names after {after!r}", page, following[:limit])
-    equal("catalog.tally()", await store.catalog.tally(), (3, [3, 1]))
+    equal("catalog.tally()", await store.catalog.tally(), (3, (3, 1)))
     equal("the same rows again", await store.catalog.put(items, 6.0), (1, 0))
     some = [NewItem("b", (2.0, 0.5)), NewItem("c", ()), items[0]]
     equal("two other rows", await store.catalog.put(some, 7.0), (2, 2))
@@ -188,16 +149,3 @@ async def catalog_changes(store: Store) -> None:
                 name: 1.0 + (name in names[:700]) + (name in names[650:660]) for name in expected
             }
             equal("the numbers", values, numbers)
-
-
-async def catalog_found(store: Store) -> None:
-    """A write to the log says which version of the catalog it found; settings make a new one."""
-    await store.items.put("q", new_items("a"), 1.0)
-    equal("the version", (await store.log.write([ranking("r1", "a")])).catalog, 0)
-    await store.catalog.put(new_items("a"), 2.0, meta={"features": "one"})
-    equal("the version", (await store.log.write([ranking("r2", "a")])).catalog, 1)
-    equal("settings alone", await store.catalog.put([], 2.0, meta={"features": "two"}), (2, 0))
-    equal("nothing at all", await store.catalog.put([], 3.0), (2, 0))
-    equal("the version", (await store.log.write([ranking("r3", "a")])).catalog, 2)
-    equal("the version of no entries", (await store.log.write([])).catalog, 2)
-    equal("the setting", await store.meta.get("features"), "two")

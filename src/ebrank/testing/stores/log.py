@@ -1,4 +1,7 @@
-"""Checks of the log, its roll-up, and its restoration elsewhere."""
+"""Checks of the log, what it adds to counts, its roll-up, and its restoration elsewhere.
+
+Random histories (`whole`) hold the rules of behaviors and duplicates to those of `MemoryStore`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import asyncio
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
+from ebrank.evidence.slots import SLOTS, slot_of
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import Store
@@ -13,7 +19,6 @@ from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import (
     EventEntry,
     Minute,
-    ModelRecord,
     NewItem,
     Operation,
     RankingEntry,
@@ -29,6 +34,47 @@ from ebrank.testing.stores.checking import (
     state_of,
     statuses_of,
 )
+
+
+async def long_lists(store: Store) -> None:
+    """Deep ranks count in bands, as `ebrank.evidence.slots` has them."""
+    names = [f"i{number}" for number in range(400)]
+    await store.items.put("q", [NewItem(name, (1.0,)) for name in names], 1.0)
+    ranks = [1, 10, 11, 15, 16, 25, 26, 50, 51, 100, 101, 300, 301, 400]
+    clicks = [
+        EventEntry(f"e{rank}", "r", "q", names[rank - 1], "click", rank, 1, False, 3.0, 3.0)
+        for rank in ranks
+    ]
+    await store.log.write([RankingEntry("r", "q", 2.0, 0, tuple(names)), *clicks])
+    expected = np.zeros((400, 2, SLOTS), np.int32)
+    for rank in range(1, 401):
+        expected[rank - 1, 0, slot_of(rank)] = 1
+        expected[rank - 1, 1, slot_of(rank)] = rank in ranks
+    actual = (await state_of(store)).counts
+    assert np.array_equal(actual, expected), "counts at deep ranks are wrong"
+    await store.log.roll_up(10.0)
+    snapshot = await store.items.snapshot("q")
+    assert snapshot is not None, "the query is unknown"
+    assert np.array_equal(snapshot.counts, expected), "the snapshot at deep ranks is wrong"
+
+
+async def all_or_nothing(stores: Stores) -> None:
+    """What cannot be stored leaves nothing."""
+    first = ranking("r1", "ab")
+    bad: dict[str, list[Operation]] = {
+        "an unknown item": [ranking("r2", "ax")],
+        "an unknown query": [ranking("r2", "a", query="nothing")],
+        "an id that is taken": [ranking("r1", "a")],
+        "an id given twice": [ranking("r2", "a"), ranking("r2", "b")],
+        "an unknown item of an event": [event("e2", ranking("r1", "ax"), "x")],
+    }
+    for operations in bad.values():
+        async with stores.new() as store:
+            await store.items.put("q", new_items(*"ab"), 1.0)
+            await store.log.write([first])
+            good: list[Operation] = [ranking("r9", "ba"), event("e9", first, "a")]
+            await refused(store, partial(store.log.write, [*good, *operations]))
+            equal("the next event", await statuses_of(store, good[1:]), ["accepted"])
 
 
 async def long_log(store: Store) -> None:
@@ -165,31 +211,6 @@ async def at_once(store: Store) -> None:
 # --- what a write says about those of other servers ----------------------------------------------
 
 
-async def versions(store: Store) -> None:
-    """Each write to a query, and nothing else, advances its version by one."""
-
-    async def current() -> list[int]:
-        states = [await store.items.load(query) for query in "qp"]
-        return [0 if state is None else state.version for state in states]
-
-    equal("the version of a new query", await store.items.put("q", new_items("a"), 1.0), 1)
-    equal("versions", await current(), [1, 0])
-    equal("the next", await store.items.put("q", new_items(*"abc"), 1.0), 2)
-    equal("that of another query", await store.items.put("p", new_items("a"), 1.0), 1)
-    equal("a put without items", await store.items.put("q", [], 1.0), 2)
-    equal("a withdrawal", await store.items.withdraw("q", "c", 1.0), 3)
-    equal("one of nothing", await store.items.withdraw("q", "c", 1.0), None)
-    first, second = ranking("r1", "ab"), ranking("r2", "a", query="p")
-    commit = await store.log.write([first, second, event("e1", first, "a")])
-    equal("versions after a write", commit.versions, {"q": 4, "p": 2})
-    commit = await store.log.write([event("e1", first, "a")])
-    equal("versions after a duplicate", commit.versions, {"q": 5})
-    await refused(store, lambda: store.log.write([ranking("r1", "a")]))
-    await store.log.roll_up(1000.0)
-    await store.meta.set({"key": "value"})
-    equal("versions", await current(), [5, 2])
-
-
 async def news(store: Store) -> None:
     """A write may say what others have counted since a version; that, and no more, is new."""
     await store.items.put("q", new_items(*"abcd"), 1.0)
@@ -224,17 +245,6 @@ async def news(store: Store) -> None:
         remembered = {"q": before, "p": None}
         commit = await store.log.write(later, remembered=remembered.__getitem__)
         equal("news where items have changed", commit.news, {})
-
-
-async def active_model_found(store: Store) -> None:
-    """A write says which model it found active."""
-    await store.items.put("q", new_items(*"ab"), 1.0)
-    for number, active in enumerate((0, 1, 0)):
-        if number == 1:
-            await store.models.add(ModelRecord(1, 5.0, 10, None, None, True), b"one")
-        await store.models.activate(active)
-        commit = await store.log.write([ranking(f"r{number}", "ab")])
-        equal("the active model", commit.model, active)
 
 
 async def incarnations(store: Store) -> None:

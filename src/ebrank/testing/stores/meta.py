@@ -17,10 +17,15 @@ async def models(store: Store) -> None:
     first = ModelRecord(1, 5.0, 10, None, 0.5, activated=True, reason="schedule")
     second = ModelRecord(2, 6.0, 20, 0.4, 0.3, False, "worse", ("p0", "s1"))
     await store.models.add(first, b"one")
-    await store.models.add(second, b"two\0")
+    await store.models.add(second, b"two\0", {"auto": "own"})
     equal("models.all()", await store.models.all(), [first, second])
     documents = [await store.models.document(version) for version in (1, 2, 3)]
     equal("the documents", documents, [b"one", b"two\0", None])
+    equal(
+        "files of arms",
+        [await store.models.arms(version) for version in (1, 2)],
+        [{}, {"auto": "own"}],
+    )
     equal("the active one", await store.models.active(), 1)
     await store.models.activate(2)
     equal("the active one", await store.models.active(), 2)
@@ -97,33 +102,36 @@ async def settings(store: Store) -> None:
     equal("the catalog", await store.catalog.put([], 8.0, meta=first, based_on=2), (3, 0))
 
 
-async def trials(store: Store) -> None:
-    """Sums of experiments add up; a setting is changed by what it was, or not at all."""
-    first, second = Trial("t", 1, "a", 7, 2, 1, 0.5, 0), Trial("t", 2, "b", 7, 1, 0, 0.0, 1)
-    await store.meta.set({}, trials=[first, second])
-    await store.meta.add("totals of trials", {"lists": 1}, trials=[first])
-    equal("sums", await store.meta.trials("t"), [Trial("t", 1, "a", 7, 4, 2, 1.0, 0), second])
-    equal("of another", await store.meta.trials("other"), [])
+async def changed_settings(store: Store) -> None:
+    """A setting is changed by what it was, or not at all."""
     equal("from nothing", await store.meta.change("changing", lambda text: f"{text}!"), "{}!")
     equal("changed", await store.meta.change("changing", lambda text: f"{text}!"), "{}!!")
-    await store.models.add(ModelRecord(7, 1.0, 1, None, None, False), b"main", {"auto": "own"})
-    equal("files of arms", await store.models.arms(7), {"auto": "own"})
 
 
-async def minutes(store: Store) -> None:
-    """Minutes add up."""
-    later = Minute(60.0, {"clicks": 1.0, "rankings": 2.0})
-    await store.meta.set({}, [later, Minute(0.0, {"clicks": 5.0})])
-    await store.meta.set({"totals": "2"}, [Minute(60.0, {"clicks": 1.5})])
+async def sums(store: Store) -> None:
+    """Sums of minutes and of experiments add up, and so do numbers of a setting."""
+    later, first = (
+        Minute(60.0, {"clicks": 1.0, "rankings": 2.0}),
+        Trial("t", 1, "a", 7, 2, 1, 0.5, 0),
+    )
+    second = Trial("t", 2, "b", 7, 1, 0, 0.0, 1)
+    await store.meta.set({"key": "value"}, [later, Minute(0.0, {"clicks": 5.0})], [first, second])
+    once = await store.meta.add("totals", {"lists": 2, "items": 1}, [Minute(60.0, {"clicks": 1.5})])
+    equal("the numbers", once, {"lists": 2, "items": 1})
+    again = await store.meta.add("totals", {"lists": 3, "more": 1}, trials=[first])
+    equal("the numbers", again, {"lists": 5, "items": 1, "more": 1})
+    equal("none", await store.meta.add("totals", {}), again)
+    equal("the setting", json.loads(await store.meta.get("totals") or ""), again)
     kept = [(minute.start, minute.values) for minute in await store.meta.minutes(0.0)]
-    equal("all", kept, [(0.0, {"clicks": 5.0}), (60.0, {"clicks": 2.5, "rankings": 2.0})])
+    equal("minutes", kept, [(0.0, {"clicks": 5.0}), (60.0, {"clicks": 2.5, "rankings": 2.0})])
     since = [minute.start for minute in await store.meta.minutes(1.0)]
     equal("those since 1.0", since, [60.0])
     spans = [(minute.start, minute.values) for minute in await store.meta.sums(0.0, 120.0)]
     equal("over two minutes", spans, [(0.0, {"clicks": 7.5, "rankings": 2.0})])
     since = [minute.start for minute in await store.meta.sums(1.0, 20.0)]
     equal("over 20 seconds, since 1.0", since, [60.0])
-    equal("meta.get('totals')", await store.meta.get("totals"), "2")
+    equal("trials", await store.meta.trials("t"), [Trial("t", 1, "a", 7, 4, 2, 1.0, 0), second])
+    equal("of another", await store.meta.trials("other"), [])
 
 
 async def room(store: Store) -> None:
@@ -131,18 +139,6 @@ async def room(store: Store) -> None:
     size = await store.size()
     equal("size().used above 0", size is None or size.used > 0, True)
     equal("size().entries below 0", size is not None and size.entries < 0, False)
-
-
-async def numbers(store: Store) -> None:
-    """Numbers that a setting holds add up."""
-    once = await store.meta.add("totals", {"lists": 2, "items": 1}, [Minute(0.0, {"a": 1.0})])
-    equal("the numbers", once, {"lists": 2, "items": 1})
-    again = await store.meta.add("totals", {"lists": 3, "more": 1}, [Minute(0.0, {"a": 1.0})])
-    equal("the numbers", again, {"lists": 5, "items": 1, "more": 1})
-    equal("none", await store.meta.add("totals", {}), again)
-    kept = json.loads(await store.meta.get("totals") or "")
-    equal("the setting", kept, again)
-    equal("the minutes", (await store.meta.minutes(0.0))[0].values, {"a": 2.0})
 
 
 async def servers(store: Store) -> None:

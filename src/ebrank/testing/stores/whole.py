@@ -9,11 +9,20 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from ebrank.evidence.behaviors import SHOWN
-from ebrank.service.store.base import Store
+from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, Minute, ModelRecord, Operation, RankingEntry
+from ebrank.service.store.records import (
+    EventEntry,
+    Minute,
+    ModelRecord,
+    Operation,
+    RankingEntry,
+    Wanted,
+)
 from ebrank.testing.histories import BEHAVIORS, bits, contents, event, fill, new_items, ranking
-from ebrank.testing.stores.checking import Stores, equal, state_of, statuses_of
+from ebrank.testing.stores.checking import Stores, equal, everything, state_of, statuses_of
+
+USERS = ("ann", "bob")
 
 
 async def opened_again(stores: Stores) -> None:
@@ -53,13 +62,22 @@ async def sound(stores: Stores) -> None:
 
 async def random_histories(stores: Stores) -> None:
     """Random histories make the same of a store as of the one in memory."""
-    for seed in range(5):
+    for seed in range(6):
         async with _twins(stores) as (store, memory):
             chance, lists = random.Random(seed), list[RankingEntry]()
-            for turn in range(60):
+            for turn in range(80):
                 call = _random_call(chance, float(turn + 10), lists)
-                equal(f"turn {turn} of history {seed}", await call(store), await call(memory))
-            equal(f"history {seed}", await contents(store), await contents(memory))
+                done = [await _outcome(call, twin) for twin in (store, memory)]
+                equal(f"turn {turn} of history {seed}", *done)
+            equal(f"history {seed}", await everything(store), await everything(memory))
+
+
+async def _outcome(call: Callable[[Store], Awaitable[object]], store: Store) -> object:
+    """Return what a call returns and the time of the latest write, or that the store refuses it."""
+    try:
+        return await call(store), await store.log.last_time()
+    except StoreError:
+        return "refused"
 
 
 async def forgetting(stores: Stores) -> None:
@@ -102,20 +120,46 @@ def _random_call(
 ) -> Callable[[Store], Awaitable[object]]:
     """Return something to do with a store; `lists` are those that events may cite."""
     query, order = chance.choice("qp"), "".join(chance.sample("abcdef", chance.randint(1, 4)))
-    kinds = ["put", "withdraw", "share", "log", "log", "log", "log", "roll up"]
-    kind, items = chance.choice(kinds), new_items(*order, width=chance.randint(0, 3))
+    weights = {"put": 3, "withdraw": 2, "share": 2, "model": 1, "roll up": 2, "delete": 1, "log": 9}
+    [kind] = chance.choices([*weights], [*weights.values()])
+    items = new_items(*order, width=chance.randint(0, 3))
     if kind == "put":
         return lambda store: store.items.put(query, items, time)
     if kind == "share":
         return lambda store: store.catalog.put(items, time)
     if kind == "withdraw":
         return lambda store: store.items.withdraw(query, order[0], time)
+    if kind == "model":
+        record = ModelRecord(int(time), time, 1, None, None, activated=chance.random() < 0.7)
+        return lambda store: store.models.add(record, order.encode())
+    if kind == "delete":
+        return _random_deletion(chance, time, query, order[0])
     if kind == "roll up":
         before = time - chance.uniform(0.0, 30.0)
         lists[:] = [served for served in lists if served.time >= before]
         return lambda store: store.log.roll_up(before)
     entries = _random_entries(chance, time, lists, most=3)
     return lambda store: store.log.write(entries)
+
+
+def _random_deletion(
+    chance: random.Random, time: float, query: str, item: str
+) -> Callable[[Store], Awaitable[object]]:
+    kind, user = chance.choice(["query", "item", "user", "retraction"]), chance.choice(USERS)
+    digest = f"{kind} of {time}"
+    if kind == "query":
+        return lambda store: store.deletions.query(query, digest, time)
+    if kind == "item":
+        return lambda store: store.deletions.item(item, f"gone {time}", digest, time)
+    if kind == "user":
+        return lambda store: store.deletions.user(user, digest, time)
+
+    async def retracted(store: Store) -> object:
+        plan = await store.deletions.retractable(Wanted(user=user))
+        proof, queries = await store.deletions.retract(Wanted(user=user), digest, time)
+        return plan, proof, sorted(queries)
+
+    return retracted
 
 
 def _random_entries(
@@ -128,7 +172,8 @@ def _random_entries(
     new: list[RankingEntry] = []
     for number in range(chance.randint(0, most // 2)):
         order = "".join(chance.sample("abcdef", chance.randint(1, 4)))
-        served = ranking(f"r{time} {number}", order, query=chance.choice("qp"), time=time)
+        name, user = f"r{time} {number}", USERS[number % 2]
+        served = ranking(name, order, query=chance.choice("qp"), time=time, user=user)
         seen = tuple(chance.choice([0, 5]) for _ in order) if chance.random() < 0.3 else ()
         counted, offset = chance.random() < 0.6, chance.choice([0, 0, 3, 10, 290])
         new.append(replace(served, counted=counted, offset=offset, seen=seen))

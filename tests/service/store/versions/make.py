@@ -93,8 +93,7 @@ async def contents(store: Store) -> dict[str, Any]:
         "models": [record.version for record in await store.models.all()],
         "active": await store.models.active(),
         "deletions": [astuple(proof)[3:] for proof in await store.deletions.all()],
-        # The first versions do not say what the last run learned from.
-        "settings": sorted((await store.meta.all()).keys() - {"learned_from"}),
+        "settings": sorted(await store.meta.all()),
         "last_time": await store.log.last_time(),
     }
     whole: dict[str, Any] = json.loads(json.dumps(found))

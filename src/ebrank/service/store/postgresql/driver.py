@@ -76,16 +76,14 @@ _TABLES = """SELECT quote_ident(relname), pg_has_role(relowner, 'USAGE') FROM pg
     WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind = 'r'"""
 _LOCK = "SELECT 1 FROM queries WHERE {} = ANY ($1) ORDER BY number FOR UPDATE"
 
-_COUNTED = """SELECT array_agg(place), array_agg(outcome), array_agg(slot), array_agg(count),
-    array_agg(epoch) FROM {table} WHERE query = q.number"""
-_ARRAYS = f"""SELECT q.version, i.*, f.*, e.*, s.* FROM queries AS q
+_ARRAYS = """SELECT q.version, i.*, f.*, e.* FROM queries AS q
     CROSS JOIN LATERAL (SELECT array_agg(id ORDER BY place), array_agg(entered ORDER BY place),
         array_agg(active ORDER BY place), array_agg(first_shown ORDER BY place)
         FROM items WHERE query = q.number) AS i
     CROSS JOIN LATERAL (SELECT array_agg(numbers ORDER BY place)
         FROM features WHERE query = q.number) AS f
-    CROSS JOIN LATERAL ({_COUNTED.format(table="evidence")}) AS e
-    CROSS JOIN LATERAL (SELECT a.* FROM ({_COUNTED.format(table="snapshot")} AND ?2) AS a) AS s
+    CROSS JOIN LATERAL (SELECT array_agg(place), array_agg(outcome), array_agg(slot),
+        array_agg(count), array_agg(epoch) FROM evidence WHERE query = q.number) AS e
     WHERE q.name = ?1"""
 
 

@@ -121,20 +121,14 @@ def matching(
 
 @cache
 def _matching(table: StoreTable, columns: Names, keys: tuple[Names, ...], count: int) -> str:
-    width = sum(map(len, keys))
-    # One row needs no other table.
-    names = ["?" if count == 1 else f"k{at}" for at in range(width)]
-    given = iter(names)
+    names = [f"k{at}" for at in range(sum(map(len, keys)))]
+    given, row = iter(names), f"({', '.join('?' * len(names))})"
     equal = " OR ".join(
         f"({' AND '.join(f't.{column} = {next(given)}' for column in key)})" for key in keys
     )
-    selected = f"SELECT {prefixed('t', columns)} FROM"
-    if count == 1:
-        return f"{selected} {table.name} AS t WHERE {equal}"
-    row = f"({', '.join('?' * width)})"
     return (
         f"WITH wanted ({', '.join(names)}) AS (VALUES {', '.join([row] * count)}) "
-        f"{selected} wanted CROSS JOIN {table.name} AS t ON {equal}"
+        f"SELECT {prefixed('t', columns)} FROM wanted CROSS JOIN {table.name} AS t ON {equal}"
     )
 
 
