@@ -1,7 +1,7 @@
 """A learning-to-rank dataset as flat arrays: rows are items, runs of rows are queries.
 
 Query `q` owns the rows `query_pointers[q] : query_pointers[q + 1]`. Nothing is padded, nothing is
-an object array, and every array may be memory-mapped, so a dataset may be larger than memory.
+an object array, and every array may be memory-mapped.
 
 A `Dataset` that exists is valid: the constructor checks every array and names what is wrong.
 
