@@ -82,7 +82,8 @@ def test_a_catalog_name_needs_no_note(tmp_path: Path, monkeypatch: pytest.Monkey
         ),
         (["Fold1", "Fold2"], None, None),
         (["Fold1", "Fold2"], 2, "Fold2/train.txt:1: file is empty"),
-        (["."], 3, "mine has none"),
+        (["."], 1, None),
+        (["."], 3, "mine: no fold 3 here, only files that are not in folds."),
     ],
 )
 def test_a_folder_of_folds_stands_for_the_chosen_one(

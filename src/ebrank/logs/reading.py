@@ -150,10 +150,8 @@ def read_evidence(
 
 def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noqa: ANN401 (an Arrow table)
     _check(path, about.behaviors, table)
-    if not _in_order(table):
-        table = _added_up(table)
-        _check(path, about.behaviors, table)
-    columns = table.combine_chunks()
+    columns = _added_up(table).combine_chunks()
+    _check(path, about.behaviors, columns)
     query_codes, queries = _coded(columns["query"])
     item_codes, names = _coded(columns["item"])
     outcome, slot, count = _places(columns)
@@ -175,17 +173,6 @@ def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noq
         first_shown=shown,
         last_time=about.last_time,
     )
-
-
-def _in_order(table: Any) -> bool:  # noqa: ANN401
-    """Return whether each row comes after the one before, as `aggregate` writes them."""
-    compute = arrow("compute")
-    later: Any = False
-    for name in reversed(KEY):
-        this, following = table[name].slice(0, max(len(table) - 1, 0)), table[name].slice(1)
-        tied = compute.and_(compute.equal(this, following), later)
-        later = compute.or_(compute.less(this, following), tied)
-    return bool(compute.all(later, min_count=0).as_py())
 
 
 def _added_up(table: Any) -> Any:  # noqa: ANN401
