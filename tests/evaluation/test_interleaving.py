@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.errors import ParameterError
 from ebrank.evaluation.interleaving import (
     FIRST,
     NEITHER,
@@ -103,8 +102,3 @@ def test_the_better_ranking_gets_the_clicks() -> None:
         values.append(value)
         weights.append(pairs)
     assert mean(Moments.of(values, weights)).low > 0.0
-
-
-def test_bad_input_is_named() -> None:
-    with pytest.raises(ParameterError, match="for each of its ranks"):
-        pair_difference([0, 1], [1.0])

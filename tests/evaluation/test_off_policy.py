@@ -12,14 +12,12 @@ from ebrank.errors import ParameterError
 from ebrank.evaluation.off_policy import (
     NO_PAIR,
     Swap,
-    doubly_robust,
     draw_swap,
     examination_curve,
     importance,
     ips,
     neighbor_moments,
     rank_propensity,
-    self_normalized,
 )
 from ebrank.evaluation.sequential import Moments, mean
 from ebrank.evidence import Examination
@@ -80,29 +78,10 @@ def test_swaps_are_drawn_with_the_propensities_that_are_logged() -> None:
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [1, 0, 2, 3], [0, 1, 3, 2], [1, 0, 3, 2]])
 def test_estimates_of_orders_within_reach_are_those_of_the_simulator(order: list[int]) -> None:
     log, ranks = simulated(), np.arange(1, K + 1)
-    target = (log.items == np.array(order)).astype(float)
     logged = rank_propensity(log.items + 1, ranks, ranks=K, share=SHARE)
-    weights = importance(target, logged)
-    wrong = np.full((LISTS, K), 0.3)  # a model that knows nothing
-    right = CURVE * RELEVANCE[log.queries[:, None], log.items]
-    right_target = CURVE * RELEVANCE[log.queries[:, None], order]
-    values = {
-        "ips": ips(log.clicks, weights),
-        "self-normalized": self_normalized(log.clicks, weights),
-        "doubly robust": doubly_robust(log.clicks, weights, wrong, wrong),
-        "right model": doubly_robust(log.clicks, weights, right, right_target),
-        "right model, wrong propensities": doubly_robust(
-            log.clicks, importance(target, np.full_like(target, 0.5)), right, right_target
-        ),
-    }
-    widths = {}
-    for name, of_lists in values.items():
-        low, high = mean(Moments.of(of_lists), alpha=0.001, looks="once")[1:]
-        assert low < value(order) < high, name
-        widths[name] = high - low
-    if order != [0, 1, 2, 3]:
-        assert widths["right model"] < widths["doubly robust"] < widths["ips"]
-        assert widths["self-normalized"] < widths["ips"]
+    values = ips(log.clicks, importance(log.items == np.array(order), logged))
+    low, high = mean(Moments.of(values), alpha=0.001, looks="once")[1:]
+    assert low < value(order) < high
 
 
 def test_with_the_curve_any_order_is_within_reach() -> None:
@@ -116,14 +95,6 @@ def test_with_the_curve_any_order_is_within_reach() -> None:
     low, high = mean(Moments.of(values), alpha=0.001, looks="once")[1:]
     assert low < value(order) < high
     assert high - low < 0.2
-
-
-def test_self_normalized_is_the_sum_of_weighted_rates() -> None:
-    log = simulated()
-    weights = np.random.default_rng(2).random((LISTS, K))
-    weights[:, 3] = 0.0
-    rates = [np.average(log.clicks[:, rank], weights=weights[:, rank]) for rank in range(3)]
-    assert self_normalized(log.clicks, weights).mean() == pytest.approx(sum(rates))
 
 
 def test_swapped_neighbors_identify_the_curve_and_click_rates_do_not() -> None:
@@ -153,7 +124,5 @@ def test_bad_input_is_named() -> None:
         importance(table, np.zeros((2, 3)))
     with pytest.raises(ParameterError, match="two tables"):
         importance(table, table[0])
-    with pytest.raises(ParameterError, match=r"\(2, 3\), not \(2, 2\)"):
-        ips(np.zeros((2, 2)), table)
     with pytest.raises(ParameterError, match="two tables of lists"):
         neighbor_moments([0.5], table)

@@ -8,7 +8,6 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.errors import ParameterError
 from ebrank.evaluation.survival import kaplan_meier
 
 ITEM = st.tuples(st.integers(0, 12), st.integers(0, 15))
@@ -74,24 +73,6 @@ def test_nothing_to_see() -> None:
     assert in_vain.median is None
     assert in_vain.at([0, 8]).tolist() == [0.0, 0.0]
     assert in_vain.until == 8
-
-
-@pytest.mark.parametrize(
-    ("waits", "watched", "said"),
-    [
-        ([1, 4], [5, 3], "item 1 was watched until 3, but waited until 4"),
-        ([1], [5, 3], "1 waits, but 2 items"),
-        ([-2], [5], "−1, for what did not happen"),
-        ([-1], [-1], "ages must be 0 or more"),
-        ([0.5], [1], "waits must be a list of whole numbers"),
-        ([0], [[1]], "watched must be a list of whole numbers"),
-    ],
-)
-def test_mistakes_are_refused_with_a_reason(
-    waits: list[int], watched: list[int], said: str
-) -> None:
-    with pytest.raises(ParameterError, match=said):
-        kaplan_meier(waits, watched)
 
 
 def test_the_truth_is_met_in_the_mean() -> None:

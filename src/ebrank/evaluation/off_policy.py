@@ -19,10 +19,6 @@ give its interval, by unit if values are summed by unit.
 References:
     Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen (2018): Offline evaluation of ranking
     policies with click models. KDD. arXiv 1804.10488 (item–position, and position-based).
-    Swaminathan and Joachims (2015): The self-normalized estimator for counterfactual learning.
-    NeurIPS.
-    Dudík, Langford and Li (2011): Doubly robust policy evaluation and learning. ICML. arXiv
-    1103.4601.
     Joachims, Swaminathan and Schnabel (2017): Unbiased learning-to-rank with biased feedback. WSDM.
     arXiv 1608.04468 (swaps for examination).
 """
@@ -104,45 +100,7 @@ def importance(target: npt.ArrayLike, logged: npt.ArrayLike) -> Floats:
 
 def ips(clicks: npt.ArrayLike, weights: Floats) -> Floats:
     """Return Σₖ wₖcₖ of each list: inverse propensity scores by item and rank (Li et al.)."""
-    return np.asarray((weights * _table(clicks, weights)).sum(axis=1))
-
-
-def self_normalized(clicks: npt.ArrayLike, weights: Floats) -> Floats:
-    """Return Σₖ (ĉₖ + wₖ(cₖ − ĉₖ)/w̄ₖ) of each list, where ĉₖ = Σwc/Σw at rank k.
-
-    The mean is Σₖ ĉₖ, self-normalized at each rank (Swaminathan and Joachims); the values are its
-    linearization, so that their variance is that of the delta method. Slightly biased, steadier.
-    """
-    clicked, size = _table(clicks, weights), weights.mean(axis=0)
-    size = np.where(size > 0.0, size, 1.0)  # a rank that the target never fills adds nothing
-    rates = (weights * clicked).mean(axis=0) / size
-    return np.asarray((rates + weights * (clicked - rates) / size).sum(axis=1))
-
-
-def doubly_robust(
-    clicks: npt.ArrayLike,
-    weights: Floats,
-    predicted: npt.ArrayLike,
-    predicted_target: npt.ArrayLike,
-) -> Floats:
-    """Return Σₖ (q^π_k + wₖ(cₖ − qₖ)) of each list (Dudík et al., by item and rank).
-
-    Args:
-        clicks: what users did, shape (lists, ranks).
-        weights: `importance` of what was shown.
-        predicted: q, the expected clicks of the shown items at their ranks by some model.
-        predicted_target: q^π, those of the target's list. With right propensities the model may be
-            wrong, and with a right model the propensities may.
-    """
-    shown, wanted = _table(predicted, weights), _table(predicted_target, weights)
-    return np.asarray((wanted + weights * (_table(clicks, weights) - shown)).sum(axis=1))
-
-
-def _table(values: npt.ArrayLike, like: Floats) -> Floats:
-    table = np.asarray(values, np.float64)
-    if table.shape != like.shape:
-        raise ParameterError(f"expected a table of lists by ranks, {like.shape}, not {table.shape}")
-    return table
+    return np.asarray((weights * np.asarray(clicks, np.float64)).sum(axis=1))
 
 
 def neighbor_moments(propensities: npt.ArrayLike, clicks: npt.ArrayLike) -> list[Moments]:
