@@ -23,8 +23,6 @@ SILENT: dict[str, Any] = {"baseline_feature": 1, "drop_features": (), "max_label
 @pytest.fixture(autouse=True)
 def nothing_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No data folder but the test's own, and no relative paths but into the test's folder."""
-    (tmp_path / "config.toml").write_text("")
-    monkeypatch.setenv("EBRANK_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.delenv("EBRANK_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
 
@@ -148,7 +146,7 @@ def test_a_missing_dataset_is_told_where_it_was_sought_and_how_to_get_it(tmp_pat
         load("MSLR-10K")
     for part in ("MSLR-WEB10K was not found", "no data folder is set", "microsoft.com"):
         assert part in str(caught.value)
-    for part in ("--data-dir", "EBRANK_DATA", "data_dir = ", "config.toml"):
+    for part in ("--data-dir", "EBRANK_DATA"):
         assert part in str(caught.value)
     with pytest.raises(DataError, match=r"not in .*MSLR-WEB10K/Fold1 \(data folder from --data-"):
         load("MSLR-10K", data_dir=tmp_path)
@@ -165,10 +163,13 @@ def test_a_missing_dataset_is_told_where_it_was_sought_and_how_to_get_it(tmp_pat
         ("MQ2077", "Did you mean MQ2007? Known names: MQ2007, "),
         ("mq2007-lik", "Did you mean mq2007-like?"),
         ("no/such/folder", "no/such/folder: no such dataset or folder"),
-        ("config.toml", "config.toml: this is not a folder"),
+        ("file.txt", "file.txt: this is not a folder"),
     ],
 )
-def test_an_unknown_source_is_told_the_known_ones(source: str, message: str) -> None:
+def test_an_unknown_source_is_told_the_known_ones(
+    source: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file.txt").touch()
     with pytest.raises(DataError) as caught:
         load(source)
     assert message in str(caught.value)

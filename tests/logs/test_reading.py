@@ -90,7 +90,6 @@ def test_items_without_features_are_refused_or_dropped(file: Path, tmp_path: Pat
     left = read_evidence(file, features=table, missing="drop")
     assert (left.queries, left.items) == (["Tee", "tea"], ["a", "a"])
     assert left.pointers.tolist() == [0, 1, 2]
-    assert len(read_evidence(file, features=table, missing="nan")) == 5
 
 
 NAMES = ("007", "1.10", "true", "2026-11-15", "NA", "null", "1e3")
@@ -120,10 +119,10 @@ def test_whole_numbers_are_names_in_json_too(tmp_path: Path) -> None:
             read_evidence(file, features=table)
 
 
-@pytest.mark.parametrize("missing", ["refuse", "drop", "nan"])
+@pytest.mark.parametrize("missing", ["refuse", "drop"])
 @pytest.mark.parametrize("text", ["item,x\nA,1\n", "item,query,x\na,coffee,1\n"])
 def test_a_table_that_fits_nothing_is_refused(
-    file: Path, tmp_path: Path, text: str, missing: Literal["refuse", "drop", "nan"]
+    file: Path, tmp_path: Path, text: str, missing: Literal["refuse", "drop"]
 ) -> None:
     with pytest.raises(DataError, match=r"no features for anything in .*exactly as in the log"):
         read_evidence(file, features=features(tmp_path, text), missing=missing)

@@ -35,7 +35,7 @@ from ebrank.data.published import (
     named_by,
 )
 from ebrank.data.shop import ShopLike
-from ebrank.environment.config import DataDir, config_path
+from ebrank.environment.config import DataDir
 from ebrank.environment.config import data_dir as chosen_data_dir
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError, ParameterError
@@ -66,7 +66,7 @@ def load(
     Args:
         source: a preset's name, with parameters if it has any (`shop-like:tau=0.4`), the name of a
             published dataset, or a fold folder.
-        data_dir: where to look up catalog names; default: see `ebrank.environment.config`.
+        data_dir: where to look up catalog names; default: `EBRANK_DATA`.
         scale: share of a preset's queries to generate, 1 by default; presets only.
         interactions: share of a preset's linear signal to move into products of features, 0 by
             default; presets only.
@@ -250,8 +250,8 @@ def _not_found(published: PublishedDataset, data_dir: DataDir | None, fold: int)
     return DataError(
         f"{published.name} was not found: {sought}",
         remedy=f"Download it from Microsoft Research ({published.page}); unpack it to "
-        f"DATA/{published.name}/Fold1 and set DATA with --data-dir (data_dir= in Python), with the "
-        f'environment variable EBRANK_DATA, or with data_dir = "DATA" in {config_path()}',
+        f"DATA/{published.name}/Fold1 and set DATA with --data-dir (data_dir= in Python), or with "
+        "the environment variable EBRANK_DATA",
     )
 
 

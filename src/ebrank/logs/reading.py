@@ -125,7 +125,7 @@ def read_evidence(
     path: str | os.PathLike[str],
     *,
     features: str | os.PathLike[str] | None = None,
-    missing: Literal["refuse", "drop", "nan"] = "refuse",
+    missing: Literal["refuse", "drop"] = "refuse",
 ) -> Evidence:
     """Return what `aggregate` wrote, with features from a table.
 
@@ -223,7 +223,7 @@ def _check(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: ANN40
 
 
 def _with_features(
-    evidence: Evidence, path: Path, file: Path, missing: Literal["refuse", "drop", "nan"]
+    evidence: Evidence, path: Path, file: Path, missing: Literal["refuse", "drop"]
 ) -> Evidence:
     names, keys, numbers = _feature_table(file)
     places = {key: place for place, key in enumerate(keys)}
@@ -265,7 +265,7 @@ def _with_features(
         unseen={item: numbers[places[item]] for item in unseen},
         shared=shared,
     )
-    if missing == "nan" or not len(lacking):
+    if not len(lacking):
         return evidence
     kept = [pair for pair, row in zip(pairs, rows.tolist(), strict=True) if row >= 0]
     return replace(_laid_out(evidence, pairs, kept), dropped=len(lacking))
