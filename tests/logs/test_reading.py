@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ebrank import EBRanker
-from ebrank.errors import DataError, ParameterError
-from ebrank.evidence import BehaviorStats
-from ebrank.logs import aggregate, lab_dataset, read_evidence
+from ebrank.errors import DataError
+from ebrank.logs import aggregate, read_evidence
 from tests.logs.replaying import write
 
 LOG = """ranking,query,item,type,rank,time
@@ -50,12 +49,6 @@ def test_items_of_queries_stand_together(file: Path) -> None:
     assert evidence.last_time == 70.0
     with pytest.raises(DataError, match="no features"):
         evidence.scaled()
-
-
-def test_it_is_what_the_library_records(file: Path) -> None:
-    evidence, stats = read_evidence(file), BehaviorStats.zeros(2, slots=11)
-    stats.record([0, 1], [0, 1])
-    np.testing.assert_array_equal(evidence.stats.counts[3:], stats.counts)
 
 
 def test_features_of_items_fit_a_ranker(file: Path, tmp_path: Path) -> None:
@@ -220,16 +213,3 @@ def test_files_that_are_no_evidence(file: Path, tmp_path: Path) -> None:
         pq.write_table(changed(table, column, values), tmp_path / "wrong.parquet")
         with pytest.raises(DataError, match=r"row 2 counts something unknown|would exceed"):
             read_evidence(tmp_path / "wrong.parquet")
-
-
-def test_labels_of_the_lab_follow_what_users_did(file: Path, tmp_path: Path) -> None:
-    table = features(tmp_path, "item,x\na,1\nb,2\nc,3\n")
-    evidence, relevance = read_evidence(file, features=table), [0.0, 0.2, 0.3, 0.4, 1.0]
-    dataset = lab_dataset(evidence, relevance, name="my shop", max_label=2)
-    assert (dataset.name, dataset.n_queries, dataset.feature_names) == ("my shop", 3, ("x",))
-    assert dataset.labels.tolist() == [0, 0, 1, 1, 2]
-    assert dataset.features.ravel().tolist() == [1, 2, 3, 1, 2]
-    with pytest.raises(ParameterError, match="5 finite numbers"):
-        lab_dataset(evidence, [0.5])
-    with pytest.raises(DataError, match="no features"):
-        lab_dataset(read_evidence(file), relevance)

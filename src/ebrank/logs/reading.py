@@ -30,13 +30,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from ebrank.data.dataset import Dataset
-from ebrank.data.table import from_arrays
 from ebrank.environment.paths import expanded
-from ebrank.equations import relevance_probability
-from ebrank.errors import DataError, ParameterError
+from ebrank.errors import DataError
 from ebrank.evidence import Behaviors, BehaviorStats
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.stats import COUNT, TOO_MANY
@@ -404,33 +400,3 @@ def _laid_out(
 def _as_bytes(key: tuple[str, str]) -> tuple[bytes, bytes]:
     """Return what names are ordered by."""
     return key[0].encode("utf-8", "surrogatepass"), key[1].encode("utf-8", "surrogatepass")
-
-
-# --- the lab ---------------------------------------------------------------------------------
-
-
-def lab_dataset(
-    evidence: Evidence, relevance: npt.ArrayLike, *, name: str = "log", max_label: int = 4
-) -> Dataset:
-    """Return a dataset of the log's queries, items and features, whose users click about alike.
-
-    Args:
-        evidence: with features, none of which is missing.
-        relevance: of each row, from 0 to 1, as a fitted ranker estimates it. A row gets the label
-            with the closest click probability.
-        name: of the dataset.
-        max_label: the largest label.
-    """
-    values, features = np.asarray(relevance, np.float64), evidence.given_features()
-    if values.shape != (len(evidence),) or not np.isfinite(values).all():
-        raise ParameterError(f"relevance must be {len(evidence)} finite numbers, one for each row")
-    clicks = relevance_probability(np.arange(max_label + 1.0), max_label)
-    middles = (clicks[1:] + clicks[:-1]) / 2
-    return from_arrays(
-        features,
-        np.searchsorted(middles, values),
-        [query for query, _ in evidence.pairs()],
-        name=name,
-        max_label=max_label,
-        feature_names=evidence.feature_names,
-    )
