@@ -93,16 +93,19 @@ def events(sources: Sequence[LogSource], counting: Counting, view: str = "events
 
     `problem` names the missing or invalid field of a row that would count.
     """
-    wrong = [("type IS NULL", CLICKED)] if any(CLICKED in each.columns for each in sources) else []
-    wrong += [(f"type = '{kind}' AND value IS NULL", "value") for kind in counting.valued]
-    missing = {"ranking": not counting.single, "item": True, "query": not counting.lists}
-    missing_fields = [(f"{name} IS NULL", name) for name, needed in missing.items() if needed]
-    bad = [] if counting.served else [("rank_given = 1 AND (rank IS NULL OR rank < 1)", "rank")]
-    bad += [] if counting.served else [(f"rank_given = 0 AND outcome = {SHOWN}", "rank")]
-    bad += [(f"{name}_given = 1 AND {name} IS NULL", name) for name in ("time", "value")]
+    clicked = any(CLICKED in source.columns for source in sources)
+    always = [("type IS NULL", CLICKED)] if clicked else []
+    always += [(f"type = '{kind}' AND value IS NULL", "value") for kind in counting.valued]
+    needed = {"ranking": not counting.single, "item": True, "query": not counting.lists}
+    if_it_counts = [(f"{name} IS NULL", name) for name, is_needed in needed.items() if is_needed]
+    if not counting.served:
+        if_it_counts += [
+            ("rank_given = 1 AND (rank IS NULL OR rank < 1)", "rank"),
+            (f"rank_given = 0 AND outcome = {SHOWN}", "rank"),
+        ]
+    if_it_counts += [(f"{name}_given = 1 AND {name} IS NULL", name) for name in ("time", "value")]
     return f"""
-        SELECT *, CASE
-            {_cases(wrong)} WHEN outcome IS NULL THEN NULL {_cases([*missing_fields, *bad])}
+        SELECT *, CASE {_cases(always)} WHEN outcome IS NULL THEN NULL {_cases(if_it_counts)}
         END AS problem
         FROM (SELECT *, {outcome_of(counting)} AS outcome FROM (
             {union(view, sources, lambda name, source: typed(name, source.columns, counting))}
