@@ -30,6 +30,7 @@ import xxhash
 
 from ebrank.data.interpretation import MAX_LABEL
 from ebrank.environment import paths
+from ebrank.kernels.arrays import header_lock
 from ebrank.kernels.threads import map_blocks
 from ebrank.typing import Features, Ints, Labels, Texts
 
@@ -89,9 +90,10 @@ def load(files: Sequence[Path], *, threads: int | None = None) -> Parsed | None:
         manifest = msgspec.json.decode((entry / MANIFEST).read_bytes(), type=Manifest)
         if not all(map(_unchanged, files, manifest.sources)):
             return None
-        arrays = {
-            name: np.asarray(np.load(entry / f"{name}.npy", mmap_mode="r")) for name in ARRAYS
-        }
+        with header_lock:
+            arrays = {
+                name: np.asarray(np.load(entry / f"{name}.npy", mmap_mode="r")) for name in ARRAYS
+            }
     except (OSError, ValueError, EOFError, msgspec.DecodeError):
         return None
     if _checksums(arrays, threads) != manifest.checksums:
