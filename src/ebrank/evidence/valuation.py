@@ -47,14 +47,11 @@ class Valuation(NamedTuple):
     behaviors: int
 
     @classmethod
-    @lru_cache(maxsize=256)
     def of(
         cls, examination: Examination, behaviors: Behaviors = CLICKS, *, slots: int
     ) -> Valuation:
         """Return the weights for a curve; computed once, so the table is read-only."""
-        return cls.by_slot(
-            np.array([_mean_examination(examination, k) for k in range(slots)]), behaviors
-        )
+        return _valuation(examination, behaviors, slots)
 
     @classmethod
     def by_slot(cls, p: Floats, behaviors: Behaviors = CLICKS) -> Valuation:
@@ -76,6 +73,12 @@ class Valuation(NamedTuple):
     def exposure(self) -> Ints:
         """The examination probability of each slot, in units."""
         return self.table[self.slots : 2 * self.slots]
+
+
+@lru_cache(maxsize=256)
+def _valuation(examination: Examination, behaviors: Behaviors, slots: int) -> Valuation:
+    p = np.array([_mean_examination(examination, slot) for slot in range(slots)])
+    return Valuation.by_slot(p, behaviors)
 
 
 def _mean_examination(examination: Examination, slot: int) -> float:
