@@ -1,4 +1,4 @@
-"""What another order would have earned, and where users look, from lists with random swaps.
+"""Lists with random swaps, which say how likely each item was at its rank.
 
 A share of lists is drawn at random, in each of them a pair of neighbors, and a coin decides whether
 the two change places. That costs little, and buys two things no log of one fixed order can give:
@@ -13,14 +13,11 @@ Swap(pair=2, swapped=True)
 >>> rank_propensity([1, 1, 2], [1, 2, 2], ranks=5, share=0.5)
 array([0.9375, 0.0625, 0.875 ])
 
-Estimators return a value for each list, whose mean is the estimate: `sequential.Moments` of them
-give its interval, by unit if values are summed by unit.
-
 References:
     Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen (2018): Offline evaluation of ranking
-    policies with click models. KDD. arXiv 1804.10488 (item–position, and position-based).
+    policies with click models. KDD. arXiv 1804.10488.
     Joachims, Swaminathan and Schnabel (2017): Unbiased learning-to-rank with biased feedback. WSDM.
-    arXiv 1608.04468 (swaps for examination).
+    arXiv 1608.04468.
 """
 
 from __future__ import annotations
@@ -81,26 +78,6 @@ def rank_propensity(
     move = share / (2.0 * max(ranks - 1, 1))
     stay = 1.0 - move * ((base > 1).astype(np.float64) + (base < ranks))
     return np.where(base == at, stay, np.where(np.abs(base - at) == 1, move, 0.0))
-
-
-def importance(target: npt.ArrayLike, logged: npt.ArrayLike) -> Floats:
-    """Return target over logged propensities, both of shape (lists, ranks).
-
-    For the item–position estimator, both are probabilities of the shown item at its rank. For the
-    position-based one they are expected examinations of the shown item under either policy, which
-    reaches orders farther away, if the curve is right.
-    """
-    wanted, given = np.asarray(target, np.float64), np.asarray(logged, np.float64)
-    if wanted.shape != given.shape or wanted.ndim != 2:
-        raise ParameterError("target and logged must be two tables of lists by ranks")
-    if not ((given > 0.0).all() and (given <= 1.0).all() and (wanted >= 0.0).all()):
-        raise ParameterError("logged propensities must be above 0 and at most 1: they were drawn")
-    return wanted / given
-
-
-def ips(clicks: npt.ArrayLike, weights: Floats) -> Floats:
-    """Return Σₖ wₖcₖ of each list: inverse propensity scores by item and rank (Li et al.)."""
-    return np.asarray((weights * np.asarray(clicks, np.float64)).sum(axis=1))
 
 
 def neighbor_moments(propensities: npt.ArrayLike, clicks: npt.ArrayLike) -> list[Moments]:
