@@ -165,38 +165,29 @@ def test_queries_that_become_one_are_added_up(file: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("name", "text", "why"),
     [
-        ("query,x\ntea,1\n", "no column 'item'"),
-        ("item,query\na,tea\n", "no features: all columns are names"),
-        ("item,x\na,cheap\n", "column 'x' has the type string, but features are numbers"),
-        ("item,x\na,1\na,2\n", "item 'a' has two rows of features"),
-        ("item,x\na,1\n,2\n", "column 'item' is empty in row 2"),
-        ("item,x\na,inf\n", "column 'x' is infinite in row 1"),
-        ("item,x\n", "no rows"),
-        ("item,x,x\na,1,2\n", "column 'x' is there twice"),
+        ("items.csv", "query,x\ntea,1\n", "no column 'item'"),
+        ("items.csv", "item,query\na,tea\n", "no features: all columns are names"),
+        ("items.csv", "item,x\na,cheap\n", "column 'x' has the type string, but features are num"),
+        ("items.csv", "item,x\na,1\na,2\n", "item 'a' has two rows of features"),
+        ("items.csv", "item,x\na,1\n,2\n", "column 'item' is empty in row 2"),
+        ("items.csv", "item,x\na,inf\n", "column 'x' is infinite in row 1"),
+        ("items.csv", "item,x\n", "no rows"),
+        ("items.csv", "item,x,x\na,1,2\n", "column 'x' is there twice"),
+        ("items.csv", "item,x\na,1\n\xe9,2\n", ":3: not UTF-8: .*Convert the file to UTF-8"),
+        ("items.csv", "item,\xe9\na,1\n", ":1: not UTF-8: "),
+        ("i.ndjson", '{"item": "a", "x": 1}\n{"item": "\xe9", "x": 1}\n', ":2: not UTF-8: "),
+        ("i.ndjson", '{"item": "a", "\xe9": 1}\n', ":1: not UTF-8: "),
     ],
 )
-def test_a_table_of_features_that_is_none(file: Path, tmp_path: Path, text: str, why: str) -> None:
-    with pytest.raises(DataError, match=why):
-        read_evidence(file, features=features(tmp_path, text))
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "line"),
-    [
-        ("items.csv", "item,x\na,1\n\xe9,2\n", 3),
-        ("items.csv", "item,\xe9\na,1\n", 1),
-        ("items.ndjson", '{"item": "a", "x": 1}\n{"item": "\xe9", "x": 1}\n', 2),
-        ("items.ndjson", '{"item": "a", "\xe9": 1}\n', 1),
-    ],
-)
-def test_the_line_of_a_table_that_is_not_utf_8_is_named(
-    file: Path, tmp_path: Path, name: str, text: str, line: int
+def test_a_table_of_features_that_is_none(
+    file: Path, tmp_path: Path, name: str, text: str, why: str
 ) -> None:
     (tmp_path / name).write_bytes(text.encode("latin-1"))
-    with pytest.raises(DataError, match=rf"{name}:{line}: not UTF-8: .*Convert the file to UTF-8"):
+    with pytest.raises(DataError, match=why) as caught:
         read_evidence(file, features=tmp_path / name)
+    assert caught.value.path == str(tmp_path / name)
 
 
 def test_files_that_are_no_evidence(file: Path, tmp_path: Path) -> None:
