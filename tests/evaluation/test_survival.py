@@ -1,4 +1,4 @@
-"""Kaplan and Meier against a textbook's numbers, SciPy, and plain counting where all is seen."""
+"""Kaplan and Meier against a textbook's numbers and SciPy."""
 
 from __future__ import annotations
 
