@@ -170,8 +170,8 @@ def test_several_writers_all_end_well(root: Path, file: Path) -> None:
 
     def write(times: int) -> None:
         for _ in range(times):
-            cache.save(parsed)
-            found = cache.load([file])
+            cache.save(parsed, threads=1)
+            found = cache.load([file], threads=1)
             assert found is None or np.array_equal(found.features, parsed.features)
 
     with ThreadPoolExecutor(4) as writers:

@@ -83,7 +83,7 @@ class Manifest(msgspec.Struct):
     checksums: dict[str, list[str]]
 
 
-def load(files: Sequence[Path]) -> Parsed | None:
+def load(files: Sequence[Path], *, threads: int | None = None) -> Parsed | None:
     """Return the cached content of these files, or None if missing, outdated or damaged."""
     entry = entry_path(files)
     try:
@@ -96,14 +96,14 @@ def load(files: Sequence[Path]) -> Parsed | None:
             }
     except (OSError, ValueError, EOFError, msgspec.DecodeError):
         return None
-    if _checksums(arrays) != manifest.checksums:
+    if _checksums(arrays, threads) != manifest.checksums:
         return None
     sources = zip(manifest.sources, files, strict=True)
     named = (replace(source, path=str(path)) for source, path in sources)  # as the caller does
     return Parsed(files=tuple(named), **arrays)
 
 
-def save(parsed: Parsed) -> None:
+def save(parsed: Parsed, *, threads: int | None = None) -> None:
     """Write an entry, in the place of an older one.
 
     Raises:
@@ -117,7 +117,7 @@ def save(parsed: Parsed) -> None:
         arrays = {name: getattr(parsed, name) for name in ARRAYS}
         for name, array in arrays.items():
             np.save(made / f"{name}.npy", array)
-        manifest = Manifest(parsed.files, _checksums(arrays))
+        manifest = Manifest(parsed.files, _checksums(arrays, threads))
         (made / MANIFEST).write_bytes(msgspec.json.encode(manifest))
         shutil.rmtree(entry, ignore_errors=True)
         with contextlib.suppress(OSError):  # another process was faster
@@ -136,7 +136,7 @@ def _unchanged(path: Path, source: ParsedFile) -> bool:
     return (status.st_size, status.st_mtime_ns) == (source.size, source.mtime_ns)
 
 
-def _checksums(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, list[str]]:
+def _checksums(arrays: dict[str, npt.NDArray[Any]], threads: int | None) -> dict[str, list[str]]:
     """Return the checksum of each piece of each array."""
 
     def of(array: npt.NDArray[Any]) -> list[str]:
@@ -145,6 +145,7 @@ def _checksums(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, list[str]]:
             lambda start, stop: xxhash.xxh3_64_hexdigest(content[start:stop].data),
             total=len(content),
             block=PIECE,
+            threads=threads,
         )
 
     return {name: of(array) for name, array in arrays.items()}

@@ -46,6 +46,7 @@ from ebrank.data.parser import Progress, parse_files, unreadable
 from ebrank.data.published import DatasetNote, PublishedDataset, Size, fold_number, named_by
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
+from ebrank.parameters import check_whole
 from ebrank.typing import Ints, Labels, Texts
 
 VALIDATION_SHARE = 0.2
@@ -59,6 +60,7 @@ def read(
     drop_features: Collection[int] | Auto | None = AUTO,
     max_label: int | Auto = AUTO,
     cache: bool = True,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
     """Return the raw dataset of one file, or of a folder with `train`, `vali` and `test`.
@@ -76,13 +78,14 @@ def read(
         max_label: largest label of the scale. "auto" takes that of a known feature set, else the
             largest in the files.
         cache: cache the parsed arrays, and use those in the cache.
+        threads: cores to check the cache with, by default all.
         progress: called with (bytes read, total bytes) now and then.
 
     Raises:
         DataError: if the text is malformed, or a label is over the maximum.
     """
     place, choices = expanded(path), ColumnChoices(baseline_feature, drop_features, max_label)
-    parsed = parse(place, cache=cache, progress=progress)
+    parsed = parse(place, cache=cache, threads=threads, progress=progress)
     interpretation = interpretation_of(parsed, place, named_by(place.absolute()), choices)
     dataset = dataset_of(parsed, interpretation)
     for note in interpretation.notes:
@@ -94,22 +97,24 @@ def parse(
     path: str | os.PathLike[str],
     *,
     cache: bool = True,
+    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Parsed:
     """Return the arrays and what each file holds; parse and cache as `read` does.
 
     Labels may be on any scale; `dataset_of` does the rest.
     """
+    check_whole("threads", threads, at_least=1, optional=True)
     files = text_files(expanded(path))
     cache = cache and all(file.is_file() for file in files)  # a pipe cannot be read again
-    cached = caching.load(files) if cache else None
+    cached = caching.load(files, threads=threads) if cache else None
     if cached is not None:
         return cached
     parsed = parse_files(files, progress)
     if not cache:
         return parsed
     try:
-        caching.save(parsed)
+        caching.save(parsed, threads=threads)
     except OSError as error:
         warnings.warn(
             f"parsed data is not cached: {error}. "
@@ -118,7 +123,7 @@ def parse(
             stacklevel=3,
         )
         return parsed
-    return caching.load(files) or parsed  # mapped, it takes no memory
+    return caching.load(files, threads=threads) or parsed  # mapped, it takes no memory
 
 
 def interpretation_of(

@@ -102,7 +102,7 @@ def load(
         if value is not None:
             raise ParameterError(f"{option} works only with synthetic presets, not with {source}")
     place = place_of(source, data_dir=data_dir, fold=fold)
-    parsed = letor.parse(place.folder, cache=cache, progress=progress)
+    parsed = letor.parse(place.folder, cache=cache, threads=threads, progress=progress)
     interpretation = letor.interpretation_of(parsed, place.folder, place.named, choices)
     raw = letor.dataset_of(parsed, interpretation)
     raw = _with_origin(raw, place, letor.sizes(parsed.files), choices)
