@@ -1,4 +1,4 @@
-"""Reading LETOR text: beside scikit-learn, and a set of MSLR-WEB30K's size twice.
+"""Reading LETOR text: against scikit-learn on one core, and a set of MSLR-WEB30K's size twice.
 
 Real files are read where they are at hand (../shared/data or `EBRANK_DATA`), else text generated in
 the same shape. The large set is always generated, in the temporary folder: 6 GB, removed after.
@@ -21,7 +21,7 @@ from benchmarks.figure import Figure, best_seconds
 from ebrank.data import letor
 
 PROJECT = Path(__file__).parents[1]
-FACTOR = 0.5
+FACTOR = 5.0
 SECONDS = 1.0
 MEMORY_SHARE = 0.5
 FULL_ROWS = 3_771_125
@@ -53,20 +53,21 @@ def dataset_cache(folder: Path) -> Iterator[None]:
 
 
 def against_scikit_learn(what: str, folder: Path, *parts: str, rows: int, width: int) -> Figure:
-    """Return how fast a file is read without the cache, beside scikit-learn."""
+    """Return how many times faster than scikit-learn one thread reads a file, without the cache."""
     from sklearn.datasets import load_svmlight_file
 
     path, kind = real_file(*parts), "real"
     if path is None:
         path, kind = folder / "generated.txt", "generated in its shape"
         write_text(path, rows, width)
-    ours = best_seconds(lambda: letor.read(path, cache=False), repeats=7)
+    letor.read(path, cache=False, threads=1)  # compile first
+    ours = best_seconds(lambda: letor.read(path, cache=False, threads=1), repeats=7)
     theirs = best_seconds(lambda: load_svmlight_file(str(path), query_id=True))
     ratio, speed = theirs / ours, path.stat().st_size / 1e6 / ours
     return Figure(
-        f"{what} ({kind}), without the cache: scikit-learn's time / ours",
+        f"{what} ({kind}), one thread: scikit-learn's time / ours",
         f"{ratio:.1f}× ({speed:.0f} MB/s)",
-        f"≥ {FACTOR:.1f}×",
+        f"≥ {FACTOR:.0f}×",
         ratio >= FACTOR,
     )
 

@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from ebrank.data import cache, letor, parser
+from ebrank.data import assembly, cache, letor
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
 
@@ -36,8 +36,8 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def parses(monkeypatch: pytest.MonkeyPatch) -> Mock:
     """Return what counts how often text is parsed."""
-    spy = Mock(wraps=parser.parse_files)
-    monkeypatch.setattr(letor, "parse_files", spy)
+    spy = Mock(wraps=assembly.parse_files)
+    monkeypatch.setattr(assembly, "parse_files", spy)
     return spy
 
 
@@ -166,7 +166,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 
 
 def test_several_writers_all_end_well(root: Path, file: Path) -> None:
-    parsed = parser.parse_files([file])
+    parsed = assembly.parse_files([file])
 
     def write(times: int) -> None:
         for _ in range(times):

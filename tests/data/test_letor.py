@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ebrank.data import parser
 from ebrank.data.dataset import SPLITS
 from ebrank.data.interpretation import AUTO, Auto
 from ebrank.data.letor import parse, read, totals
 from ebrank.data.preparation import prepare
 from ebrank.data.published import DatasetNote
+from ebrank.data.text_reader import TextReader
 from ebrank.errors import DataError, ParameterError
 
 GOOD = b"0 qid:1 1:1\n# comment\n\n1 qid:1 1:2\n"  # four lines, two rows
@@ -95,14 +95,12 @@ def test_a_bad_file_is_named(file: Path, data: bytes, line: int, problem: str) -
     assert problem in error.problem
 
 
-def test_a_line_may_not_exceed_the_limit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = GOOD + b"0 qid:2 1:1 # " + b"x" * 86
-    monkeypatch.setattr(parser, "MAX_LINE", 100)
-    for end in (b"", b"\n"):
-        file.write_bytes(text + end)
-        assert len(read(file).labels) == 3
-    error = refusal(file, text + b"x\n")
-    assert (error.line, error.problem) == (5, "line is longer than 100 bytes")
+def test_a_line_may_exceed_a_chunk_but_not_the_limit(file: Path) -> None:
+    file.write_bytes(b"short\n" + b"x" * 1000 + b"\nshort\n")
+    for limit, lines, problem in ((1000, 3, ""), (900, 1, "line is longer than 900 bytes")):
+        with TextReader(file) as source:
+            text = b"".join(source.chunks(10, limit))
+        assert (text.count(b"\n"), source.problem) == (lines, problem)
 
 
 def test_labels_over_the_maximum(file: Path) -> None:

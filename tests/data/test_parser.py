@@ -1,4 +1,4 @@
-"""The parser and the table it fills against a slower and more obvious one."""
+"""The compiled parser and the table it fills against a slow and obvious parser."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ebrank.data import parser
-from ebrank.data.parser import parse_files
+from ebrank.data import assembly
+from ebrank.data.assembly import parse_files
+from ebrank.data.parser import parse
 from ebrank.errors import DataError
 
 QUERY = re.compile(rb"qid:([^\x00-\x20\x7f#]{1,256})")
@@ -97,14 +98,14 @@ def packed(data: bytes, members: int) -> bytes:
     return b"".join(gzip.compress(part) + bytes(members) for part in parts) or data
 
 
-def agree(path: Path, data: bytes) -> None:
+def agree(path: Path, data: bytes, chunk_size: int, threads: int) -> None:
     slow = slow_parse(data)
     if slow.bad_line is not None:
         with pytest.raises(DataError) as refusal:
-            parse_files([path])
+            parse_files([path], threads=threads, chunk_size=chunk_size)
         assert (refusal.value.line, refusal.value.path) == (slow.bad_line, str(path))
         return
-    fast = parse_files([path])
+    fast = parse_files([path], threads=threads, chunk_size=chunk_size)
     assert fast.labels.tolist() == slow.labels
     assert fast.query_ids.tolist() == slow.query_ids
     assert fast.query_pointers.tolist() == [*slow.pointers, len(slow.rows)]
@@ -168,36 +169,72 @@ anything = st.one_of(st.binary(max_size=60), fragments, valid_texts(), damaged_t
 
 
 @pytest.mark.slow
-@given(data=anything, members=st.integers(0, 3))
-@example(b"", 0)
-@example(b"\xef\xbb\xbf0 qid:1 1:1", 0)
-@example(b"\xef\xbb", 0)
-@example(b"0 qid:1 1:1\r", 0)
-@example(b"0. qid:1 1:1\n2.00 qid:1 1:1\n1.5 qid:1 1:1", 0)
-@example(b"0 qid:1 1:1 #\0", 0)
-@example(b"0 qid:1 1:1e40\n0 qid:1 1:x\n", 0)
-@example(b"0 qid:\xff 1:1\n0 qid:1 1:x\n", 0)
-@example(b"0 qid:a 1:1\n0 qid:b 1:1e40\n0 qid:a 1:1\n", 0)
+@given(
+    data=anything,
+    chunk_size=st.integers(1, 80),
+    threads=st.sampled_from([1, 3]),
+    members=st.integers(0, 3),
+)
+@example(b"", 9, 1, 0)
+@example(b"\xef\xbb\xbf0 qid:1 1:1", 1, 1, 0)
+@example(b"\xef\xbb", 1, 1, 0)
+@example(b"0 qid:1 1:1\r", 5, 1, 0)
+@example(b"0. qid:1 1:1\n2.00 qid:1 1:1\n1.5 qid:1 1:1", 5, 1, 0)
+@example(b"0 qid:1 1:1 #\0", 50, 1, 0)
+@example(b"0 qid:1 1:1e40\n0 qid:1 1:x\n", 50, 1, 0)
+@example(b"0 qid:\xff 1:1\n0 qid:1 1:x\n", 50, 1, 0)
+@example(b"0 qid:a 1:1\n0 qid:b 1:1e40\n0 qid:a 1:1\n", 50, 1, 0)
 @settings(max_examples=300)
-def test_rows_or_refusal_are_those_of_a_slow_parser(path: Path, data: bytes, members: int) -> None:
-    """Whatever the text, however it is packed."""
+def test_rows_or_refusal_are_those_of_a_slow_parser(
+    path: Path, data: bytes, chunk_size: int, threads: int, members: int
+) -> None:
+    """Whatever the text, however it is packed and cut."""
     path.write_bytes(packed(data, members))
-    agree(path, data)
+    agree(path, data, chunk_size, threads)
 
 
-def test_a_table_grows_with_its_rows(path: Path) -> None:
-    lines = [f"{i % 3} qid:{i // 7} {1 + i % 5}:{i} {10 + i // 300}:1" for i in range(1000)]
-    text = "\n".join(lines).encode()
-    path.write_bytes(text)
-    agree(path, text)
+@pytest.mark.slow
+@given(st.lists(numbers, min_size=1, max_size=50))
+@settings(max_examples=300)
+def test_values_are_rounded_as_python_rounds_them(tokens: list[str]) -> None:
+    text = "0 qid:1 " + " ".join(f"{i}:{token}" for i, token in enumerate(tokens, 1))
+    with np.errstate(over="ignore"):
+        expected = np.array([float(token) for token in tokens]).astype(np.float32)
+    chunk = parse(text.encode())
+    if np.isinf(expected).any():
+        assert chunk.bad_line is not None
+        assert "is not a finite 32-bit number" in chunk.bad_line.problem
+    else:
+        assert chunk.bad_line is None
+        assert chunk.columns.values.tobytes() == expected.tobytes()
+
+
+@given(st.floats(2.0**-40, 2.0**40, width=32), st.integers(-3, 3))
+@settings(max_examples=300)
+def test_values_halfway_between_two_floats_are_exact(value: float, nudge: int) -> None:
+    """Here one unit in the last place of a double decides which float32 is next."""
+    halfway = (float(np.nextafter(np.float32(value), np.float32(np.inf))) + value) / 2
+    tokens = [f"{halfway:.{digits}e}" for digits in (14, 15, 16, 17, 18, 25)]
+    whole, _, exponent = tokens[3].partition("e")
+    tokens += [f"{int(whole.replace('.', '')) + nudge}e{int(exponent) - 17}", f"{halfway:.15f}"]
+    chunk = parse(("0 qid:1 " + " ".join(f"{i}:{t}" for i, t in enumerate(tokens, 1))).encode())
+    assert chunk.columns.values.tolist() == [np.float32(float(token)) for token in tokens]
+
+
+@pytest.mark.parametrize("count", [1, 7, 1000])
+def test_room_suffices_for_the_shortest_rows(count: int) -> None:
+    rows = parse(b"0 qid:1 1:0\n" * count)
+    assert len(rows.columns.labels) == count
+    entries = parse(b"0 qid:1 " + b" ".join(b"%d:0" % i for i in range(1, count + 1)))
+    assert entries.columns.ids.tolist() == list(range(1, count + 1))
 
 
 def test_a_table_of_hardly_anything_but_zeros_is_refused(
     monkeypatch: pytest.MonkeyPatch, path: Path
 ) -> None:
-    monkeypatch.setattr(parser, "SPARSE_BYTES", 10_000)
+    monkeypatch.setattr(assembly, "SPARSE_BYTES", 10_000)
     path.write_bytes(b"0 qid:1 " + b" ".join(b"%d:1" % i for i in range(1, 2001)))
     assert parse_files([path]).features.shape == (1, 2000)
     path.write_bytes(b"0 qid:1 2000:1\n" * 10)
-    with pytest.raises(DataError, match="rows of 2,000 features have too few values"):
+    with pytest.raises(DataError, match="10 rows of 2,000 features have too few values"):
         parse_files([path])

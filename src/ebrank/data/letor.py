@@ -34,6 +34,7 @@ import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xxhash
@@ -42,12 +43,15 @@ from ebrank.data import cache as caching
 from ebrank.data.cache import Parsed, ParsedFile
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.interpretation import AUTO, Auto, ColumnChoices, Interpretation, interpret
-from ebrank.data.parser import Progress, parse_files, unreadable
 from ebrank.data.published import DatasetNote, PublishedDataset, Size, fold_number, named_by
+from ebrank.data.text_reader import unreadable
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
 from ebrank.parameters import check_whole
 from ebrank.typing import Ints, Labels, Texts
+
+if TYPE_CHECKING:
+    from ebrank.data.assembly import Progress
 
 VALIDATION_SHARE = 0.2
 """Share of the training queries that become validation queries if there is no vali.txt."""
@@ -78,8 +82,8 @@ def read(
         max_label: largest label of the scale. "auto" takes that of a known feature set, else the
             largest in the files.
         cache: cache the parsed arrays, and use those in the cache.
-        threads: cores to check the cache with, by default all.
-        progress: called with (bytes read, total bytes) now and then.
+        threads: cores to parse with, by default all; the result is the same.
+        progress: called with (bytes read, total bytes) after each chunk of the text.
 
     Raises:
         DataError: if the text is malformed, or a label is over the maximum.
@@ -110,7 +114,9 @@ def parse(
     cached = caching.load(files, threads=threads) if cache else None
     if cached is not None:
         return cached
-    parsed = parse_files(files, progress)
+    from ebrank.data.assembly import parse_files  # compiled: imported when needed
+
+    parsed = parse_files(files, threads=threads, progress=progress)
     if not cache:
         return parsed
     try:
