@@ -54,13 +54,6 @@ def test_the_demo_prints_the_table_of_the_readme() -> None:
         assert f">{name}  {written[-1]}%<" in picture
 
 
-def test_asking_the_demo_for_help_draws_nothing(tmp_path: Path) -> None:
-    command = (sys.executable, PROJECT / "examples" / "new_item.py", "--help")
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tmp_path, check=True)
-    assert "found.svg" in done.stdout
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("page", [README, (DOCS / "index.md").read_text(encoding="utf-8")])
 def test_the_picture_says_in_words_what_the_table_says(page: str) -> None:
     [words] = re.findall(r"!\[(A good new item arrives[^\]]*)\]", page)

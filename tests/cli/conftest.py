@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty folder to work in, 80 columns, no data folder and no configuration."""
-    monkeypatch.setenv("EBRANK_CONFIG", os.devnull)
+    """An empty folder to work in, 80 columns, and no data folder."""
     monkeypatch.delenv("EBRANK_DATA", raising=False)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(tmp_path)

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from ebrank.data.dataset import SPLITS
-from ebrank.data.interpretation import AUTO, Auto, ColumnChoices
+from ebrank.data.interpretation import AUTO, Auto
 from ebrank.data.letor import parse, read, totals
 from ebrank.data.preparation import prepare
 from ebrank.data.published import DatasetNote
@@ -37,17 +35,17 @@ def file(tmp_path: Path) -> Path:
 BAD_TOKENS = {
     "{} qid:2 1:1": (
         "{} is not a label",
-        ["qid:2", "x", "1.5", "1.05", "1.0.0", ".0", "-1.0", "-1", "31.0", "31", "9" * 23],
+        ["qid:2", "x", "1.5", "-1", "31", "9" * 23],
     ),
-    "1 {} 1:1": ("{} is not a query id", ["qid:", "1:1", "qid:a\x01", "qid:a\x7f"]),
+    "1 {} 1:1": ("{} is not a query id", ["qid:", "1:1", "qid:a\x01"]),
     "1{}": ("'' is not a query id", [""]),
     "1 qid:{}": ("'qid:aaaa", ["a" * 257]),
     "1 qid:2{}": ("row has no features", ["", " # 1:1"]),
-    "1 qid:2 {}": ("{} is not a feature", [":5", "a:5", "5", "-1:5", "0:5", "100001:5"]),
+    "1 qid:2 {}": ("{} is not a feature", [":5", "5", "0:5", "100001:5"]),
     "1 qid:2 3:5 {}:6": ("does not come after the one before it", ["3", "1"]),
     "1 qid:2 1:5 7:{} 8:1": (
         "value {} of feature 7 is not a finite 32-bit number",
-        ["", "x", "1.2.3", "0x10", "1_0", "nan", "-Inf", "1e39"],
+        ["", "x", "nan", "1e39"],
     ),
     "1 qid:2 7:1{}": ("not text: byte 0x00 in column 12", ["\0"]),
     "1 qid:2 7:1 # {}": ("not text: byte 0x00 in column 15", ["\0"]),
@@ -128,17 +126,6 @@ def test_the_baseline_is_a_feature(file: Path) -> None:
     assert (data.n_features, data.behavior_features) == (136, (134, 135, 136)), "to be dropped"
 
 
-@pytest.mark.parametrize("use", [read, parse])
-def test_a_path_is_checked_and_may_name_the_home_folder(
-    use: Callable[[Any], object], file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(file.parent))
-    file.write_bytes(GOOD)
-    assert use(f"~/{file.name}")
-    with pytest.raises(ParameterError, match="None is not a path"):
-        use(None)
-
-
 def test_one_file_is_the_training_split(file: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf2\tqid:x/1   1:1 \t3:-2.5e-1 # c\r\n 0 qid:\xc3\xa9 2:+.5 3:3.")
     data = read(str(file))
@@ -211,8 +198,9 @@ def without_validation(folder: Path, order: Iterable[int] = range(50)) -> Path:
 
 
 def test_validation_is_carved_out_of_training_where_there_is_none(tmp_path: Path) -> None:
+    folder = without_validation(tmp_path / "a")
     with pytest.warns(DatasetNote) as notes:
-        data = read(without_validation(tmp_path / "a"))
+        data = read(folder)
     assert [str(note.message) for note in notes] == [
         "a has no vali.txt. 10 of its 50 training queries, chosen by a hash of their ids, are its "
         "validation queries."
@@ -224,16 +212,8 @@ def test_validation_is_carved_out_of_training_where_there_is_none(tmp_path: Path
     with pytest.warns(DatasetNote, match="no vali"):
         other = read(without_validation(tmp_path / "b", reversed(range(50))), cache=False)
     assert set(other.query_ids[other.queries_in("vali")].tolist()) == carved
-
-
-def test_validation_that_is_added_later_is_used(tmp_path: Path) -> None:
-    folder = without_validation(tmp_path / "a")
-    with pytest.warns(DatasetNote, match="no vali"):
-        read(folder)
     (folder / "vali.txt").write_bytes(b"1 qid:v 1:1\n")
-    data = read(folder)
-    assert data.query_ids[data.queries_in("vali")].tolist() == ["v"]
-    assert len(data.queries_in("train")) == 50
+    assert [len(read(folder).queries_in(split)) for split in SPLITS] == [50, 1, 1]
 
 
 def test_a_single_training_query_stays_one(tmp_path: Path) -> None:
@@ -258,26 +238,17 @@ def test_progress_counts_bytes_of_all_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fixture", "columns", "splits", "prepared"),
+    ("fixture", "features", "splits", "prepared"),
     [
-        (
-            "mq2008_folder",
-            (46, ColumnChoices(25, (), 2)),
-            [(471, 9_630, 469), (157, 2_707, 157), (156, 2_874, 105)],
-            (14_422, 40),
-        ),
-        (
-            "mslr_sample_folder",
-            (136, ColumnChoices(110, (134, 135, 136), 4)),
-            [(125, 14_164, 125), (18, 1_734, 18), (30, 3_074, 30)],
-            (18_972, 128),
-        ),
+        ("mq2008_folder", 46, [(471, 9_630), (157, 2_707), (156, 2_874)], (14_422, 40)),
+        ("mslr_sample_folder", 136, [(125, 14_164), (18, 1_734), (30, 3_074)], (18_972, 128)),
     ],
 )
+@pytest.mark.filterwarnings("ignore::ebrank.data.published.DatasetNote")
 def test_real_data(
     fixture: str,
-    columns: tuple[int, ColumnChoices],
-    splits: list[tuple[int, int, int]],
+    features: int,
+    splits: list[tuple[int, int]],
     prepared: tuple[int, int],
     request: pytest.FixtureRequest,
 ) -> None:
@@ -285,10 +256,9 @@ def test_real_data(
     from sklearn.datasets import load_svmlight_file
 
     folder: Path = request.getfixturevalue(fixture)
-    features, choices = columns
-    files = parse(folder).files
-    assert {(file.features, file.max_label) for file in files} == {(features, choices.max_label)}
-    data = read(folder, **asdict(choices))
+    files, data = parse(folder).files, read(folder)
+    assert [(file.queries, file.rows) for file in files] == splits
+    assert {file.features for file in files} == {features}
     test = data.rows_in("test")
     theirs, labels, ids = load_svmlight_file(
         str(folder / "test.txt"), query_id=True, n_features=features, zero_based=False
@@ -297,10 +267,4 @@ def test_real_data(
     np.testing.assert_array_equal(data.labels[test], labels)
     np.testing.assert_array_equal(np.repeat(data.query_ids.astype(int), data.candidates)[test], ids)
     left = prepare(data)
-    assert [
-        (file.queries, file.rows, len(left.queries_in(split)))
-        for file, split in zip(files, SPLITS, strict=True)
-    ] == splits
     assert (left.n_rows, left.n_features) == prepared
-    assert np.all((left.features >= 0) & (left.features <= 1))
-    assert np.isin(left.baseline, data.features[:, {46: 25, 136: 110}[features] - 1]).all()

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ebrank.data import assembly
-from ebrank.data.assembly import FeatureTable, parse_files
+from ebrank.data.assembly import parse_files
 from ebrank.data.parser import parse
 from ebrank.errors import DataError
 
@@ -98,15 +98,14 @@ def packed(data: bytes, members: int) -> bytes:
     return b"".join(gzip.compress(part) + bytes(members) for part in parts) or data
 
 
-def agree(path: Path, data: bytes, chunk_size: int, threads: int, *, in_file: bool) -> None:
+def agree(path: Path, data: bytes, chunk_size: int, threads: int) -> None:
     slow = slow_parse(data)
-    table = path.with_suffix(".table") if in_file else None
     if slow.bad_line is not None:
         with pytest.raises(DataError) as refusal:
-            parse_files([path], table, threads=threads, chunk_size=chunk_size)
+            parse_files([path], threads=threads, chunk_size=chunk_size)
         assert (refusal.value.line, refusal.value.path) == (slow.bad_line, str(path))
         return
-    fast = parse_files([path], table, threads=threads, chunk_size=chunk_size)
+    fast = parse_files([path], threads=threads, chunk_size=chunk_size)
     assert fast.labels.tolist() == slow.labels
     assert fast.query_ids.tolist() == slow.query_ids
     assert fast.query_pointers.tolist() == [*slow.pointers, len(slow.rows)]
@@ -114,7 +113,6 @@ def agree(path: Path, data: bytes, chunk_size: int, threads: int, *, in_file: bo
     assert fast.features.shape == expected.shape
     assert fast.features.tobytes() == expected.tobytes()  # also the sign of zero
     assert not fast.features.flags.writeable
-    assert table is None or table.read_bytes() == expected.tobytes()
     [file] = fast.files
     assert (file.rows, file.queries) == (len(slow.rows), len(slow.query_ids))
     lines = enumerate(file.label_lines)
@@ -175,34 +173,24 @@ anything = st.one_of(st.binary(max_size=60), fragments, valid_texts(), damaged_t
     data=anything,
     chunk_size=st.integers(1, 80),
     threads=st.sampled_from([1, 3]),
-    in_file=st.booleans(),
     members=st.integers(0, 3),
-    block=st.sampled_from([1, 40, assembly.BLOCK]),
 )
-@example(b"", 9, 1, False, 0, 1)
-@example(b"\xef\xbb\xbf0 qid:1 1:1", 1, 1, False, 0, 1)
-@example(b"\xef\xbb", 1, 1, False, 0, 1)
-@example(b"0 qid:1 1:1\r", 5, 1, False, 0, 1)
-@example(b"0. qid:1 1:1\n2.00 qid:1 1:1\n1.5 qid:1 1:1", 5, 1, False, 0, 1)
-@example(b"0 qid:1 1:1 #\0", 50, 1, False, 0, 1)
-@example(b"0 qid:1 1:1e40\n0 qid:1 1:x\n", 50, 1, False, 0, 1)
-@example(b"0 qid:\xff 1:1\n0 qid:1 1:x\n", 50, 1, False, 0, 1)
-@example(b"0 qid:a 1:1\n0 qid:b 1:1e40\n0 qid:a 1:1\n", 50, 1, False, 0, 1)
+@example(b"", 9, 1, 0)
+@example(b"\xef\xbb\xbf0 qid:1 1:1", 1, 1, 0)
+@example(b"\xef\xbb", 1, 1, 0)
+@example(b"0 qid:1 1:1\r", 5, 1, 0)
+@example(b"0. qid:1 1:1\n2.00 qid:1 1:1\n1.5 qid:1 1:1", 5, 1, 0)
+@example(b"0 qid:1 1:1 #\0", 50, 1, 0)
+@example(b"0 qid:1 1:1e40\n0 qid:1 1:x\n", 50, 1, 0)
+@example(b"0 qid:\xff 1:1\n0 qid:1 1:x\n", 50, 1, 0)
+@example(b"0 qid:a 1:1\n0 qid:b 1:1e40\n0 qid:a 1:1\n", 50, 1, 0)
 @settings(max_examples=300)
 def test_rows_or_refusal_are_those_of_a_slow_parser(
-    path: Path,
-    data: bytes,
-    chunk_size: int,
-    threads: int,
-    in_file: bool,
-    members: int,
-    block: int,
+    path: Path, data: bytes, chunk_size: int, threads: int, members: int
 ) -> None:
-    """Whatever the text, however it is packed and cut, wherever the features are kept."""
+    """Whatever the text, however it is packed and cut."""
     path.write_bytes(packed(data, members))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assembly, "BLOCK", block)
-        agree(path, data, chunk_size, threads, in_file=in_file)
+    agree(path, data, chunk_size, threads)
 
 
 @pytest.mark.slow
@@ -241,24 +229,12 @@ def test_room_suffices_for_the_shortest_rows(count: int) -> None:
     assert entries.columns.ids.tolist() == list(range(1, count + 1))
 
 
-def append(table: FeatureTable, rows: int, features: list[int]) -> None:
-    ids = np.tile(np.array(features, np.int32), rows)
-    table.append(np.arange(1, rows + 1) * len(features), ids, np.ones(len(ids), np.float32))
-
-
-def test_a_table_of_hardly_anything_but_zeros_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembly, "SPARSE_BYTES", 10_000)
-    append(FeatureTable(None), 10, list(range(1, 2001)))
-    with pytest.raises(DataError, match="10 rows of 2,000 features have too few values"):
-        append(FeatureTable(None), 10, [2000])
-
-
-def test_a_table_larger_than_memory_needs_a_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_table_of_hardly_anything_but_zeros_is_refused(
+    monkeypatch: pytest.MonkeyPatch, path: Path
 ) -> None:
-    monkeypatch.setattr(assembly, "_memory", lambda: 100)
-    table = FeatureTable(tmp_path / "table")
-    append(table, 1, [30])
-    assert table.finish().shape == (1, 30)
-    with pytest.raises(DataError, match="1 rows of 30 features do not fit in memory"):
-        append(FeatureTable(None), 1, [30])
+    monkeypatch.setattr(assembly, "SPARSE_BYTES", 10_000)
+    path.write_bytes(b"0 qid:1 " + b" ".join(b"%d:1" % i for i in range(1, 2001)))
+    assert parse_files([path]).features.shape == (1, 2000)
+    path.write_bytes(b"0 qid:1 2000:1\n" * 10)
+    with pytest.raises(DataError, match="10 rows of 2,000 features have too few values"):
+        parse_files([path])

@@ -4,15 +4,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from threadpoolctl import threadpool_limits
 
 from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.data.preparation import prepare
 from ebrank.data.synthetic import PRESETS, generate
 from ebrank.errors import ParameterError
-from tests.data.ranking_quality import TARGETS, least_squares_scores, mean_ndcg, relevance
+from tests.data.ranking_quality import TARGETS, least_squares_scores, mean_ndcg
 
 QUICK = {"mq2007-like": 1.0, "mslr10k-like": 0.06, "mslr30k-like": 0.02}
 """A scale for each preset at which a dataset takes a fraction of a second."""
@@ -72,15 +70,6 @@ def test_label_shares_are_the_real_ones(name: str, interactions: float) -> None:
     np.testing.assert_allclose(shares, expected, rtol=0.12)
 
 
-def test_queries_differ_in_candidates_and_in_how_much_is_relevant() -> None:
-    assert np.mean(raw("mq2007-like").candidates == 40) > 0.6
-    dataset = raw("mslr10k-like")
-    share = np.add.reduceat(dataset.labels > 0, dataset.query_pointers[:-1]) / dataset.candidates
-    low, high = np.quantile(share, [0.1, 0.9])
-    assert low < 0.3
-    assert high > 0.65
-
-
 @pytest.mark.slow
 @presets
 def test_preparation_drops_constant_features_and_no_query(name: str) -> None:
@@ -132,34 +121,6 @@ def test_seeds_and_presets_have_draws_of_their_own() -> None:
 # --- features --------------------------------------------------------------------------------
 
 
-@presets
-def test_features_are_on_scales_of_their_own(name: str) -> None:
-    features = raw(name).features
-    assert np.isfinite(features).all()
-    spread = features.std(axis=0, dtype=np.float64)
-    spread = spread[spread > 0]
-    assert spread.max() / spread.min() > 1e3
-    zeros = np.mean(features == 0, axis=0)
-    assert np.mean((zeros > 0.5) & (zeros < 0.995)) > 0.15  # many features are mostly zero
-    whole = np.all(features == np.floor(features), axis=0)
-    assert np.mean(whole) > 0.2  # and many are counts
-
-
-@presets
-def test_features_repeat_each_other_and_some_tell_nothing(name: str) -> None:
-    dataset = prepared(name)
-    correlation = np.atleast_2d(np.corrcoef(dataset.features[:50_000], rowvar=False))
-    off_diagonal = np.abs(correlation[np.triu_indices(len(correlation), 1)])
-    assert np.median(off_diagonal) < 0.2
-    assert np.mean(off_diagonal > 0.8) > 0.01
-    share = np.cumsum(np.linalg.eigvalsh(correlation)[::-1]) / len(correlation)
-    assert share[10 - 1] > 0.65  # ten dimensions say most of it
-    target = relevance(dataset)
-    signal = np.array([abs(np.corrcoef(column, target)[0, 1]) for column in dataset.features.T])
-    assert signal.max() > 0.1
-    assert np.mean(signal < 0.02) > 0.08
-
-
 # --- calibration -----------------------------------------------------------------------------
 
 
@@ -174,17 +135,6 @@ def test_bm25_and_a_linear_model_rank_as_well_as_on_the_real_set(name: str) -> N
 # --- interactions ----------------------------------------------------------------------------
 
 
-def boosted_scores(dataset: Dataset) -> npt.NDArray[np.float64]:
-    """Predictions of boosted trees, fitted on the training rows."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    train = dataset.rows_in("train")
-    model = HistGradientBoostingRegressor(max_iter=40, early_stopping=False, random_state=0)
-    with threadpool_limits(1, "openmp"):  # threads that wait for each other on a busy machine
-        model.fit(dataset.features[train], relevance(dataset)[train])
-        return np.asarray(model.predict(dataset.features), np.float64)
-
-
 @presets
 def test_interactions_change_labels_alone_and_none_are_the_default(name: str) -> None:
     scale = QUICK[name] / 10
@@ -197,16 +147,10 @@ def test_interactions_change_labels_alone_and_none_are_the_default(name: str) ->
 
 
 @pytest.mark.slow
-def test_a_linear_model_does_not_hear_interactions_and_trees_do() -> None:
-    heard = {}
-    for interactions in (0.0, 0.6):
-        dataset = prepare(generate("mq2007-like", interactions=interactions))
-        models = least_squares_scores(dataset), boosted_scores(dataset)
-        heard[interactions] = [mean_ndcg(dataset, scores) for scores in models]
-    linear, trees = heard[0.6]
-    assert linear < heard[0.0][0] - 0.04
-    assert trees > linear + 0.02
-    assert abs(heard[0.0][1] - heard[0.0][0]) < 0.02
+def test_a_linear_model_does_not_hear_interactions() -> None:
+    datasets = prepared("mq2007-like"), prepare(generate("mq2007-like", interactions=0.6))
+    without, products = (mean_ndcg(data, least_squares_scores(data)) for data in datasets)
+    assert products < without - 0.04
 
 
 def test_many_candidates_are_thousands_of_which_few_are_relevant() -> None:

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.errors import ParameterError
 from ebrank.evaluation.interleaving import (
     FIRST,
     NEITHER,
@@ -90,21 +89,3 @@ def test_random_clicks_prefer_neither_ranking() -> None:
         weights.append(pairs)
     low, high = mean(Moments.of(differences, weights), looks="once", alpha=0.01)[1:]
     assert low < 0.0 < high
-
-
-def test_the_better_ranking_gets_the_clicks() -> None:
-    relevance = np.array([0.5, 0.4, 0.3, 0.2, 0.1, 0.05])
-    better, worse = list(range(6)), list(range(6))[::-1]
-    rng, values, weights = np.random.default_rng(2), [], []
-    for user in range(300):
-        draft = team_draft(worse, better, key_of(str(user)), 4)
-        clicks = rng.random(4) < P[:4] * relevance[list(draft.items)]
-        value, pairs = pair_difference(draft.teams, clicks)
-        values.append(value)
-        weights.append(pairs)
-    assert mean(Moments.of(values, weights)).low > 0.0
-
-
-def test_bad_input_is_named() -> None:
-    with pytest.raises(ParameterError, match="for each of its ranks"):
-        pair_difference([0, 1], [1.0])

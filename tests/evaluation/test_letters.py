@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.errors import ParameterError
 from ebrank.evaluation.letters import letters
 
 Pairs = list[tuple[int, int]]
@@ -88,11 +86,3 @@ def test_many_rankers_take_no_time() -> None:
     assert time.perf_counter() - started < 5
     for i, j in itertools.combinations(range(60), 2):
         assert given[i].isdisjoint(given[j]) == ((i, j) in partners)
-
-
-@pytest.mark.parametrize("pair", [(0, 0), (0, 3), (-1, 0)])
-def test_mistakes_are_refused_with_a_reason(pair: tuple[int, int]) -> None:
-    with pytest.raises(ParameterError, match="is not a pair of different rankers of 3"):
-        letters([1, 2, 3], [pair])
-    with pytest.raises(ParameterError, match="finite"):
-        letters([1, math.nan], [])

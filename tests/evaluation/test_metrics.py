@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebrank.errors import ParameterError
 from ebrank.evaluation.metrics import behavior_and_other, cum_ndcg, exploitation_ratio
 
 SERVED = st.lists(st.floats(0.0, 1.0), max_size=40)
@@ -64,12 +63,3 @@ def test_ratios_are_shares_of_all_absolute_weights(weights: list[int]) -> None:
     np.testing.assert_allclose(exploitation_ratio(-8 * np.array(weights)), ratios)
     assert behavior_and_other(weights) == (ratios[-1], max(ratios[:-1]))
     assert behavior_and_other([0.0, 0.0]) == (0.0, 0.0), "a model of nothing exploits nothing"
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [([np.nan, 1.0], "finite"), ([[1.0, 2.0]], "finite"), ([1.0], "at least two")],
-)
-def test_invalid_weights_are_rejected(weights: list[float], message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        behavior_and_other(weights)

@@ -72,20 +72,6 @@ def test_agrees_with_scipy(shift: float) -> None:
     assert abs(fisher_randomization(differences) - theirs) < 4 * noise + 1e-4
 
 
-def test_false_alarms_are_as_rare_as_the_level_says() -> None:
-    rng = np.random.default_rng(3)
-    runs = 800
-    p_values = np.array(
-        [
-            fisher_randomization(rng.standard_t(3, 40), flips=2000, seed=run, threads=1)
-            for run in range(runs)
-        ]
-    )
-    for level in (0.05, 0.2, 0.5):
-        deviation = math.sqrt(level * (1 - level) / runs)
-        assert abs((p_values <= level).mean() - level) < 4 * deviation
-
-
 @pytest.mark.parametrize("flips", [1, 4096, 4097, 50_000])
 def test_threads_do_not_matter_and_the_seed_does(flips: int) -> None:
     differences = np.random.default_rng(4).normal(0.1, 1, 130)
@@ -109,8 +95,6 @@ def test_sign_scale_order_and_zeros_do_not_matter() -> None:
 def test_bad_differences_are_refused(bad: list[float]) -> None:
     with pytest.raises(ParameterError, match="finite"):
         fisher_randomization(bad)
-    with pytest.raises(ParameterError, match="flips"):
-        fisher_randomization([1.0], flips=0)
 
 
 # --- Holm --------------------------------------------------------------------------------------
@@ -128,26 +112,6 @@ def test_holm_rejects_what_its_procedure_rejects(p_values: list[float]) -> None:
             rejected.add(index)
             left -= 1
         assert {i for i, p in enumerate(adjusted) if p <= level} == rejected
-
-
-def test_holm_keeps_false_alarms_of_a_whole_table_rare() -> None:
-    """Six comparisons of four rankers that are equally good: seldom is any of them significant."""
-    rng = np.random.default_rng(6)
-    runs, level, alarms = 400, 0.1, 0
-    for run in range(runs):
-        rankers = rng.normal(size=(4, 30))
-        p_values = [
-            fisher_randomization(a - b, flips=400, seed=run, threads=1)
-            for a, b in itertools.combinations(rankers, 2)
-        ]
-        alarms += bool(holm(p_values).min() <= level)
-    assert 0.01 < alarms / runs < level + 3 * math.sqrt(level * (1 - level) / runs)
-
-
-def test_holm_refuses_what_is_no_probability() -> None:
-    for bad in ([0.5, 1.1], [-0.1], [np.nan]):
-        with pytest.raises(ParameterError, match="between 0 and 1"):
-            holm(bad)
 
 
 # --- comparisons of results --------------------------------------------------------------------

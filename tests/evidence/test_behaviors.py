@@ -73,11 +73,8 @@ def test_a_negative_behavior_has_a_name_of_its_own(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "weight", "problem"),
     [
-        ("", 1.0, "cannot name"),
-        (3, 1.0, "cannot name"),
-        ("click", 0.0, "above 0"),
-        ("click", True, "above 0"),
-        ("click", "1", "above 0"),
+        *(("", 1.0, "cannot name"), (3, 1.0, "cannot name")),
+        *(("click", weight, "above 0") for weight in (0.0, True, "1")),
     ],
 )
 def test_a_behavior_needs_a_name_and_a_weight(name: str, weight: float, problem: str) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,29 +27,17 @@ def test_a_measured_curve_is_used_as_it_is() -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        {"severity": -1.0},
-        {"severity": float("nan")},
-        {"cutoff": 0},
-        {"curve": ()},
-        {"curve": (0.5, 1.5)},
-        {"curve": (float("nan"),)},
-        {"curve": 5},
-        {"curve": ("a",)},
-        {"curve": (1.0, 0.5), "severity": 2.0},
+        *({"severity": -1.0}, {"severity": float("nan")}, {"cutoff": 0}),
+        *({"curve": curve} for curve in ((), (0.5, 1.5), (float("nan"),), 5, ("a",), (0.0, 0.0))),
+        *({"curve": (1.0, 0.5), "severity": 2.0}, {"curve": (0.0, 0.5), "cutoff": 1}),
     ],
 )
-def test_what_is_no_curve_is_refused(bad: dict[str, float]) -> None:
+def test_what_is_no_curve_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
-        Examination(**bad)  # type: ignore[arg-type]
+        Examination(**bad)
 
 
 def test_ranks_are_counted_from_one() -> None:
     for curve in (Examination(), Examination(curve=(1.0,))):
         with pytest.raises(ParameterError, match="from 1"):
             curve([1, 0])
-
-
-def test_users_look_somewhere() -> None:
-    for nowhere in ({"curve": (0.0, 0.0)}, {"curve": (0.0, 0.5), "cutoff": 1}):
-        with pytest.raises(ParameterError, match="must examine some rank"):
-            Examination(**nowhere)

@@ -32,19 +32,6 @@ def test_counts_fade_by_the_half_life_in_the_mean(count: int, epochs: int) -> No
     assert faded.mean() == pytest.approx(count * kept, abs=4 * error + 1e-6 * count)
 
 
-def test_draws_of_outcomes_slots_epochs_and_items_are_their_own() -> None:
-    """Of ones, a share of F stays; whether one stays says nothing of the others."""
-    counts = np.ones((2000, 3, 4), np.int32)
-    counts[:, 0] = 3
-    faded = forgotten(counts, KEYS[:2000], 0, 1)
-    faded[:, 0] -= faded[:, 1:].sum(axis=1)
-    later = forgotten(counts, KEYS[:2000], 1, 2)[:, 1:]
-    columns = np.concatenate([faded.reshape(2000, -1), later.reshape(2000, -1)], axis=1)
-    related = np.corrcoef(columns, rowvar=False)[np.triu_indices(columns.shape[1], 1)]
-    assert np.abs(related).max() < 0.1
-    assert columns.mean(axis=0) == pytest.approx(2.0**-0.25, abs=0.04)
-
-
 @given(counts_of(3), st.lists(st.integers(0, 9), min_size=3, max_size=3), st.integers(0, 12))
 def test_lazy_is_eager(counts: np.ndarray, began: list[int], middle: int) -> None:
     """Steps may be taken one by one, some at a time, each item's at its own time."""

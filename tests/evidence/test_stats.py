@@ -109,15 +109,6 @@ def test_sums_of_a_view_are_those_of_its_items() -> None:
     assert stats[:0].sums(curve).shown.shape == (0,)
 
 
-def test_slots_that_nobody_examines_count_nothing() -> None:
-    stats = BehaviorStats.zeros(2)
-    stats.record([0, 1], [False, True])
-    sums = stats.sums(Examination(cutoff=1))
-    assert [values.tolist() for values in sums] == [[1, 0], [0, 0], [0, 0], [1, 0]]
-    assert stats.shown.tolist() == [1, 1]
-    assert stats.clicks.tolist() == [0, 1]
-
-
 # --- recording -----------------------------------------------------------------------------------
 
 

@@ -1,13 +1,12 @@
-"""Parsed files, cached: one memory-mapped file for the files of a dataset.
+"""Parsed files, cached: a folder of memory-mapped arrays for the files of a dataset.
 
 An entry holds only the text: what its columns mean (`interpretation`) is applied after reading. So
 the same entry serves every choice of baseline, features to drop and largest label.
 
-An entry is a file named by a hash of the parsed files' paths. It begins with the arrays, features
-first, and ends with a manifest, its checksum and its length. The manifest holds the size
-and modification time of each parsed file, the place of each array, and the checksums
-of all of them. An entry is used only if all of these match, so a damaged one is made again. It is
-written under another name and moved into place when complete: no reader ever sees half an entry.
+An entry is a folder named by a hash of the parsed files' paths, with a file for each array and a
+manifest: the size and modification time of each parsed file, and the checksums of the arrays. It is
+used only if all of these match, so a damaged one is made again. It is written under another name
+and moved into place when complete: no reader ever sees half an entry.
 
 A file with the size and time of the manifest counts as unchanged. The arrays are always checked,
 which takes some 0.05 s per GB in the page cache.
@@ -16,29 +15,29 @@ which takes some 0.05 s per GB in the page cache.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import tempfile
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import xxhash
 
 from ebrank.data.interpretation import MAX_LABEL
 from ebrank.environment import paths
+from ebrank.kernels.arrays import header_lock
 from ebrank.kernels.threads import map_blocks
 from ebrank.typing import Features, Ints, Labels, Texts
 
-FORMAT = 2
+FORMAT = 3
 ARRAYS = ("features", "labels", "query_pointers", "query_ids")
+MANIFEST = "manifest.json"
 PIECE = 64 << 20  # bytes under one checksum
-ALIGNMENT = 64  # bytes; compiled code is made for aligned arrays
-END = 8 + 8  # bytes behind the manifest: its checksum and its length
-ABANDONED = 24 * 3600  # seconds after which a half-written entry has no writer any more
 
 
 @dataclass
@@ -77,91 +76,58 @@ class Parsed:
     files: tuple[ParsedFile, ...]
 
 
+class Manifest(msgspec.Struct):
+    """What must match for an entry to be used: parsed files, and checksums of the arrays."""
+
+    sources: tuple[ParsedFile, ...]
+    checksums: dict[str, list[str]]
+
+
 def load(files: Sequence[Path], *, threads: int | None = None) -> Parsed | None:
     """Return the cached content of these files, or None if missing, outdated or damaged."""
+    entry = entry_path(files)
     try:
-        content = np.asarray(np.memmap(entry_path(files), np.uint8, mode="r"))
-        end = len(content) - END
-        checksum, length = (int(number) for number in content[end:].view(np.uint64))
-        text = content[end - length : end].tobytes()
-        if length > end or xxhash.xxh3_64_intdigest(text) != checksum:
+        manifest = msgspec.json.decode((entry / MANIFEST).read_bytes(), type=Manifest)
+        if not all(map(_unchanged, files, manifest.sources)):
             return None
-        manifest = json.loads(text)
-        sources = tuple(
-            ParsedFile(**{**source, "path": str(path)})  # as the caller spells it
-            for source, path in zip(manifest["sources"], files, strict=True)
-        )
-        arrays = content[: end - length]
-        if (
-            manifest["format"] != FORMAT
-            or not all(map(_unchanged, files, sources))
-            or _checksums(arrays, threads) != manifest["checksums"]
-        ):
-            return None
-        return Parsed(
-            files=sources,
-            **{
-                name: arrays[start:stop].view(dtype).reshape(shape)
-                for name, (start, stop, dtype, shape) in manifest["arrays"].items()
-            },
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        with header_lock:
+            arrays = {
+                name: np.asarray(np.load(entry / f"{name}.npy", mmap_mode="r")) for name in ARRAYS
+            }
+    except (OSError, ValueError, EOFError, msgspec.DecodeError):
         return None
+    if _checksums(arrays, threads) != manifest.checksums:
+        return None
+    sources = zip(manifest.sources, files, strict=True)
+    named = (replace(source, path=str(path)) for source, path in sources)  # as the caller does
+    return Parsed(files=tuple(named), **arrays)
 
 
-@contextlib.contextmanager
-def staging(files: Sequence[Path]) -> Iterator[Path]:
-    """Yield a file to write an entry in; it vanishes unless `publish` moves it into place.
-
-    Raises:
-        OSError: if the cache cannot be written.
-    """
-    root = paths.dataset_cache()
-    root.mkdir(parents=True, exist_ok=True)
-    _sweep(root)
-    handle, name = tempfile.mkstemp(prefix=entry_path(files).stem, suffix=".part", dir=root)
-    os.close(handle)
-    try:
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def publish(parsed: Parsed, entry: Path, *, threads: int | None = None) -> None:
-    """Complete the entry in a `staging` file that has the features, and move it into place.
+def save(parsed: Parsed, *, threads: int | None = None) -> None:
+    """Write an entry, in the place of an older one.
 
     Raises:
         OSError: if the cache cannot be written.
     """
-    places: dict[str, tuple[int, int, str, tuple[int, ...]]] = {}
-    with entry.open("r+b") as file:
-        for name in ARRAYS:
-            array = getattr(parsed, name)
-            start = file.tell()
-            if name == "features":
-                file.seek(array.nbytes)
-            else:
-                file.write(np.ascontiguousarray(array).view(np.uint8).data)
-            places[name] = (start, file.tell(), array.dtype.str, array.shape)
-            file.write(bytes(-file.tell() % ALIGNMENT))
-        file.flush()
-        manifest = {
-            "format": FORMAT,
-            "sources": [asdict(source) for source in parsed.files],
-            "arrays": places,
-            "checksums": _checksums(np.memmap(entry, np.uint8, mode="r"), threads),
-        }
-        text = json.dumps(manifest).encode()
-        text += b" " * (-len(text) % ALIGNMENT)
-        file.write(text)
-        file.write(np.array([xxhash.xxh3_64_intdigest(text), len(text)], np.uint64).tobytes())
-    entry.replace(entry_path([Path(source.path) for source in parsed.files]))
+    entry = entry_path([Path(source.path) for source in parsed.files])
+    entry.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f"{entry.name}.", dir=entry.parent) as folder:
+        made = Path(folder) / entry.name
+        made.mkdir()
+        arrays = {name: getattr(parsed, name) for name in ARRAYS}
+        for name, array in arrays.items():
+            np.save(made / f"{name}.npy", array)
+        manifest = Manifest(parsed.files, _checksums(arrays, threads))
+        (made / MANIFEST).write_bytes(msgspec.json.encode(manifest))
+        shutil.rmtree(entry, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another process was faster
+            made.rename(entry)
 
 
 def entry_path(files: Sequence[Path]) -> Path:
     """Return the entry for these files."""
-    names = "\0".join(str(path.resolve()) for path in files)
-    return paths.dataset_cache() / f"{xxhash.xxh3_128_hexdigest(os.fsencode(names))}.parsed"
+    names = "\0".join([str(FORMAT), *(str(path.resolve()) for path in files)])
+    return paths.dataset_cache() / xxhash.xxh3_128_hexdigest(os.fsencode(names))
 
 
 def _unchanged(path: Path, source: ParsedFile) -> bool:
@@ -170,19 +136,16 @@ def _unchanged(path: Path, source: ParsedFile) -> bool:
     return (status.st_size, status.st_mtime_ns) == (source.size, source.mtime_ns)
 
 
-def _checksums(content: npt.NDArray[np.uint8], threads: int | None) -> list[str]:
-    """Return the checksum of each piece of the content."""
-    return map_blocks(
-        lambda start, stop: xxhash.xxh3_64_hexdigest(content[start:stop].data),
-        total=len(content),
-        block=PIECE,
-        threads=threads,
-    )
+def _checksums(arrays: dict[str, npt.NDArray[Any]], threads: int | None) -> dict[str, list[str]]:
+    """Return the checksum of each piece of each array."""
 
+    def of(array: npt.NDArray[Any]) -> list[str]:
+        content = array.reshape(-1).view(np.uint8)
+        return map_blocks(
+            lambda start, stop: xxhash.xxh3_64_hexdigest(content[start:stop].data),
+            total=len(content),
+            block=PIECE,
+            threads=threads,
+        )
 
-def _sweep(root: Path) -> None:
-    """Remove what killed writers left behind."""
-    for leftover in root.glob("*.part"):
-        with contextlib.suppress(OSError):
-            if time.time() - leftover.stat().st_mtime > ABANDONED:
-                leftover.unlink()
+    return {name: of(array) for name, array in arrays.items()}

@@ -1,7 +1,7 @@
 """A learning-to-rank dataset as flat arrays: rows are items, runs of rows are queries.
 
 Query `q` owns the rows `query_pointers[q] : query_pointers[q + 1]`. Nothing is padded, nothing is
-an object array, and every array may be memory-mapped, so a dataset may be larger than memory.
+an object array, and every array may be memory-mapped.
 
 A `Dataset` that exists is valid: the constructor checks every array and names what is wrong.
 
@@ -24,7 +24,7 @@ dataset 'mine': labels[1] is 5 (query 'tea'), but max_label is 2
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import InitVar, dataclass, replace
 from numbers import Integral
 from pathlib import Path
@@ -143,12 +143,11 @@ class Dataset:
 
     def __post_init__(self, check_values: bool) -> None:
         self._check_types()
+        self._check_scale()
         self._check_lengths()
-        self._check_queries()
-        self._check_feature_ids()
-        self._check_labels()
-        self._check_relevance()
-        self._check_items()
+        for name, wrong, remedy, why in self._wrong_values():
+            self._refuse_first(name, wrong, remedy, why)
+        self.check_feature_numbers(self.behavior_features)
         if check_values:
             self._check_finite("baseline")
             self._check_finite("features")
@@ -244,7 +243,7 @@ class Dataset:
     def _refuse(self, problem: str, remedy: str) -> NoReturn:
         raise DataError(f"dataset {self.name!r}: {problem}", remedy=remedy)
 
-    def _refuse_first(self, name: str, wrong: Bools, remedy: str, why: str = "") -> None:
+    def _refuse_first(self, name: str, wrong: Bools, remedy: str, why: str) -> None:
         """Raise for the first wrong element of an array, if any; name its query if there is one."""
         if wrong.any():
             index, query = int(wrong.argmax()), ""
@@ -283,6 +282,7 @@ class Dataset:
             ("query_splits", queries, "one for each of query_ids"),
             ("query_pointers", queries + 1, "one for each of query_ids, and the end"),
             ("feature_ids", columns, "one for each column of features"),
+            ("relevance", self.max_label + 1, "one for each label from 0 to max_label"),
             ("feature_names", columns, "one for each column of features, or none at all"),
         ):
             value = getattr(self, name)
@@ -290,57 +290,7 @@ class Dataset:
             if actual != length and not (name == "feature_names" and actual == 0):
                 self._refuse(f"{name} has length {actual}, not {length}", f"Give {reason}.")
 
-    def _check_queries(self) -> None:
-        pointers, rows = self.query_pointers, self.n_rows
-        remedy = "Give the first row of each query in order, then the number of rows."
-        if pointers[0] != 0 or pointers[-1] != rows:
-            ends = f"{pointers[0]} to {pointers[-1]}"
-            self._refuse(f"query_pointers run from {ends}, not from 0 to {rows}", remedy)
-        empty = pointers[1:] <= pointers[:-1]
-        self._refuse_first("query_pointers", empty, remedy, ", but the next must exceed it")
-        self._refuse_first(
-            "query_splits",
-            (self.query_splits < 0) | (self.query_splits >= len(SPLITS)),
-            f"Use {', '.join(f'{i} for {split}' for i, split in enumerate(SPLITS))}.",
-        )
-        self._refuse_first(
-            "query_ids",
-            _repeated(self.query_ids),
-            "Keep the rows of a query together, and give each query its own id.",
-            ", which is also the id of an earlier query",
-        )
-
-    def _check_feature_ids(self) -> None:
-        remedy = "Number the features from 1, each once."
-        self._refuse_first("feature_ids", self.feature_ids < 1, remedy)
-        repeated = _repeated(self.feature_ids)
-        self._refuse_first("feature_ids", repeated, remedy, ", the same as an earlier one")
-        self.check_feature_numbers(self.behavior_features)
-
-    def _check_relevance(self) -> None:
-        if self.relevance is None:
-            return
-        remedy = "Give R of each label from 0 to max_label: from 0 to 1, and never falling."
-        if len(self.relevance) != self.max_label + 1:
-            size = f"{len(self.relevance)}, not {self.max_label + 1}"
-            self._refuse(f"relevance has length {size}", remedy)
-        self._refuse_first("relevance", ~((self.relevance >= 0) & (self.relevance <= 1)), remedy)
-        falls = np.diff(self.relevance, prepend=0.0) < 0
-        self._refuse_first("relevance", falls, remedy, ", less than that of the label before")
-
-    def _check_items(self) -> None:
-        if self.items is None:
-            return
-        remedy = "Number the items of the catalog from 0, and list each once per query."
-        self._refuse_first("items", self.items < 0, remedy)
-        order = np.lexsort((self.items, self.query_of_rows))
-        same = (np.diff(self.items[order]) == 0) & (np.diff(self.query_of_rows[order]) == 0)
-        repeated = np.zeros(self.n_rows, np.bool_)
-        repeated[order[1:][same]] = True
-        why = ", the same as an earlier one of its query"
-        self._refuse_first("items", repeated, remedy, why)
-
-    def _check_labels(self) -> None:
+    def _check_scale(self) -> None:
         largest = MAX_LABEL if self.relevance is None else MAX_LEVEL
         whole = isinstance(self.max_label, Integral) and not isinstance(self.max_label, bool)
         if not whole or not 1 <= self.max_label <= largest:
@@ -348,13 +298,41 @@ class Dataset:
                 f"max_label is {self.max_label!r}",
                 f"Give the largest label of the scale, a whole number from 1 to {largest}.",
             )
-        self._refuse_first(
-            "labels",
-            (self.labels < 0) | (self.labels > self.max_label),
+
+    def _wrong_values(self) -> Iterator[tuple[str, Bools, str, str]]:
+        """Yield arrays with which of their values are wrong, what to do, and why they are."""
+        remedy = "Give the first row of each query in order, then the number of rows."
+        pointers = self.query_pointers
+        if pointers[0] != 0 or pointers[-1] != self.n_rows:
+            ends = f"{pointers[0]} to {pointers[-1]}"
+            self._refuse(f"query_pointers run from {ends}, not from 0 to {self.n_rows}", remedy)
+        empty = pointers[1:] <= pointers[:-1]
+        yield "query_pointers", empty, remedy, ", but the next must exceed it"
+        remedy = f"Use {', '.join(f'{i} for {split}' for i, split in enumerate(SPLITS))}."
+        splits = self.query_splits
+        yield "query_splits", (splits < 0) | (splits >= len(SPLITS)), remedy, ""
+        remedy = "Keep the rows of a query together, and give each query its own id."
+        why = ", which is also the id of an earlier query"
+        yield "query_ids", _repeated(self.query_ids), remedy, why
+        remedy, numbers = "Number the features from 1, each once.", self.feature_ids
+        yield "feature_ids", numbers < 1, remedy, ""
+        yield "feature_ids", _repeated(numbers), remedy, ", the same as an earlier one"
+        remedy = (
             "Labels are whole numbers from 0, which means not relevant, to max_label, the largest "
-            "of the scale.",
-            f", but max_label is {self.max_label}",
+            "of the scale."
         )
+        wrong = (self.labels < 0) | (self.labels > self.max_label)
+        yield "labels", wrong, remedy, f", but max_label is {self.max_label}"
+        if self.relevance is not None:
+            remedy = "Give R of each label from 0 to max_label: from 0 to 1, and never falling."
+            yield "relevance", ~((self.relevance >= 0) & (self.relevance <= 1)), remedy, ""
+            falls = np.diff(self.relevance, prepend=0.0) < 0
+            yield "relevance", falls, remedy, ", less than that of the label before"
+        if self.items is not None:
+            remedy = "Number the items of the catalog from 0, and list each once per query."
+            yield "items", self.items < 0, remedy, ""
+            pairs = self.query_of_rows * (self.items.max(initial=0) + 1) + self.items
+            yield "items", _repeated(pairs), remedy, ", the same as an earlier one of its query"
 
     def _check_finite(self, name: str) -> None:
         array: npt.NDArray[Any] = getattr(self, name)
@@ -379,7 +357,8 @@ class Dataset:
 def _repeated(values: npt.NDArray[Any]) -> Bools:
     """Return which values repeat an earlier one."""
     repeated = np.zeros(len(values), np.bool_)
-    if len(set(values.tolist())) < len(values):
+    ordered = np.sort(values)
+    if (ordered[1:] == ordered[:-1]).any():
         repeated[:] = True
         repeated[np.unique(values, return_index=True)[1]] = False
     return repeated

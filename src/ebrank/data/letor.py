@@ -70,8 +70,8 @@ def read(
     """Return the raw dataset of one file, or of a folder with `train`, `vali` and `test`.
 
     Rows stay in file order; all features from 1 to the largest id are columns. A single file is one
-    split, "train". With the cache, arrays are memory-mapped and may exceed memory. A `DatasetNote`
-    says what was assumed about the columns, or where validation queries come from.
+    split, "train". With the cache, arrays are memory-mapped. A `DatasetNote` says what was assumed
+    about the columns, or where validation queries come from.
 
     Args:
         path: a text file, plain or gzip; or a folder with `{train,vali,test}.txt` or `.txt.gz`.
@@ -116,20 +116,20 @@ def parse(
         return cached
     from ebrank.data.assembly import parse_files  # compiled: imported when needed
 
-    if cache:
-        try:
-            with caching.staging(files) as entry:
-                parsed = parse_files(files, entry, threads=threads, progress=progress)
-                caching.publish(parsed, entry, threads=threads)
-                return parsed
-        except OSError as error:
-            warnings.warn(
-                f"parsed data is not cached: {error}. "
-                "Set EBRANK_DATASET_CACHE to a writable folder with enough space.",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-    return parse_files(files, None, threads=threads, progress=progress)
+    parsed = parse_files(files, threads=threads, progress=progress)
+    if not cache:
+        return parsed
+    try:
+        caching.save(parsed, threads=threads)
+    except OSError as error:
+        warnings.warn(
+            f"parsed data is not cached: {error}. "
+            "Set EBRANK_DATASET_CACHE to a writable folder with enough space.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return parsed
+    return caching.load(files, threads=threads) or parsed  # mapped, it takes no memory
 
 
 def interpretation_of(

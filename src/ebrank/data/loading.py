@@ -35,7 +35,7 @@ from ebrank.data.published import (
     named_by,
 )
 from ebrank.data.shop import ShopLike
-from ebrank.environment.config import DataDir, config_path
+from ebrank.environment.config import DataDir
 from ebrank.environment.config import data_dir as chosen_data_dir
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError, ParameterError
@@ -66,7 +66,7 @@ def load(
     Args:
         source: a preset's name, with parameters if it has any (`shop-like:tau=0.4`), the name of a
             published dataset, or a fold folder.
-        data_dir: where to look up catalog names; default: see `ebrank.environment.config`.
+        data_dir: where to look up catalog names; default: `EBRANK_DATA`.
         scale: share of a preset's queries to generate, 1 by default; presets only.
         interactions: share of a preset's linear signal to move into products of features, 0 by
             default; presets only.
@@ -159,21 +159,17 @@ def place_of(
     published = find(source) if isinstance(source, str) else None
     if published is not None:
         root = chosen_data_dir(data_dir)
-        folder = locate(published, root, fold or 1) or _incomplete(published, root, fold or 1)
-        return Place(folder, published)
+        folders = _folders_of(published, root)
+        if not folders:
+            raise _not_found(published, root, fold or 1)
+        return Place(_fold_in(folders[0], fold or 1), published)
     path = expanded(source)
     if not path.exists():
         raise DataError("no such dataset or folder", path=source, remedy=_nearest(path))
-    single = files and path.is_file()
-    if not path.is_dir() and not single:
+    if not path.is_dir() and (not files or fold is not None):
         remedy = "Name the folder with train.txt, vali.txt and test.txt."
         raise DataError("this is not a folder", path=path, remedy=remedy)
-    if single or holds_splits(path):
-        if fold is not None:
-            problem = f"fold selects one of the folders Fold1, Fold2, …; {path} has none"
-            raise ParameterError(problem)
-        return Place(path, named_by(path.absolute()))
-    folder = _fold_in(path, fold or 1) or path  # the reader says which files are missing
+    folder = _fold_in(path, fold or 1) if path.is_dir() else path
     return Place(folder, named_by(folder.absolute()))
 
 
@@ -215,12 +211,12 @@ def folds_of(source: str, data_dir: str | os.PathLike[str] | None = None) -> lis
     return numbers
 
 
-def locate(published: PublishedDataset, data_dir: DataDir | None, fold: int = 1) -> Path | None:
-    """Return the folder with this dataset's files, or None if it is not in the data folder."""
-    for folder in _folders_of(published, data_dir):
-        inner = folds_in(folder).get(fold, folder if fold == 1 else None)
-        if inner is not None and holds_splits(inner):
-            return inner
+def locate(published: PublishedDataset, data_dir: DataDir | None) -> Path | None:
+    """Return the folder with this dataset's first fold, or None if it is not in the data folder."""
+    for folder in _folders_of(published, data_dir)[:1]:
+        with contextlib.suppress(DataError):
+            inner = _fold_in(folder, 1)
+            return inner if holds_splits(inner) else None
     return None
 
 
@@ -241,16 +237,8 @@ def differences_at(place: Place, sizes: Mapping[str, Size], n_features: int) -> 
     return differences(place.named, {"all": Size.total(sizes.values())})
 
 
-def _incomplete(published: PublishedDataset, data_dir: DataDir | None, fold: int) -> Path:
-    """Return the folder of a fold that lacks files, so that the reader can say which.
-
-    Raises:
-        DataError: if there is no such folder; says which folds there are, or how to get them.
-    """
-    for folder in _folders_of(published, data_dir):
-        inner = _fold_in(folder, fold)
-        if inner is not None:
-            return inner
+def _not_found(published: PublishedDataset, data_dir: DataDir | None, fold: int) -> DataError:
+    """Return the error for a dataset that is not there; it says where, and how to get it."""
     if data_dir is None:
         sought = "no data folder is set"
     elif not data_dir.path.is_dir():
@@ -259,29 +247,32 @@ def _incomplete(published: PublishedDataset, data_dir: DataDir | None, fold: int
         place = data_dir.path / published.name / f"Fold{fold}"
         sought = f"train.txt, vali.txt and test.txt are not in {place}"
         sought += f" (data folder from {data_dir.origin})"
-    raise DataError(
+    return DataError(
         f"{published.name} was not found: {sought}",
         remedy=f"Download it from Microsoft Research ({published.page}); unpack it to "
-        f"DATA/{published.name}/Fold1 and set DATA with --data-dir (data_dir= in Python), with the "
-        f'environment variable EBRANK_DATA, or with data_dir = "DATA" in {config_path()}',
+        f"DATA/{published.name}/Fold1 and set DATA with --data-dir (data_dir= in Python), or with "
+        "the environment variable EBRANK_DATA",
     )
 
 
-def _fold_in(folder: Path, fold: int) -> Path | None:
-    """Return the folder of this fold; None if there are no folds at all.
+def _fold_in(folder: Path, fold: int) -> Path:
+    """Return the folder of this fold; files that are not in folds are those of fold 1.
+
+    Where there are neither folds nor files, it is the folder: the reader says what is missing.
 
     Raises:
-        DataError: if there are only others.
+        DataError: if there are only other folds.
     """
-    folds = folds_in(folder)
-    if fold not in folds and (folds or holds_splits(folder)):
-        there = ", ".join(path.name for path in folds.values()) or "files that are not in folds"
+    folds = {1: folder} if holds_splits(folder) else folds_in(folder)
+    if folds and fold not in folds:
+        names = [path.name for path in folds.values() if path != folder]
+        there = ", ".join(names) or "files that are not in folds"
         raise DataError(
             f"no fold {fold} here, only {there}",
             path=folder,
             remedy="Choose one with --fold (fold= in Python), or leave it out.",
         )
-    return folds.get(fold)
+    return folds.get(fold, folder)
 
 
 def _nearest(path: Path) -> str:

@@ -1,10 +1,6 @@
-"""What a user sets once for all runs: where the datasets are.
+"""Where the datasets are, which a user may set once for all runs; and files of settings.
 
-An explicit argument (`--data-dir`) overrides the environment (`EBRANK_DATA`), which overrides the
-configuration file:
-
-    # config.toml; `EBRANK_CONFIG` names another file
-    data_dir = "~/datasets"
+An explicit argument (`--data-dir`) overrides the environment (`EBRANK_DATA`).
 """
 
 from __future__ import annotations
@@ -17,8 +13,6 @@ from typing import Any
 
 from ebrank.environment.paths import expanded
 from ebrank.errors import EBRankError
-
-KEY = "data_dir"
 
 
 class SettingsError(EBRankError):
@@ -33,53 +27,15 @@ class DataDir:
     origin: str
 
 
-def config_path() -> Path:
-    """Return the configuration file: `EBRANK_CONFIG` if set, else the platform's usual place."""
-    chosen = os.environ.get("EBRANK_CONFIG")
-    if chosen:
-        return expanded(chosen, "EBRANK_CONFIG")
-    import platformdirs
-
-    return Path(platformdirs.user_config_dir("ebrank")) / "config.toml"
-
-
 def data_dir(explicit: str | os.PathLike[str] | None = None) -> DataDir | None:
-    """Return the folder of datasets: the argument, else the environment's, else the file's.
+    """Return the folder of datasets: the argument, else the environment's.
 
     >>> data_dir("/data").path.as_posix()
     '/data'
     """
-    if explicit is not None:
-        return DataDir(expanded(explicit, "--data-dir"), "--data-dir")
-    from_environment = os.environ.get("EBRANK_DATA")
-    if from_environment:
-        return DataDir(expanded(from_environment, "EBRANK_DATA"), "EBRANK_DATA")
-    path = config_path()
-    configured = _read(path)
-    if configured is None:
-        return None
-    # Relative to the file, so that the setting means the same wherever the command runs.
-    return DataDir(path.parent / expanded(configured, str(path)), str(path))
-
-
-def _read(path: Path) -> str | None:
-    """Return the folder in a file; None if the usual file is absent, or says nothing."""
-    try:
-        table = read_toml(path)
-    except FileNotFoundError:
-        if os.environ.get("EBRANK_CONFIG"):
-            raise SettingsError(
-                f"{path}: EBRANK_CONFIG names a file that does not exist. Create it or unset it"
-            ) from None
-        return None
-    folder: object = table.pop(KEY, None)
-    if table:
-        raise SettingsError(f"{path}: unknown key {min(table)!r}. Known keys: {KEY}")
-    if folder is None or (isinstance(folder, str) and folder):
-        return folder
-    raise SettingsError(
-        f'{path}: {KEY} must be a text, as in {KEY} = "~/datasets"; it is {folder!r}'
-    )
+    origin = "EBRANK_DATA" if explicit is None else "--data-dir"
+    chosen = (os.environ.get(origin) or None) if explicit is None else explicit
+    return None if chosen is None else DataDir(expanded(chosen, origin), origin)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -37,8 +37,6 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from ebrank.errors import ParameterError
-
 NEITHER, FIRST, SECOND = -1, 0, 1
 """Who put an item into a list: both at once, the first ranking, or the second."""
 
@@ -130,7 +128,5 @@ def pair_difference(teams: Sequence[int], clicks: npt.ArrayLike) -> tuple[float,
     half on the next page.
     """
     clicked, chosen = np.asarray(clicks, np.float64), np.asarray(teams)
-    if clicked.shape != chosen.shape:
-        raise ParameterError("a list needs a team and a number of clicks for each of its ranks")
     signs = np.where(chosen == SECOND, 1.0, np.where(chosen == FIRST, -1.0, 0.0))
     return float(signs @ clicked), float(np.abs(signs).sum()) / 2.0

@@ -12,13 +12,10 @@ The ranker at 0.70 is better than those at 0.50 and 0.61, with which it shares n
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations_with_replacement
 from string import ascii_lowercase
-
-from ebrank.errors import ParameterError
 
 Group = frozenset[int]
 
@@ -27,18 +24,15 @@ def letters(means: Sequence[float], different: Iterable[tuple[int, int]]) -> lis
     """Return the letters of each ranker: two share one if and only if they are not `different`.
 
     Args:
-        means: one number for each ranker; the letter `a` goes to the highest.
+        means: a finite number for each ranker; the letter `a` goes to the highest.
         different: pairs of indices whose difference is significant, in any order.
 
     No letter can be left out. After `z` come `aa`, `ab` and so on, and a ranker's letters are then
     separated by spaces.
     """
-    if not all(map(math.isfinite, means)):
-        raise ParameterError("means must be finite numbers")
-    pairs = _checked(len(means), different)
     order = sorted(range(len(means)), key=lambda index: (-means[index], index))
     place = {index: rank for rank, index in enumerate(order)}
-    groups = _groups(len(means), {frozenset((place[i], place[j])) for i, j in pairs})
+    groups = _groups(len(means), {frozenset((place[i], place[j])) for i, j in different})
     groups.sort(key=sorted)  # the group of the best comes first
     names = [letter(number) for number in range(len(groups))]
     joint = "" if len(names) <= len(ascii_lowercase) else " "
@@ -104,13 +98,3 @@ def _needed(groups: list[Group]) -> list[Group]:
 def _pairs(group: Group) -> Iterator[tuple[int, int]]:
     """Yield every pair of a set once, including each member with itself."""
     return combinations_with_replacement(sorted(group), 2)
-
-
-def _checked(n: int, different: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pairs, each once, or raise if one is wrong."""
-    pairs = set()
-    for first, second in different:
-        if not (0 <= first < n and 0 <= second < n and first != second):
-            raise ParameterError(f"({first}, {second}) is not a pair of different rankers of {n}")
-        pairs.add((min(first, second), max(first, second)))
-    return sorted(pairs)

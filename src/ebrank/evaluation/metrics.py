@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.errors import ParameterError
 from ebrank.typing import Floats
 
 
@@ -34,8 +33,6 @@ def exploitation_ratio(weights: npt.ArrayLike) -> Floats:
     array([0.25, 0.25, 0.5 ])
     """
     sizes = np.abs(np.asarray(weights, np.float64))
-    if sizes.ndim != 1 or not np.isfinite(sizes).all():
-        raise ParameterError("weights must be a list of finite numbers")
     total = sizes.sum()
     return sizes / total if total > 0 else sizes
 
@@ -47,6 +44,4 @@ def behavior_and_other(weights: npt.ArrayLike) -> tuple[float, float]:
     (0.5, 0.375)
     """
     ratios = exploitation_ratio(weights)
-    if len(ratios) < 2:
-        raise ParameterError("weights must hold at least two: another feature's, and x^b's")
     return float(ratios[-1]), float(ratios[:-1].max())

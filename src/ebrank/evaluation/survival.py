@@ -23,7 +23,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.errors import ParameterError
 from ebrank.typing import Floats, Ints
 
 ROUNDING = 1e-9
@@ -70,7 +69,7 @@ def kaplan_meier(waits: npt.ArrayLike, watched: npt.ArrayLike) -> Curve:
     This assumes that items wait independently of each other. Items of one query compete for the
     same ranks and do not, so the error is rough.
     """
-    happened, last = _checked(waits, watched)
+    happened, last = np.asarray(waits, np.int64), np.asarray(watched, np.int64)
     seen = happened >= 0
     x, d = np.unique(happened[seen], return_counts=True)
     left = np.sort(np.where(seen, happened, last))  # when each ceases to be waiting and watched
@@ -79,21 +78,3 @@ def kaplan_meier(waits: npt.ArrayLike, watched: npt.ArrayLike) -> Curve:
     terms = np.divide(d, n * (n - d), out=np.zeros(len(x)), where=n > d)
     error = waiting * np.sqrt(np.cumsum(terms))
     return Curve(x, 1.0 - waiting, error, until=int(last.max(initial=-1)))
-
-
-def _checked(waits: npt.ArrayLike, watched: npt.ArrayLike) -> tuple[Ints, Ints]:
-    """Return both as arrays, or raise if something is wrong."""
-    happened, last = np.asarray(waits), np.asarray(watched)
-    for name, values in (("waits", happened), ("watched", last)):
-        if values.ndim != 1 or (len(values) and not np.issubdtype(values.dtype, np.integer)):
-            raise ParameterError(f"{name} must be a list of whole numbers")
-    if happened.shape != last.shape:
-        raise ParameterError(f"{len(happened)} waits, but {len(last)} items watched")
-    if np.any(happened < -1) or np.any(last < 0):
-        raise ParameterError("ages must be 0 or more; a wait may be −1, for what did not happen")
-    if np.any(happened > last):
-        item = int(np.argmax(happened > last))
-        raise ParameterError(
-            f"item {item} was watched until {last[item]}, but waited until {happened[item]}"
-        )
-    return happened.astype(np.int64), last.astype(np.int64)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ebrank.errors import ParameterError
 from ebrank.evidence.behaviors import CLICKS, NEGATIVE, SHOWN, Behaviors
 from ebrank.evidence.examination import Examination
-from ebrank.evidence.slots import FIRST_RANKS, SLOTS, slot_name, slot_of
+from ebrank.evidence.slots import SLOTS, slot_name, slot_of, slots_for
 from ebrank.evidence.valuation import Valuation
 from ebrank.kernels.threads import map_blocks
 from ebrank.typing import Floats, Ints, SmallInts
@@ -134,32 +134,27 @@ class BehaviorStats:
             clicked: the column of clicks: 1 or 0, true or false.
         """
         listed = np.asarray(items).tolist()
-        names = {name: row for row, name in enumerate(listed)}
-        twice = next((name for row, name in enumerate(listed) if names[name] != row), None)
+        rows = {name: row for row, name in enumerate(listed)}
+        twice = next((name for row, name in enumerate(listed) if rows[name] != row), None)
         if twice is not None:
             raise ParameterError(f"items names {twice!r} twice")
-        ranks, clicks = _whole(rank, log[rank])[:, 0], _whole(clicked, log[clicked])[:, 0]
+        ranks, clicks = (_whole(name, log[name])[:, 0].tolist() for name in (rank, clicked))
         shown = np.asarray(log[item]).tolist()
         if not len(shown) == len(ranks) == len(clicks):
             raise ParameterError(f"{item}, {rank} and {clicked} must have one value for each row")
-        wrong = next((row for row, name in enumerate(shown) if name not in names), None)
-        if wrong is not None:
-            raise ParameterError(f"row {wrong}: {shown[wrong]!r} is not among the items")
-        for column, bad in ((rank, ranks < 1), (clicked, (clicks != 0) & (clicks != 1))):
-            if bad.any():
-                row = int(np.argmax(bad))
-                value = np.asarray(log[column])[row]
-                least = "ranks count from 1" if column == rank else "write 1 or 0"
-                raise ParameterError(f"row {row}: {column} is {value}; {least}")
-        slots = np.searchsorted(FIRST_RANKS, ranks, side="right") - 1
-        rows = np.array([names[name] for name in shown], np.int64)
-        width = 1 + int(slots.max(initial=0))
-        cells = rows * width + slots
-        shown_at, clicked_at = (
-            np.bincount(places, minlength=len(names) * width).reshape(len(names), width)
-            for places in (cells, cells[clicks > 0])
-        )
-        return cls.of(shown_at, clicked_at)
+        counts = np.zeros((len(rows), 2, slots_for(max([1, *ranks]))), COUNT)
+        for row, (name, place, click) in enumerate(zip(shown, ranks, clicks, strict=True)):
+            wrong = ""
+            if name not in rows:
+                wrong = f"{name!r} is not among the items"
+            elif place < 1:
+                wrong = f"{rank} is {place}; ranks count from 1"
+            elif click not in (0, 1):
+                wrong = f"{clicked} is {click}; write 1 or 0"
+            if wrong:
+                raise ParameterError(f"row {row}: {wrong}")
+            counts[rows[name], : 1 + click, slot_of(place)] += 1
+        return cls(counts)
 
     @property
     def shown(self) -> Ints:

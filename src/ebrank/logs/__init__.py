@@ -1,13 +1,12 @@
 """Logs from elsewhere: impressions and clicks of any size become evidence.
 
-`aggregate` counts them by SQL, `read_evidence` brings the counts into memory,
-`lab_dataset` makes a dataset of the lab of them.
+`aggregate` counts them by SQL, `read_evidence` brings the counts into memory.
 """
 
 from __future__ import annotations
 
 from ebrank.logs.aggregation import Report, aggregate
 from ebrank.logs.fields import UBI, FieldMap
-from ebrank.logs.reading import Evidence, lab_dataset, read_evidence
+from ebrank.logs.reading import Evidence, read_evidence
 
-__all__ = ["UBI", "Evidence", "FieldMap", "Report", "aggregate", "lab_dataset", "read_evidence"]
+__all__ = ["UBI", "Evidence", "FieldMap", "Report", "aggregate", "read_evidence"]

@@ -42,7 +42,7 @@ from ebrank.evidence.behaviors import CLICKS, SHOWN, Behaviors
 from ebrank.evidence.slots import slot_name
 from ebrank.logs import engines, evidence_file, sql, ubi
 from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, EngineName, SqlEngine
-from ebrank.logs.fields import CLICKED, UBI_ITEMS, FieldMap
+from ebrank.logs.fields import CLICKED, REMEDIES, UBI_ITEMS, FieldMap
 from ebrank.logs.files import LogColumn, LogSource, arrow, empty_log, find, sources
 from ebrank.parameters import check_whole
 
@@ -51,16 +51,6 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 """Called when a step begins: with how many are done, how many there are, and the step's name."""
 
 MEMORY = 4 * 10**9
-_REMEDIES = {
-    "ranking": "A row needs the id of the list",
-    "query": "A row needs its query",
-    "item": "A row needs its item",
-    "rank": "Ranks are whole numbers from 1 (--first-rank 0 if the log counts from 0), and an "
-    "impression needs one",
-    "value": "Behaviors with a threshold need a number",
-    "time": "Times are seconds since 1970, or as in 2026-11-15T20:00:00Z",
-    "clicked": "Write 1 or true where an item was clicked, and 0, false or nothing where not",
-}
 _MOST_TYPES = 20
 
 
@@ -364,7 +354,7 @@ class _Job:
         return DataError(
             f"in a row, {field} is missing or invalid",
             path=path,
-            remedy=f"{_REMEDIES[field]}. --skip-bad leaves such rows out.",
+            remedy=f"{REMEDIES[field]}. --skip-bad leaves such rows out.",
         )
 
     def _numbered_problem(self, view: str, path: Path, source: LogSource) -> list[tuple[Any, ...]]:
@@ -472,7 +462,7 @@ def _error(path: Path, source: LogSource, line: int, name: str, value: object) -
     column = source.columns[name]
     place = f"column {column.name!r}" if column.path else f"field {name!r}"
     problem = f"{place} is empty" if value in (None, "") else f"{place} is {value!r}"
-    remedy = f"{_REMEDIES[name]}. Fix it, or leave out such rows with --skip-bad."
+    remedy = f"{REMEDIES[name]}. Fix it, or leave out such rows with --skip-bad."
     if source.format == "parquet":
         return DataError(f"row {line}: {problem}", path=path, remedy=remedy)
     return DataError(problem, path=path, line=line, remedy=remedy)

@@ -21,6 +21,18 @@ EVENT_FIELDS = ("ranking", "query", "item", "type", "rank", "value", "time")
 LIST_FIELDS = ("ranking", "query", "items", "time")
 CLICKED = "clicked"
 """The field that says whether an item was clicked, in a log with a row for each item shown."""
+REMEDIES: Mapping[str, str] = {
+    "ranking": "A row needs the id of the list",
+    "query": "A row needs its query",
+    "item": "A row needs its item",
+    "items": "Write the items of a list as an array of texts, in Parquet or NDJSON",
+    "rank": "Ranks are whole numbers from 1 (--first-rank 0 if the log counts from 0), and an "
+    "impression needs one",
+    "value": "Behaviors with a threshold need a number",
+    "time": "Times are seconds since 1970, or as in 2026-11-15T20:00:00Z",
+    CLICKED: "Write 1 or true where an item was clicked, and 0, false or nothing where not",
+}
+"""What to do if a field is missing, or holds something else."""
 _LISTS = "lists."
 _OWN_NAMES = {name: name for name in EVENT_FIELDS} | {_LISTS + name: name for name in LIST_FIELDS}
 

@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeAlias
 from ebrank.environment.extras import import_extra
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
+from ebrank.logs.fields import REMEDIES
 
 Format: TypeAlias = Literal["parquet", "csv", "tsv", "ndjson"]
 Kind: TypeAlias = Literal[
@@ -45,13 +46,6 @@ _ALLOWED: Mapping[str, tuple[Kind, ...]] = {
     "time": ("text", "whole", "float", "time", "nanoseconds"),
     "items": ("texts",),
     "clicked": ("text", "whole", "float", "boolean"),
-}
-_REMEDIES: Mapping[str, str] = {
-    "rank": "Write ranks as whole numbers from 1.",
-    "value": "Write values as numbers.",
-    "time": "Write seconds since 1970, or times as in 2026-11-15T20:00:00Z.",
-    "items": "Write the items of a list as an array of texts, in Parquet or NDJSON.",
-    "clicked": "Write 1 or true where an item was clicked, and 0 or false where it was not.",
 }
 _NEVER_WRONG = ("absent", "time", "nanoseconds")
 _MARK = "\ufeff"
@@ -264,10 +258,11 @@ def _column(
         held = "struct"
     kind = held if isinstance(held, str) else kind_of(held)
     if kind not in _ALLOWED.get(name, ("text", "whole")):
+        names = "Write names as texts, or as whole numbers"
         raise DataError(
             f"column {column!r} has the type {held}, which does not fit {name}",
             path=file,
-            remedy=_REMEDIES.get(name, "Write names as texts, or as whole numbers."),
+            remedy=f"{REMEDIES[name] if name in _ALLOWED else names}.",
         )
     return LogColumn(path, kind)
 

@@ -30,13 +30,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from ebrank.data.dataset import Dataset
-from ebrank.data.table import from_arrays
 from ebrank.environment.paths import expanded
-from ebrank.equations import relevance_probability
-from ebrank.errors import DataError, ParameterError
+from ebrank.errors import DataError
 from ebrank.evidence import Behaviors, BehaviorStats
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.stats import COUNT, TOO_MANY
@@ -125,7 +121,7 @@ def read_evidence(
     path: str | os.PathLike[str],
     *,
     features: str | os.PathLike[str] | None = None,
-    missing: Literal["refuse", "drop", "nan"] = "refuse",
+    missing: Literal["refuse", "drop"] = "refuse",
 ) -> Evidence:
     """Return what `aggregate` wrote, with features from a table.
 
@@ -150,10 +146,8 @@ def read_evidence(
 
 def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noqa: ANN401 (an Arrow table)
     _check(path, about.behaviors, table)
-    if not _in_order(table):
-        table = _added_up(table)
-        _check(path, about.behaviors, table)
-    columns = table.combine_chunks()
+    columns = _added_up(table).combine_chunks()
+    _check(path, about.behaviors, columns)
     query_codes, queries = _coded(columns["query"])
     item_codes, names = _coded(columns["item"])
     outcome, slot, count = _places(columns)
@@ -175,17 +169,6 @@ def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noq
         first_shown=shown,
         last_time=about.last_time,
     )
-
-
-def _in_order(table: Any) -> bool:  # noqa: ANN401
-    """Return whether each row comes after the one before, as `aggregate` writes them."""
-    compute = arrow("compute")
-    later: Any = False
-    for name in reversed(KEY):
-        this, following = table[name].slice(0, max(len(table) - 1, 0)), table[name].slice(1)
-        tied = compute.and_(compute.equal(this, following), later)
-        later = compute.or_(compute.less(this, following), tied)
-    return bool(compute.all(later, min_count=0).as_py())
 
 
 def _added_up(table: Any) -> Any:  # noqa: ANN401
@@ -236,7 +219,7 @@ def _check(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: ANN40
 
 
 def _with_features(
-    evidence: Evidence, path: Path, file: Path, missing: Literal["refuse", "drop", "nan"]
+    evidence: Evidence, path: Path, file: Path, missing: Literal["refuse", "drop"]
 ) -> Evidence:
     names, keys, numbers = _feature_table(file)
     places = {key: place for place, key in enumerate(keys)}
@@ -278,7 +261,7 @@ def _with_features(
         unseen={item: numbers[places[item]] for item in unseen},
         shared=shared,
     )
-    if missing == "nan" or not len(lacking):
+    if not len(lacking):
         return evidence
     kept = [pair for pair, row in zip(pairs, rows.tolist(), strict=True) if row >= 0]
     return replace(_laid_out(evidence, pairs, kept), dropped=len(lacking))
@@ -417,33 +400,3 @@ def _laid_out(
 def _as_bytes(key: tuple[str, str]) -> tuple[bytes, bytes]:
     """Return what names are ordered by."""
     return key[0].encode("utf-8", "surrogatepass"), key[1].encode("utf-8", "surrogatepass")
-
-
-# --- the lab ---------------------------------------------------------------------------------
-
-
-def lab_dataset(
-    evidence: Evidence, relevance: npt.ArrayLike, *, name: str = "log", max_label: int = 4
-) -> Dataset:
-    """Return a dataset of the log's queries, items and features, whose users click about alike.
-
-    Args:
-        evidence: with features, none of which is missing.
-        relevance: of each row, from 0 to 1, as a fitted ranker estimates it. A row gets the label
-            with the closest click probability.
-        name: of the dataset.
-        max_label: the largest label.
-    """
-    values, features = np.asarray(relevance, np.float64), evidence.given_features()
-    if values.shape != (len(evidence),) or not np.isfinite(values).all():
-        raise ParameterError(f"relevance must be {len(evidence)} finite numbers, one for each row")
-    clicks = relevance_probability(np.arange(max_label + 1.0), max_label)
-    middles = (clicks[1:] + clicks[:-1]) / 2
-    return from_arrays(
-        features,
-        np.searchsorted(middles, values),
-        [query for query, _ in evidence.pairs()],
-        name=name,
-        max_label=max_label,
-        feature_names=evidence.feature_names,
-    )

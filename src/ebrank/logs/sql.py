@@ -11,7 +11,7 @@ no result depends on the order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -93,33 +93,35 @@ def events(sources: Sequence[LogSource], counting: Counting, view: str = "events
 
     `problem` names the missing or invalid field of a row that would count.
     """
-    parts = " UNION ALL ".join(
-        typed(f"{view}_{number}", source.columns, counting) for number, source in enumerate(sources)
-    )
-    needs_query = "" if counting.lists else "WHEN query IS NULL THEN 'query' "
-    needs_ranking = "" if counting.single else "WHEN ranking IS NULL THEN 'ranking' "
     clicked = any(CLICKED in source.columns for source in sources)
-    needs_clicked = f"WHEN type IS NULL THEN '{CLICKED}' " if clicked else ""
-    needs_value = "".join(
-        f"WHEN type = '{kind}' AND value IS NULL THEN 'value' " for kind in counting.valued
-    )
-    needs_rank = (
-        ""
-        if counting.served
-        else "WHEN rank_given = 1 AND (rank IS NULL OR rank < 1) THEN 'rank' "
-        f"WHEN rank_given = 0 AND outcome = {SHOWN} THEN 'rank' "
-    )
+    always = [("type IS NULL", CLICKED)] if clicked else []
+    always += [(f"type = '{kind}' AND value IS NULL", "value") for kind in counting.valued]
+    needed = {"ranking": not counting.single, "item": True, "query": not counting.lists}
+    if_it_counts = [(f"{name} IS NULL", name) for name, is_needed in needed.items() if is_needed]
+    if not counting.served:
+        if_it_counts += [
+            ("rank_given = 1 AND (rank IS NULL OR rank < 1)", "rank"),
+            (f"rank_given = 0 AND outcome = {SHOWN}", "rank"),
+        ]
+    if_it_counts += [(f"{name}_given = 1 AND {name} IS NULL", name) for name in ("time", "value")]
     return f"""
-        SELECT *, CASE
-            {needs_clicked}{needs_value}
-            WHEN outcome IS NULL THEN NULL
-            {needs_ranking}
-            WHEN item IS NULL THEN 'item'
-            {needs_query}{needs_rank}
-            WHEN time_given = 1 AND time IS NULL THEN 'time'
-            WHEN value_given = 1 AND value IS NULL THEN 'value'
+        SELECT *, CASE {_cases(always)} WHEN outcome IS NULL THEN NULL {_cases(if_it_counts)}
         END AS problem
-        FROM (SELECT *, {outcome_of(counting)} AS outcome FROM ({parts}) AS typed) AS judged"""
+        FROM (SELECT *, {outcome_of(counting)} AS outcome FROM (
+            {union(view, sources, lambda name, source: typed(name, source.columns, counting))}
+        ) AS typed) AS judged"""
+
+
+def _cases(problems: Iterable[tuple[str, str]]) -> str:
+    """Return the cases that give the name of a field, on conditions."""
+    return " ".join(f"WHEN {condition} THEN '{field}'" for condition, field in problems)
+
+
+def union(view: str, sources: Sequence[LogSource], of_one: Callable[[str, LogSource], str]) -> str:
+    """Return the rows of all sources, given the text for the view of one."""
+    return " UNION ALL ".join(
+        of_one(f"{view}_{number}", source) for number, source in enumerate(sources)
+    )
 
 
 def outcome_of(counting: Counting) -> str:
@@ -136,35 +138,34 @@ def outcome_of(counting: Counting) -> str:
 
 def lists(sources: Sequence[LogSource], view: str = "lists") -> str:
     """Return the text of the view `lists`: a row for each item, with its rank, and a problem."""
-    parts = " UNION ALL ".join(
-        f"""SELECT {as_text("ranking")} AS ranking, {as_text("query")} AS query,
-            {as_text("item")} AS item, CAST(rank AS BIGINT) AS rank,
-            {as_time(source.columns["time"])} AS time, file{_line(source.columns)}
-            FROM {view}_{number}"""
-        for number, source in enumerate(sources)
-    )
     return f"""
-        SELECT *, CASE
-            WHEN ranking IS NULL THEN 'ranking' WHEN query IS NULL THEN 'query' END AS problem
-        FROM ({parts}) AS typed"""
+        SELECT *, CASE {_cases([("ranking IS NULL", "ranking"), ("query IS NULL", "query")])}
+        END AS problem FROM ({union(view, sources, listed)}) AS typed"""
+
+
+def listed(view: str, source: LogSource, extra: Sequence[str] = ()) -> str:
+    """Return the items of lists of a source with typed columns, and extra ones as texts."""
+    columns = _texts("ranking", "query", "item", *extra)
+    return f"""
+        SELECT {columns}, CAST(rank AS BIGINT) AS rank,
+            {as_time(source.columns["time"])} AS time, file{_line(source.columns)}
+        FROM {view}"""
 
 
 def typed(
     view: str, columns: Mapping[str, LogColumn], counting: Counting, extra: Sequence[str] = ()
 ) -> str:
     """Return the rows of a source with typed columns, and extra ones as texts."""
-    more = "".join(f", {as_text(name)} AS {name}" for name in extra)
     kind = _clicked(counting) if CLICKED in columns else as_text("type")
+    given = ", ".join(
+        f"CASE WHEN {as_text(name)} IS NULL THEN 0 ELSE 1 END AS {name}_given"
+        for name in ("rank", "value", "time")
+    )
     return f"""
-        SELECT {as_text("ranking")} AS ranking, {as_text("query")} AS query,
-            {as_text("item")} AS item, {kind} AS type,
+        SELECT {_texts("ranking", "query", "item", *extra)}, {kind} AS type,
             {_rank(columns["rank"], counting.first_rank)} AS rank,
-            CASE WHEN {as_text("rank")} IS NULL THEN 0 ELSE 1 END AS rank_given,
-            {_number("value", columns["value"])} AS value,
-            CASE WHEN {as_text("value")} IS NULL THEN 0 ELSE 1 END AS value_given,
-            {as_time(columns["time"])} AS time,
-            CASE WHEN {as_text("time")} IS NULL THEN 0 ELSE 1 END AS time_given,
-            file{_line(columns)}{more}
+            {_number("value", columns["value"])} AS value, {as_time(columns["time"])} AS time,
+            {given}, file{_line(columns)}
         FROM {view}"""
 
 
@@ -182,6 +183,10 @@ def _clicked(counting: Counting) -> str:
 def _line(columns: Mapping[str, LogColumn]) -> str:
     """Return the column of line numbers, which only a numbered copy of a file has."""
     return f", {LINE}" if LINE in columns else ""
+
+
+def _texts(*names: str) -> str:
+    return ", ".join(f"{as_text(name)} AS {name}" for name in names)
 
 
 def as_text(name: str) -> str:

@@ -47,10 +47,10 @@ _SAME = {"item_click": "click"}
 
 def acted(sources: Sequence[LogSource], counting: sql.Counting, view: str = "events") -> str:
     """Return the text of the table `acted`: events, with how often each is there."""
-    parts = " UNION ALL ".join(
-        sql.typed(f"{view}_{number}", source.columns, counting, extra=["application"])
-        for number, source in enumerate(sources)
-    )
+
+    def of_one(name: str, source: LogSource) -> str:
+        return sql.typed(name, source.columns, counting, extra=["application"])
+
     same = " ".join(
         f"WHEN type = '{other}' THEN '{name}'"
         for other, name in _SAME.items()
@@ -68,23 +68,22 @@ def acted(sources: Sequence[LogSource], counting: sql.Counting, view: str = "eve
             FROM (
                 SELECT *, {sql.outcome_of(counting)} AS outcome FROM (
                     SELECT ranking, query, item, rank, time, value, application, {kind} AS type
-                    FROM ({parts}) AS typed WHERE type IS NOT NULL) AS named) AS judged) AS short
+                    FROM ({sql.union(view, sources, of_one)}) AS typed
+                    WHERE type IS NOT NULL) AS named) AS judged) AS short
         GROUP BY application, type, outcome, ranking, query, item, rank, time"""
 
 
 def hits(sources: Sequence[LogSource], view: str = "lists") -> str:
     """Return the text of the table `hits`: the items of served lists, and the queries of others."""
-    parts = " UNION ALL ".join(
-        f"""SELECT {sql.as_text("ranking")} AS ranking, {sql.as_text("query")} AS query,
-            {sql.as_text("item")} AS item, CAST(rank AS BIGINT) AS rank,
-            {sql.as_text("response")} AS response, {sql.as_time(source.columns["time"])} AS time
-            FROM {view}_{number} WHERE {sql.as_text("type")} IS NULL"""
-        for number, source in enumerate(sources)
-    )
+
+    def of_one(name: str, source: LogSource) -> str:
+        return sql.listed(name, source, extra=["response", "type"])
+
     return f"""
         SELECT ranking, list, query, item, min(rank) AS rank, min(time) AS time
         FROM (SELECT *, coalesce(response, CAST(time AS STRING), '') AS list
-            FROM ({parts}) AS typed WHERE ranking IS NOT NULL) AS named
+            FROM ({sql.union(view, sources, of_one)}) AS typed
+            WHERE ranking IS NOT NULL AND type IS NULL) AS named
         GROUP BY ranking, list, query, item"""
 
 

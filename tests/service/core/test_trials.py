@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ebrank.evaluation.off_policy import examination_curve, neighbor_moments
 from ebrank.evaluation.sequential import Moments, difference
+from ebrank.evaluation.swaps import examination_curve, neighbor_moments
 from ebrank.service.api import (
     ChangeExperimentRequest,
     ExperimentOut,

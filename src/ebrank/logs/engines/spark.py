@@ -12,10 +12,10 @@ from typing import Any
 from ebrank.environment.extras import import_extra
 from ebrank.errors import MissingExtraError
 from ebrank.logs.engines import ROWS_AT_ONCE, EngineError, in_words
-from ebrank.logs.files import Format, LogColumn, LogSource, parquet_file
+from ebrank.logs.files import LogColumn, LogSource, parquet_file
 
-PART_ROWS, ROW_BYTES = 500_000, 100
-"""How many events are shuffled into one part, and how long a line of text is, or a little less."""
+PART_BYTES = 10_000_000
+"""How much of the files is shuffled into one part; Spark joins parts that turn out too small."""
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -64,13 +64,13 @@ class Spark:
         builder = builder.config("spark.local.dir", str(spill))
         with _translated():
             self._session = builder.getOrCreate()
-        self._rows, self._views = 0, set[str]()
+        self._bytes, self._views = 0, set[str]()
 
     def offer(self, view: str, source: LogSource) -> None:
         """Make a view of files, with a column for each field."""
-        self._rows += sum(_rows(file, source.format) for file in source.files)
+        self._bytes += sum(file.stat().st_size for file in source.files)
         with _translated():
-            parts = max(self._session.sparkContext.defaultParallelism, self._rows // PART_ROWS)
+            parts = max(self._session.sparkContext.defaultParallelism, self._bytes // PART_BYTES)
             self._session.conf.set("spark.sql.shuffle.partitions", str(parts))
             self._call(view, self._read(source))
 
@@ -173,15 +173,6 @@ def _translated() -> Iterator[None]:
         raise EngineError("Spark: its process ended. It may need more --memory") from problem
     except (errors.PySparkException, protocol.Py4JError) as problem:
         raise EngineError(f"Spark: {in_words(problem)}") from problem
-
-
-def _rows(file: Path, format: Format) -> int:
-    """Return how many rows a file has, or may have."""
-    if format == "parquet":
-        with parquet_file(file) as opened:
-            return int(opened.metadata.num_rows)
-    packed = 5 if file.name.endswith(".gz") else 1
-    return packed * file.stat().st_size // ROW_BYTES
 
 
 def _structure(source: LogSource) -> str:

@@ -11,7 +11,7 @@ import xxhash
 from msgspec import UNSET, UnsetType, structs
 
 from ebrank.evaluation.interleaving import Draft, team_draft
-from ebrank.evaluation.off_policy import draw_swap, rank_propensity
+from ebrank.evaluation.swaps import draw_swap, rank_propensity
 from ebrank.policy.contexts import numbers
 from ebrank.service import api
 from ebrank.service.core.contract import new_token

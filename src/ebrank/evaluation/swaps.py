@@ -1,4 +1,4 @@
-"""What another order would have earned, and where users look, from lists with random swaps.
+"""Lists with random swaps, which say how likely each item was at its rank.
 
 A share of lists is drawn at random, in each of them a pair of neighbors, and a coin decides whether
 the two change places. That costs little, and buys two things no log of one fixed order can give:
@@ -13,18 +13,11 @@ Swap(pair=2, swapped=True)
 >>> rank_propensity([1, 1, 2], [1, 2, 2], ranks=5, share=0.5)
 array([0.9375, 0.0625, 0.875 ])
 
-Estimators return a value for each list, whose mean is the estimate: `sequential.Moments` of them
-give its interval, by unit if values are summed by unit.
-
 References:
     Li, Abbasi-Yadkori, Kveton, Muthukrishnan, Vinay and Wen (2018): Offline evaluation of ranking
-    policies with click models. KDD. arXiv 1804.10488 (item–position, and position-based).
-    Swaminathan and Joachims (2015): The self-normalized estimator for counterfactual learning.
-    NeurIPS.
-    Dudík, Langford and Li (2011): Doubly robust policy evaluation and learning. ICML. arXiv
-    1103.4601.
+    policies with click models. KDD. arXiv 1804.10488.
     Joachims, Swaminathan and Schnabel (2017): Unbiased learning-to-rank with biased feedback. WSDM.
-    arXiv 1608.04468 (swaps for examination).
+    arXiv 1608.04468.
 """
 
 from __future__ import annotations
@@ -85,64 +78,6 @@ def rank_propensity(
     move = share / (2.0 * max(ranks - 1, 1))
     stay = 1.0 - move * ((base > 1).astype(np.float64) + (base < ranks))
     return np.where(base == at, stay, np.where(np.abs(base - at) == 1, move, 0.0))
-
-
-def importance(target: npt.ArrayLike, logged: npt.ArrayLike) -> Floats:
-    """Return target over logged propensities, both of shape (lists, ranks).
-
-    For the item–position estimator, both are probabilities of the shown item at its rank. For the
-    position-based one they are expected examinations of the shown item under either policy, which
-    reaches orders farther away, if the curve is right.
-    """
-    wanted, given = np.asarray(target, np.float64), np.asarray(logged, np.float64)
-    if wanted.shape != given.shape or wanted.ndim != 2:
-        raise ParameterError("target and logged must be two tables of lists by ranks")
-    if not ((given > 0.0).all() and (given <= 1.0).all() and (wanted >= 0.0).all()):
-        raise ParameterError("logged propensities must be above 0 and at most 1: they were drawn")
-    return wanted / given
-
-
-def ips(clicks: npt.ArrayLike, weights: Floats) -> Floats:
-    """Return Σₖ wₖcₖ of each list: inverse propensity scores by item and rank (Li et al.)."""
-    return np.asarray((weights * _table(clicks, weights)).sum(axis=1))
-
-
-def self_normalized(clicks: npt.ArrayLike, weights: Floats) -> Floats:
-    """Return Σₖ (ĉₖ + wₖ(cₖ − ĉₖ)/w̄ₖ) of each list, where ĉₖ = Σwc/Σw at rank k.
-
-    The mean is Σₖ ĉₖ, self-normalized at each rank (Swaminathan and Joachims); the values are its
-    linearization, so that their variance is that of the delta method. Slightly biased, steadier.
-    """
-    clicked, size = _table(clicks, weights), weights.mean(axis=0)
-    size = np.where(size > 0.0, size, 1.0)  # a rank that the target never fills adds nothing
-    rates = (weights * clicked).mean(axis=0) / size
-    return np.asarray((rates + weights * (clicked - rates) / size).sum(axis=1))
-
-
-def doubly_robust(
-    clicks: npt.ArrayLike,
-    weights: Floats,
-    predicted: npt.ArrayLike,
-    predicted_target: npt.ArrayLike,
-) -> Floats:
-    """Return Σₖ (q^π_k + wₖ(cₖ − qₖ)) of each list (Dudík et al., by item and rank).
-
-    Args:
-        clicks: what users did, shape (lists, ranks).
-        weights: `importance` of what was shown.
-        predicted: q, the expected clicks of the shown items at their ranks by some model.
-        predicted_target: q^π, those of the target's list. With right propensities the model may be
-            wrong, and with a right model the propensities may.
-    """
-    shown, wanted = _table(predicted, weights), _table(predicted_target, weights)
-    return np.asarray((wanted + weights * (_table(clicks, weights) - shown)).sum(axis=1))
-
-
-def _table(values: npt.ArrayLike, like: Floats) -> Floats:
-    table = np.asarray(values, np.float64)
-    if table.shape != like.shape:
-        raise ParameterError(f"expected a table of lists by ranks, {like.shape}, not {table.shape}")
-    return table
 
 
 def neighbor_moments(propensities: npt.ArrayLike, clicks: npt.ArrayLike) -> list[Moments]:
