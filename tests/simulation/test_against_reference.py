@@ -73,15 +73,12 @@ CONFIGS = {
 
 
 ONLINE = [
-    "mgd:features=concate,behavior=ips,learn_from=all,credit=all",
-    "pdgd:features=concate,behavior=ips,learn_from=all",
-    "dbgd:features=concate,default=mean,learn_from=all",
-    "mgd:features=concate,default=mean,behavior=ips",
-    "pdgd:features=concate,default=mean,behavior=ips",
-    "dbgd:rate=0.7,decay=0.5,step=3.0,features=concate,credit=all",
+    "mgd:features=concate,behavior=ips",
+    "pdgd:features=concate,behavior=ips",
+    "dbgd:rate=0.7,decay=0.5,step=3.0,features=concate",
     "pdgd:rate=1.5,decay=0.5,features=concate",
     "mgd:candidates=2,step=0.1",
-    "mgd:candidates=30,learn_from=all",
+    "mgd:candidates=30",
     "toprank:delta=0.1",
 ]
 VARIANTS = [*variants(), *ONLINE]

@@ -18,7 +18,6 @@ import numpy as np
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
-from ebrank.evidence.estimators import ESTIMATORS
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import sum_blocks
 from ebrank.rankers.base import Trial, param
@@ -78,14 +77,6 @@ class OnlineParameters:
     behavior: ClickRate = param(
         "exposure", "x^b: c of E (exposure) or C of n (ips)", choices=("exposure", "ips")
     )
-    default: Literal["zero", "mean"] = param(
-        "zero",
-        "x^b of an item never shown: 0 (zero) or the mean of those shown (mean)",
-        choices=("zero", "mean"),
-    )
-    learn_from: Literal["train", "all"] = param(
-        "train", "whose sessions teach: train queries' or all", choices=("train", "all")
-    )
     rate: float = param(0.1, "learning rate of the first step after an update", at_least=0)
     decay: float = param(
         0.99999, "factor of the rate from one step to the next", at_least=0, at_most=1
@@ -135,12 +126,10 @@ class OnlineLearner:
         theta = np.append(self.weights[:n], 0.0)  # no intercept: it would not change an order
         scores = linear_scores(data.features, theta, self.trial.threads)
         behavior_weight = float(self.weights[n]) if len(self.weights) > n else 0.0
-        mean = parameters.default == "mean"
-        unseen = mean_behavior(self.trial, parameters.behavior) if mean else 0.0
         score = CONCATENATED[parameters.behavior].bind(w=behavior_weight)
         return self.wrap(
             a=scores,
-            b=np.array([unseen]),
+            b=np.zeros(1),
             serve=score,
             offline=score,
             weights=self.weights,
@@ -150,17 +139,9 @@ class OnlineLearner:
                 behavior_weight=behavior_weight,
                 concatenated=len(self.weights) > n,
                 ips=parameters.behavior == "ips",
-                unseen=unseen,
-                learns=(data.query_splits == 0) | (parameters.learn_from == "all"),
+                learns=data.query_splits == 0,
             ),
         )
-
-
-def mean_behavior(trial: Trial, estimator: ClickRate) -> float:
-    """Return the mean x^b of the train partition's items that were shown; 0 if there are none."""
-    train = trial.sums().rows(trial.dataset.rows_in("train"))
-    seen = train.shown > 0.0
-    return float(ESTIMATORS[estimator].rate(train)[seen].mean()) if seen.any() else 0.0
 
 
 def step_rates(stepped: Bools, rate: float, decay: float) -> Floats:
