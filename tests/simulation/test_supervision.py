@@ -228,20 +228,6 @@ DRAWN = Formula(lambda a, key: a / (1.0 if (key >> HALF) % FIFTY != ONE else 0.0
             ranking_by(Formula(lambda shown: 1e308 * shown).bind()),
             r"its formula serve gives inf, .* with shown \d+",
         ),
-    ],
-)
-def test_a_formula_is_tried_before_it_is_used(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, ranker: Mine, said: str
-) -> None:
-    monkeypatch.setattr("ebrank.simulation.engine._Run.serve", lambda *_: None)
-    with pytest.raises(ParameterError, match=f"^mine:Mine: {said}"):
-        simulate(dataset, ranker, LONG)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("ranker", "said"),
-    [
         (ranking_by(LATE), r"its formula serve gives (nan|inf), .* with shown \d+, clicks \d+"),
         (ranking_by(FIXED, LATE), r"its formula offline gives (nan|inf), .* with shown \d+, "),
         (ranking_by(UNLUCKY), r"its formula serve gives nan, .* with shown \d+, clicks 0"),

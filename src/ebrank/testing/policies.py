@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -18,7 +19,6 @@ from ebrank.priors import ItemPrior
 from ebrank.sessions.scored import Scorer, room_for_batch, score_batch
 from ebrank.sessions.world import World
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.supervision import reachable
 from ebrank.simulation.users import PositionBased
 from ebrank.simulation.world import new_world
 from ebrank.testing.datasets import tiny
@@ -59,7 +59,11 @@ def check_text(policy: Policy) -> None:
 def check_scores_are_finite(policy: Policy) -> None:
     """Items that nobody saw, nobody clicked, everybody clicked, a million saw: all have a score."""
     _, often, _ = _random_state(policy)
-    behavior = BehaviorStats(np.concatenate([reachable(often).counts, often.counts]))
+    counts = np.zeros((1 + 4 * often.slots, *often.counts.shape[1:]), np.int32)
+    ways = itertools.product(range(often.slots), [(1, 0), (1, 1), (1000, 0), (1000, 1000)])
+    for state, (slot, times) in zip(counts[1:], ways, strict=True):
+        state[:, slot] = times
+    behavior = BehaviorStats(np.concatenate([counts, often.counts]))
     bounds, n = single(policy.scores(None, behavior.valuation(CURVE))), len(behavior)
     for score in (0.0, -3.0, 3.0):
         prior = policy.family.prior(np.full(n, score))
