@@ -165,14 +165,14 @@ def check_interval(policy: Policy) -> None:
     """Intervals are in order and in [0, 1]; those of items seen often contain the relevance."""
     prior, behavior, _ = _random_state(policy)
     ranker = EBRanker(policy, examination=CURVE)
-    low, high = ranker.rank_by_prior(prior, behavior).interval.T
+    low, high = ranker.ranked(prior, behavior).interval.T
     wrong = ~((low >= 0.0) & (low <= high) & (high <= 1.0))
     item = int(np.argmax(wrong))
     assert not wrong.any(), f"{policy}: an interval of relevance from {low[item]} to {high[item]}"
     if policy.choices.part != "both":
         return
     clicks = np.arange(100, 1000, 100)[:, None]  # of a thousand at rank 1, where estimators agree
-    often = ranker.rank_by_prior(
+    often = ranker.ranked(
         policy.family.prior(np.zeros(9)), BehaviorStats.of(np.full((9, 1), 1000), clicks)
     )
     for relevance, (lowest, highest) in zip(often.relevance, often.interval, strict=True):
@@ -195,7 +195,7 @@ def check_simulator_agrees(policy: Policy) -> None:
     simulated = np.empty(n)
     _write_simulated(world, Scorer.of(score, prior.a, prior.b), own, simulated)
     ranker = EBRanker(policy, examination=CURVE)
-    ranking = ranker.rank_by_prior(prior, behavior, draw_keys=own)
+    ranking = ranker.ranked(prior, behavior, draws=own)
     differing = np.flatnonzero(simulated != ranking.candidates.scores)
     assert not len(differing), f"{policy}: item {differing[0]} has another score in the simulator"
     tie_keys = np.random.PCG64(ranker.seed).random_raw(n)
