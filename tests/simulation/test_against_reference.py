@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from ebrank.evidence import Examination
+from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PositionBased, parse
-from tests.simulation.comparison import assert_sessions_agree, assert_whole_run_agrees, reference_of
-from tests.simulation.reference_online import OnlineReference
+from tests.simulation.comparison import assert_whole_run_agrees
+from tests.simulation.reference import Reference
+from tests.simulation.reference_online import OnlineReference, TopRankReference
 from tests.simulation.tiny import tiny, variants
 from tests.simulation.users import SHOP, Impatient, Shoppers
 
@@ -82,44 +84,36 @@ ONLINE = [
     "toprank:delta=0.1",
 ]
 VARIANTS = [*variants(), *ONLINE]
-SETTINGS = [text for text in VARIANTS if ":" not in text or text.endswith(":features=concate")]
+MANY_SESSIONS = SimulationConfig(
+    entering_probability=0.6,
+    initial_candidates=(2, 4),
+    warmup_sessions=2,
+    updates=3,
+    sessions=400,
+    list_length=4,
+    users=PositionBased(Examination(cutoff=3)),
+    believed=Examination(severity=1.2),
+)
+QUICK = {*registry.built_in(), "dbgd:features=concate", "pdgd:features=concate"}
 
 
 @pytest.mark.parametrize(
-    ("text", "twins"),
-    [
-        *(
-            pytest.param(text, False, marks=pytest.mark.slow if ":" in text else ())
-            for text in [*SETTINGS, *ONLINE]
-        ),
-        ("dbgd", True),
-        ("mgd:features=concate", True),
-    ],
+    "text",
+    [text if text in QUICK else pytest.param(text, marks=pytest.mark.slow) for text in VARIANTS],
 )
-def test_session_by_session(text: str, twins: bool) -> None:
-    """With twins, which have the same features, equal scores are ordered by tie key."""
-    data = tiny(seed=1, sizes=(7, 1, 9, 12))
-    if twins:
-        data = replace(data, features=np.repeat(data.features[::2], 2, axis=0)[: data.n_rows])
-    config = SimulationConfig(
-        entering_probability=0.6,
-        initial_candidates=(2, 4),
-        warmup_sessions=2,
-        updates=3,
-        sessions=120,
-        list_length=4,
-        users=PositionBased(Examination(cutoff=3)),
-        believed=Examination(severity=1.2),
-    )
-    reference = reference_of(text, data, config)
-    assert_sessions_agree(reference, 120, updates=(19, 59, 119))
-    assert not isinstance(reference, OnlineReference) or reference.steps > 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", VARIANTS)
 def test_whole_run(text: str) -> None:
     assert_agrees_in("the paper's", text)
+    learned = assert_whole_run_agrees(text, MANY_SESSIONS, tiny(seed=1, sizes=(7, 1, 9, 12)))
+    assert not isinstance(learned, OnlineReference) or learned.steps > 2
+    assert not isinstance(learned, TopRankReference) or len(learned.G) > 5
+
+
+@pytest.mark.parametrize("text", ["ebrank", "dbgd", "mgd:features=concate"])
+def test_equal_scores_are_ordered_by_tie_key(text: str) -> None:
+    """Twins have the same features."""
+    data = tiny(seed=1, sizes=(7, 1, 9, 12))
+    data = replace(data, features=np.repeat(data.features[::2], 2, axis=0)[: data.n_rows])
+    assert_whole_run_agrees(text, MANY_SESSIONS, data)
 
 
 def every_ranker_in_other_worlds() -> Iterator[tuple[str, str]]:
@@ -136,10 +130,10 @@ def test_whole_run_in_other_worlds(text: str, world: str) -> None:
     assert_agrees_in(world, text)
 
 
-def assert_agrees_in(world: str, text: str) -> None:
+def assert_agrees_in(world: str, text: str) -> Reference:
     trial = len(text) % 3
     data = tiny(seed=trial, interleaved=bool(trial))
-    assert_whole_run_agrees(text, CONFIGS[world], data, trial=trial, threads=1 + trial)
+    return assert_whole_run_agrees(text, CONFIGS[world], data, trial=trial, threads=1 + trial)
 
 
 @pytest.mark.parametrize("users", ["pbm", "dcm:setting=informational"])
