@@ -16,8 +16,7 @@ from ebrank.policy.formula import Score
 from ebrank.policy.scoring import scores
 from ebrank.priors import ItemPrior
 from ebrank.rankers import registry
-from ebrank.rankers.base import Trial
-from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.base import ScoreModel, Trial
 from ebrank.rankers.pbmucb import BOUND, UNSEEN
 from ebrank.typing import Floats
 from tests.rankers.test_least_squares import dense_solution

@@ -30,9 +30,8 @@ from ebrank.evidence.estimators import ESTIMATORS, IPS
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import sum_blocks
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
+from ebrank.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner, param
 from ebrank.rankers.bm25 import FIXED
-from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.random import RANDOM, UNIFORM
 from ebrank.typing import Floats, Ints
 

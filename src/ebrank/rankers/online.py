@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import sum_blocks
-from ebrank.rankers.base import Trial, param
+from ebrank.rankers.base import ScoreModel, Trial, param
 from ebrank.rankers.counterfactual import CONCATENATED, ClickRate
-from ebrank.rankers.model import ScoreModel, check_numbers
 from ebrank.typing import Bools, Floats
 
 if TYPE_CHECKING:
@@ -39,19 +37,6 @@ class OnlineModel(ScoreModel):
 
     linear: LoggingModel
     lessons: list[Lesson] = field(default_factory=list)
-
-    def check_sessions(self, dataset: Dataset) -> None:
-        """Raise if the logging model does not fit a dataset."""
-        linear, rows, queries = self.linear, dataset.n_rows, dataset.n_queries
-        check_numbers("linear.scores", "scores of the logging model", linear.scores, rows)
-        if linear.features.ndim != 2 or len(linear.features) != rows:
-            raise ParameterError(
-                f"linear.features has shape {linear.features.shape} for {rows} rows"
-            )
-        if linear.learns.shape != (queries,):
-            raise ParameterError(
-                f"linear.learns has shape {linear.learns.shape} for {queries} queries"
-            )
 
 
 class Lesson(Protocol):

@@ -24,9 +24,8 @@ from ebrank.errors import DataError, EBRankError, ParameterError
 from ebrank.evaluation.metrics import cum_ndcg
 from ebrank.evidence import Sums
 from ebrank.kernels import streams
-from ebrank.rankers.base import Ranker, Trial
+from ebrank.rankers.base import Ranker, ScoreModel, Trial
 from ebrank.rankers.bm25 import fixed_model
-from ebrank.rankers.model import ScoreModel
 from ebrank.sessions import schedule
 from ebrank.sessions.session import NO_OUTCOME
 from ebrank.sessions.world import Schedule, World

@@ -23,8 +23,7 @@ from ebrank.evidence import BehaviorStats, Examination
 from ebrank.policy import scoring
 from ebrank.policy.formula import Score
 from ebrank.priors.base import ItemPrior
-from ebrank.rankers.base import REGISTRY, Ranker, Trial, TrialLearner
-from ebrank.rankers.model import ScoreModel, check_numbers
+from ebrank.rankers.base import REGISTRY, Ranker, ScoreModel, Trial, TrialLearner
 
 
 class Supervised:
@@ -96,16 +95,31 @@ def check_model(model: object, dataset: Dataset) -> None:
     if not isinstance(model, ScoreModel):
         raise ParameterError(f"update returns {type(model).__name__}, not a ScoreModel")
     n = dataset.n_rows
-    check_numbers("a", "scores", model.a, n)
-    check_numbers("b", "second numbers", model.b, n, or_one=True)
+    _check_numbers("a", "scores", model.a, n)
+    _check_numbers("b", "second numbers", model.b, n, or_one=True)
     if model.prior is not None:
-        check_numbers("prior.a", "first numbers", model.prior.a, n)
-        check_numbers("prior.b", "second numbers", model.prior.b, n, or_one=True)
+        _check_numbers("prior.a", "first numbers", model.prior.a, n)
+        _check_numbers("prior.b", "second numbers", model.prior.b, n, or_one=True)
     if model.weights is not None:
-        check_numbers("weights", "weights", model.weights, np.size(model.weights))
+        _check_numbers("weights", "weights", model.weights, np.size(model.weights))
     for name, score in _scores(model).items():
         _check_score(name, score)
-    model.check_sessions(dataset)
+
+
+def _check_numbers(
+    name: str, called: str, values: object, rows: int, *, or_one: bool = False
+) -> None:
+    """Raise unless an array has a finite number for each row, or, with `or_one`, one for all.
+
+    `called` is what messages call the numbers.
+    """
+    if not (isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1):
+        raise ParameterError(f"{name} must be a NumPy array of float64, with one axis")
+    if len(values) != rows and not (or_one and len(values) == 1):
+        raise ParameterError(f"{len(values)} {called} for {rows} rows")
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise ParameterError(f"{name}[{row}] is {values[row]}, not a finite number")
 
 
 def _check_score(name: str, score: object) -> None:
