@@ -220,11 +220,11 @@ class EBRanker:
         """
         _check_lengths(features, behavior)
         check_whole("k", k, at_least=1, optional=True)
-        keys = None if tie_keys is None else np.asarray(tie_keys)
-        require(
-            keys is None or keys.shape == (len(behavior),),
-            "tie_keys must hold one key per candidate",
-        )
+        keys = draws = None
+        if tie_keys is not None:
+            keys = np.asarray(tie_keys)
+            require(keys.shape == (len(behavior),), "tie_keys must hold one key per candidate")
+            draws = _draw_keys(keys) if self.policy.noisy else None
         if lists is not None:
             check_number("lists", lists, at_least=0)
         if earned is not None:
@@ -234,6 +234,7 @@ class EBRanker:
             self.prior(features),
             behavior,
             keys,
+            draws,
             lists=lists,
             shifts=self.shifts(features, numbers(context)) if context else None,
             earned=earned,
@@ -268,15 +269,13 @@ class EBRanker:
         """Return what `rank` returns, given the prior, which changes far less often than behavior.
 
         Nothing is checked: the arrays fit together. `shifts` say how far a context shifts the
-        logits of relevances. The draws of a policy that samples have keys of their own, or those
-        that decide ties.
+        logits of relevances. Where keys are given, a policy that samples needs those of its draws.
         """
         from ebrank.policy.scoring import best_first, score_pairs  # Numba takes a while
 
         if keys is None:  # random ones that stay with the position, however many candidates
             keys = np.random.PCG64(self.seed).random_raw(len(behavior))
-        if draws is None and self.policy.noisy:
-            draws = _draw_keys(keys)
+            draws = keys if draws is None and self.policy.noisy else draws
         valuation, scores, horizon = self._scoring(behavior)
         parameters = scores.both.parameters
         if lists is not None and horizon is not None:
