@@ -30,7 +30,7 @@ from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.simulation import worker
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.parallel import PlannedTrial, Task, Tick
+from ebrank.simulation.parallel import PlannedTrial, Task
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.worker import PROCESSOR, SAME_VERSIONS, Locator, Order
 
@@ -224,9 +224,7 @@ class Workers:
         self._futures: dict[Task, Future[TrialResult | None]] = {}
         self._handed: tuple[Task, TrialResult] | None = None
 
-    def run(
-        self, trials: Mapping[Task, PlannedTrial], tick: Tick
-    ) -> Iterator[tuple[Task, TrialResult]]:
+    def run(self, trials: Mapping[Task, PlannedTrial]) -> Iterator[tuple[Task, TrialResult]]:
         """Yield the results of some trials as they arrive; workers do not say how far they are.
 
         Raises:
