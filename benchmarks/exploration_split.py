@@ -99,7 +99,7 @@ def served(worlds: Worlds, queries: list[int], arms: Ints, seed: int) -> Floats:
         priors = [ranker.prior(worlds.data.features[rows]) for ranker in worlds.arms]
         rng = np.random.default_rng([seed, 0, query])
         for user, arm in enumerate(arms[place]):
-            order = worlds.arms[arm].rank_by_prior(priors[arm], stats, k=SHOWN).order
+            order = worlds.arms[arm].ranked(priors[arm], stats).order[:SHOWN]
             expected[place, user] = p[: len(order)] @ relevance[order]
             stats.record(order, clicks(order, relevance, rng))
     return expected

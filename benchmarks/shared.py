@@ -25,7 +25,7 @@ from uuid import uuid4
 
 import numpy as np
 
-import ebrank.simulation.shares
+import ebrank.simulation.measures
 from benchmarks.figure import Figure, print_figures
 from benchmarks.worlds import Served
 from ebrank.client import Client
@@ -156,7 +156,7 @@ def shares(shop: ServedShop | EngineShop, data: Dataset, seed: int) -> Floats:
         shop.learn(query, served, clicked, ticket)
         values[time] = worth.sum()
         world.late_dcg[query] += worth[due[chosen] >= 0].sum()
-    return ebrank.simulation.shares.shares(world, asked, values / world.ideal[asked])
+    return ebrank.simulation.measures.shares(world, asked, values / world.ideal[asked])
 
 
 def served(data: Dataset, seed: int, config: str, *, servers: int) -> Floats:

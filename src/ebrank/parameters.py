@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, TypeGuard
+from typing import Any, ClassVar, Self, TypeGuard, TypeVar
 from weakref import WeakKeyDictionary
 
 from ebrank.errors import ParameterError
@@ -190,6 +190,25 @@ class Configured:
         """
         parameters = {parameter.name: parameter for parameter in declared(cls)}
         return cls(**read_settings(settings, called, lambda _: parameters))
+
+
+C = TypeVar("C", bound=Configured)
+
+
+def named(text: str, own: Mapping[str, type[C]], load: Callable[[str], type[C]], what: str) -> C:
+    """Return what a text such as `name:a=1` or `module:Class:a=1` names, with its parameters.
+
+    `own` are ebrank's own classes, `load` finds the others, and errors say that no `what` is
+    called so.
+    """
+    name, _, rest = text.partition(":")
+    if name in own:
+        return own[name].from_text(rest, name)
+    inside, _, settings = rest.partition(":")
+    if inside and "=" not in inside:  # not parameters, so a name in a module
+        path = f"{name}:{inside}"
+        return load(path).from_text(settings, path)
+    raise ParameterError(f"no {what} called {name!r}{near(name, list(own))}")
 
 
 def to_text(

@@ -10,7 +10,6 @@ import numpy as np
 from ebrank.bonus import Bonus
 from ebrank.equations import posterior_spread, prior_alpha, prior_loss_and_gradient
 from ebrank.evidence import Sums
-from ebrank.kernels.special import log_gamma_and_digamma
 from ebrank.priors import ItemPrior, Posterior
 from ebrank.priors.families.beta import DRAW, Beta
 from ebrank.typing import Floats
@@ -22,27 +21,8 @@ def mean_by_two(beta: float, alpha: float, hits: float, trials: float) -> float:
     return (alpha + hits) / (beta + alpha + trials)
 
 
-def loss_by_two(beta: float, score: float, hits: float, trials: float) -> tuple[float, float]:
-    """Return log B(α, β) − log B(h + α, t − h + β), with α = e^score, β = scale·(1 + α/(1 + α))."""
-    alpha = prior_alpha(score)
-    share = alpha / (1.0 + alpha)
-    second = beta * (1.0 + share)
-    slope_of_second = beta * share * (1.0 - share)
-    misses = max(trials - hits, 0.0)
-    a, a_slope = log_gamma_and_digamma(alpha)
-    b, b_slope = log_gamma_and_digamma(second)
-    ab, ab_slope = log_gamma_and_digamma(alpha + second)
-    ha, ha_slope = log_gamma_and_digamma(hits + alpha)
-    mb, mb_slope = log_gamma_and_digamma(misses + second)
-    hmab, hmab_slope = log_gamma_and_digamma(hits + misses + alpha + second)
-    by_alpha = a_slope - ab_slope - ha_slope + hmab_slope
-    by_second = b_slope - ab_slope - mb_slope + hmab_slope
-    inside = -10.0 <= score <= 10.0
-    slope = (by_alpha * alpha + by_second * slope_of_second) * inside
-    return a + b - ab - ha - mb + hmab, slope
-
-
-BY_TWO = Posterior(mean_by_two, posterior_spread, DRAW, loss_by_two)
+USUAL = Beta.posteriors["ips"]
+BY_TWO = Posterior(mean_by_two, posterior_spread, DRAW, USUAL.loss)
 
 
 @dataclass(frozen=True)
@@ -100,9 +80,6 @@ def wrong_slope(score: float, trials: float, hits: float, beta: float) -> tuple[
     alpha = prior_alpha(score)
     loss, slope = prior_loss_and_gradient(hits, trials, alpha, beta)
     return loss, 1.1 * alpha * slope
-
-
-USUAL = Beta.posteriors["ips"]
 
 
 @dataclass(frozen=True)

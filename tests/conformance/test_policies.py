@@ -75,17 +75,11 @@ OF_EACH = f"ebrank:family={PARTS}:BetaOfEach"
 
 
 @pytest.mark.parametrize("estimator", ["ips", "exposure"])
-class TestBetaOfEach:
-    """A prior whose second number differs from item to item; once the first item's served all."""
-
-    def test_keeps_the_rules(self, estimator: str) -> None:
-        check_policy(policies.parse(f"{OF_EACH},estimator={estimator}"))
-        check_ranker(registry.parse(f"{OF_EACH},estimator={estimator}"))
-
-    def test_in_the_simulator(self, estimator: str) -> None:
-        data = tiny(seed=4)
-        text = f"{OF_EACH},estimator={estimator}"
-        assert_whole_run_agrees(text, SimulationConfig(updates=4), data)
+def test_a_prior_may_have_a_second_number_for_each_item(estimator: str) -> None:
+    text = f"{OF_EACH},estimator={estimator}"
+    check_policy(policies.parse(text))
+    check_ranker(registry.parse(text))
+    assert_whole_run_agrees(text, SimulationConfig(updates=4), tiny(seed=4))
 
 
 # --- the checks notice ---------------------------------------------------------------------------

@@ -150,8 +150,6 @@ def edited(document: Document, key: str, value: object) -> bytes:
 @cache
 def document(kind: str) -> Document:
     """Return what a file of some kind of ranker holds."""
-    if kind.startswith("old"):
-        return OLD if kind == "old" else {**OLD, "learned": None}
     ranker = learned() if kind == "auto" else linear()
     if kind == "contexts":
         ranker.contexts_ = Contexts(np.array([3, 7]), np.zeros((2, 4)), np.array([0.5, 0.5]))
@@ -162,6 +160,7 @@ def document(kind: str) -> Document:
 TAMPERED: dict[str, list[tuple[str, object, str]]] = {
     "linear": [
         ("format", "other", "not an ebrank model"),
+        ("version", 2, "version 2"),
         ("version", 99, "version 99"),
         ("version", True, "version True"),
         ("extra", 1, "extra"),
@@ -190,21 +189,6 @@ TAMPERED: dict[str, list[tuple[str, object, str]]] = {
         ("state.weights", array(shape=[0, 10**30]), "impossible shape"),
         ("state.intercept", array(), "one intercept"),
         ("state.ridge", array(-1.0), "ridge must be 0 or more"),
-    ],
-    "old": [
-        ("ranker", None, "'ranker' is missing"),
-        ("ranker.epsilon", -1, "epsilon"),
-        ("ranker.unknown", 1, "unknown"),
-        ("learned.kind", "pickle", "unknown kind of prior: 'pickle'"),
-        ("learned.weights", ["a"], "weights holds 'a'"),
-        ("learned.intercept", None, "intercept holds None"),
-        ("learned.parameters.estimator", "ips", "another estimator than the ranker"),
-        ("learned.parameters.clamp", 1, "clamp"),
-        ("learned.extra", 7, "extra"),
-        ("ranker.seed", DROP, "seed"),
-    ],
-    "old, not fitted": [
-        ("ranker.prior", {"kind": "os.system"}, "unknown kind of prior: 'os.system'"),
     ],
     "auto": [
         ("state.shape", array(*[0.0] * 23), "needs a shape of 24 numbers"),
@@ -336,40 +320,12 @@ def check_that_it_reads_or_refuses(content: bytes) -> None:
     assert not new
 
 
-OLD: Document = json.loads("""{"format": "ebrank-model", "version": 2, "ranker": {"prior": {"kind":
-"linear", "parameters": {"beta": 3.0, "estimator": "exposure", "l2": 0.01, "min_impressions": 0,
-"clamp": false, "early_stopping": true, "patience": 7, "max_iterations": 200, "tolerance": 0.001,
-"warm_start": false, "threads": null}}, "beta": 3.0, "epsilon": 20.0, "estimator": "exposure",
-"examination": {"severity": 1.0, "cutoff": 5, "curve": null}, "seed": 4, "scaling": {"kind":
-"global", "low": [0.0, 0.0], "high": [1.0, 2.0]}}, "learned": {"kind": "linear", "parameters":
-{"beta": 3.0, "estimator": "exposure", "l2": 0.01, "min_impressions": 0, "clamp": false,
-"early_stopping": true, "patience": 7, "max_iterations": 200, "tolerance": 0.001, "warm_start":
-false, "threads": null}, "weights": [-0.17179811213563337, -0.19060683012085744], "intercept":
-1.5753434999988414}}""")
-"""Written by ebrank 0.1, as is the next; the scores beside them are those it gave."""
-OLD_SCORES = """0.7427901985204501 0.742530839875843 0.7408657510610877 0.7394607174780119
-0.7355090187470519 0.7329645636608466 0.7267471638037131 0.7230794876228632 0.6325588458685053
-0.6255169796315856 0.6126971203676281 0.5940826252128856"""
-OLD_ORDER = [0, 1, 3, 4, 6, 7, 9, 10, 2, 5, 8, 11]
-
-OLDEST: Document = json.loads("""{"format": "ebrank-model", "version": 1, "ranker": {"prior": null,
-"beta": 5.0, "epsilon": 5.0, "estimator": "ips", "examination": null, "seed": 0}, "learned":
-{"kind": "linear", "parameters": {"beta": 5.0, "estimator": "ips", "l2": 1e-06, "min_impressions":
-0, "clamp": false, "early_stopping": true, "patience": 5, "max_iterations": 200, "tolerance": 0.001,
-"warm_start": false, "threads": null}, "weights": [1.0120721672635806, -1.2739952341170062],
-"intercept": 2.3211820101110496}}""")
-OLDEST_SCORES = """0.7201138368051656 0.712163588404293 0.6994311953802455 0.6820790542541851
-0.6789931660520783 0.6716107185799437 0.6586231069519928 0.6401482725914127 0.6071925537470946
-0.5936155017417541 0.5732523162463601 0.5463662772198081"""
-OLDEST_ORDER = [1, 4, 7, 10, 0, 3, 6, 9, 2, 5, 8, 11]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["linear", "old", "oldest", "auto"])
+@pytest.mark.parametrize("kind", ["linear", "auto"])
 @settings(max_examples=150)
 @given(data=st.data())
 def test_random_damage_never_gives_anything_but_a_refusal(kind: str, data: st.DataObject) -> None:
-    content = damaged(OLDEST if kind == "oldest" else document(kind), data)
+    content = damaged(document(kind), data)
     check_that_it_reads_or_refuses(content)
     if kind == "auto":
         features, stats = learned_world()
@@ -425,47 +381,6 @@ def test_a_file_that_names_code_imports_nothing(tmp_path: Path) -> None:
     said = read_elsewhere(tmp_path, *policies)
     assert [line.partition(": ")[0] for line in said] == [f"{n}.json" for n in range(len(policies))]
     assert not (tmp_path / "imported").exists()
-
-
-# --- old files -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("document", "scores", "order", "policy"),
-    [
-        (
-            OLD,
-            OLD_SCORES,
-            OLD_ORDER,
-            "ebrank:estimator=exposure,beta=3,ridge=0.01,patience=7",
-        ),
-        (OLDEST, OLDEST_SCORES, OLDEST_ORDER, "ebrank:epsilon=5,ridge=1e-06"),
-    ],
-    ids=["version 2", "version 1"],
-)
-def test_old_files_read_to_the_same_scores(
-    document: Document, scores: str, order: list[int], policy: str
-) -> None:
-    ranker = model_file.from_bytes(json.dumps(document).encode(), "old")
-    assert str(ranker.policy) == policy
-    features, stats = world()
-    ranking = ranker.rank(features, stats)
-    assert ranking.order.tolist() == order
-    np.testing.assert_allclose(ranking.scores, [float(x) for x in scores.split()], rtol=1e-8)
-    again = model_file.from_bytes(model_file.to_bytes(ranker), "new")
-    np.testing.assert_array_equal(again.rank(features, stats).scores, ranking.scores)
-
-
-def test_old_files_of_unfitted_rankers_are_read_too() -> None:
-    for learned in (None, {**OLD["learned"], "weights": None}):
-        document = {**OLD, "learned": learned}
-        ranker = model_file.from_bytes(json.dumps(document).encode(), "old")
-        assert ranker.state_ is None
-        assert ranker.seed == 4
-        assert ranker.policy.values()["ridge"] == 0.01
-    bare = {**OLDEST, "learned": None}
-    ranker = model_file.from_bytes(json.dumps(bare).encode(), "old")
-    assert str(ranker.policy) == "ebrank:epsilon=5"
 
 
 # --- a learned shape and curve -------------------------------------------------------------------

@@ -214,10 +214,8 @@ def test_features_are_scaled_on_the_way_to_the_prior() -> None:
     plain = by_hand.rank(np.array([[0.0], [1.0], [0.5]], dtype=np.float32), stats)
     ranking = scaled.rank(raw, stats)
     np.testing.assert_array_equal(ranking.scores, plain.scores)
-    given_prior = scaled.rank_by_prior(scaled.prior(raw), stats)
+    given_prior = scaled.ranked(scaled.prior(raw), stats)
     np.testing.assert_array_equal(ranking.order, given_prior.order)
-    with pytest.raises(ParameterError, match="not one of these candidates"):
-        scaled.rank_by_prior(scaled.prior(raw[:2]), stats)
 
 
 # --- as an object --------------------------------------------------------------------------------

@@ -14,9 +14,8 @@ from ebrank.priors import ItemPrior
 from ebrank.priors.fitting import Observations
 from ebrank.priors.learners.linear import Linear
 from ebrank.rankers import registry
-from ebrank.rankers.base import Trial
+from ebrank.rankers.base import ScoreModel, Trial
 from ebrank.rankers.ebrank import EBRank
-from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
 from ebrank.testing import check_ranker

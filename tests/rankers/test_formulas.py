@@ -16,8 +16,7 @@ from ebrank.policy.formula import Score
 from ebrank.policy.scoring import scores
 from ebrank.priors import ItemPrior
 from ebrank.rankers import registry
-from ebrank.rankers.base import Trial
-from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.base import ScoreModel, Trial
 from ebrank.rankers.pbmucb import BOUND, UNSEEN
 from ebrank.typing import Floats
 from tests.rankers.test_least_squares import dense_solution
@@ -63,15 +62,15 @@ def on_train(trial: Trial) -> Floats:
     return np.repeat(trial.dataset.query_splits == 0, trial.dataset.candidates)
 
 
-def features_score(trial: Trial, weight: str = "one") -> Floats:
+def features_score(trial: Trial) -> Floats:
     """w·x + w_0, the features' model alone."""
-    *w, intercept = dense_solution(trial, "exposure", weight, concatenate=False)
+    *w, intercept = dense_solution(trial, "exposure", concatenate=False)
     return np.asarray(trial.dataset.features @ w + intercept)
 
 
-def concatenated(trial: Trial, behavior: str, weight: str, unseen: Floats | float) -> Floats:
+def concatenated(trial: Trial, behavior: str, unseen: Floats | float) -> Floats:
     """w·x + w_0 + w_b·x^b."""
-    *w, w_b, intercept = dense_solution(trial, behavior, weight, concatenate=True)
+    *w, w_b, intercept = dense_solution(trial, behavior, concatenate=True)
     return np.asarray(
         trial.dataset.features @ w + intercept + w_b * click_rate(trial, behavior, unseen)
     )
@@ -80,11 +79,11 @@ def concatenated(trial: Trial, behavior: str, weight: str, unseen: Floats | floa
 def cftopk_score(trial: Trial, behavior: str, default: str) -> Floats:
     rates = click_rate(trial, behavior, np.nan)
     unseen = float(np.nanmean(rates[on_train(trial)])) if default == "mean" else 0.0
-    return concatenated(trial, behavior, "one", unseen)
+    return concatenated(trial, behavior, unseen)
 
 
-def prior_score(trial: Trial, behavior: str, weight: str) -> Floats:
-    return concatenated(trial, behavior, weight, features_score(trial, weight))
+def prior_score(trial: Trial, behavior: str) -> Floats:
+    return concatenated(trial, behavior, features_score(trial))
 
 
 def by_ucbrank(trial: Trial, behavior: str, shown: str, epsilon: float) -> tuple[Floats, Floats]:
@@ -173,7 +172,6 @@ def cases() -> Iterator[tuple[str, Expected]]:
     yield "bm25", by(lambda trial: trial.dataset.baseline.astype(np.float64))
     yield "oracle", by(lambda trial: trial.relevance)
     yield "cftopk", by(features_score)
-    yield "cftopk:weight=shown", by(partial(features_score, weight="shown"))
     yield "smoothedctr:strength=0.5", by(partial(smoothed_rate, strength=0.5))
     yield "pbmucb:delta=1.5", partial(by_pbm_bound, delta=1.5)
     for alpha, ridge, own in ((0.0, 1.0, 1.0), (0.7, 0.1, 4.0)):
@@ -183,9 +181,7 @@ def cases() -> Iterator[tuple[str, Expected]]:
         for default in ("zero", "mean"):
             text = f"cftopk:features=concate,behavior={kind},default={default}"
             yield text, by(partial(cftopk_score, behavior=kind, default=default))
-        for weight in ("one", "shown"):
-            text = f"prior:behavior={kind},weight={weight}"
-            yield text, by(partial(prior_score, behavior=kind, weight=weight))
+        yield f"prior:behavior={kind}", by(partial(prior_score, behavior=kind))
         for shown in ("shown", "clicked"):
             text = f"ucbrank:behavior={kind},shown={shown},epsilon=0.3"
             yield text, partial(by_ucbrank, behavior=kind, shown=shown, epsilon=0.3)

@@ -18,10 +18,10 @@ MakeTrial = Callable[..., Trial]
 Serve = Callable[[Trial, int], None]
 Floats = npt.NDArray[np.float64]
 
-SETTINGS = list(itertools.product(("exposure", "ips"), ("one", "shown"), (False, True)))
+SETTINGS = list(itertools.product(("exposure", "ips"), (False, True)))
 
 
-def dense_solution(trial: Trial, behavior: str, weight: str, concatenate: bool) -> Floats:
+def dense_solution(trial: Trial, behavior: str, concatenate: bool) -> Floats:
     """Return (w, w_b if any, w_0) by LAPACK's SVD on the rows, with the ridge as extra rows."""
     data, stats = trial.dataset, trial.sums()
     split = np.repeat(data.query_splits, data.candidates)
@@ -32,12 +32,11 @@ def dense_solution(trial: Trial, behavior: str, weight: str, concatenate: bool) 
     if concatenate:
         columns.append((c / stats.exposure[rows] if behavior == "exposure" else target)[:, None])
     z = np.column_stack([*columns, np.ones(len(n))])
-    root = np.sqrt(n if weight == "shown" else np.ones(len(n)))
-    ridge = 1e-6 * np.mean(np.sum((root[:, None] * z) ** 2, axis=0))
+    ridge = 1e-6 * np.mean(np.sum(z**2, axis=0))
     penalty = np.sqrt(ridge) * np.eye(z.shape[1])[:-1]
     answer: Floats = np.linalg.lstsq(
-        np.vstack([root[:, None] * z, penalty]),
-        np.append(root * target, np.zeros(len(penalty))),
+        np.vstack([z, penalty]),
+        np.append(target, np.zeros(len(penalty))),
         rcond=None,
     )[0]
     return answer
@@ -55,7 +54,7 @@ def test_any_number_of_threads_gives_the_same_bits(
     found = []
     for threads in (1, 2, 5):
         trial = make_trial(4, threads=threads)
-        squares = LeastSquares(trial, "exposure", "one")
+        squares = LeastSquares(trial, "exposure")
         for update in range(3):
             serve(trial, update)
             squares.see()
@@ -96,8 +95,8 @@ def test_weights_are_finite_whatever_the_features(
     if clicks != "some":
         trial.stats.counts[:, 0, 1:] = 0  # all at the top, where C = c
         trial.stats.counts[:, 1] = trial.stats.counts[:, 0] if clicks == "always" else 0
-    for behavior, weight, concatenate in SETTINGS:
-        squares = LeastSquares(trial, behavior, weight)  # type: ignore[arg-type]
+    for behavior, concatenate in SETTINGS:
+        squares = LeastSquares(trial, behavior)  # type: ignore[arg-type]
         squares.see()
         model = squares.solve(concatenate=concatenate)
         assert np.all(np.isfinite(theta_of(model, concatenate)))

@@ -149,10 +149,9 @@ def test_mistakes_are_explained(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "dbgd:features=none,behavior=exposure,default=zero,learn_from=train,rate=0.1,decay=0.99999",
-        "dbgd:step=1,credit=disputed",
+        "dbgd:features=none,behavior=exposure,rate=0.1,decay=0.99999,step=1",
         "mgd:candidates=9,rate=0.1,decay=0.99999,step=1",
-        "pdgd:features=none,behavior=exposure,default=zero,learn_from=train,rate=0.1,decay=0.9999",
+        "pdgd:features=none,behavior=exposure,rate=0.1,decay=0.9999",
         "toprank:delta=1",
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 import threading
@@ -47,8 +48,13 @@ class Trace:
 
 @contextmanager
 def tracing(trace: Trace) -> Iterator[None]:
-    """Trace this thread and those that begin within, such as the one that flushes."""
+    """Trace this thread and those that begin within, such as the one that flushes.
+
+    The garbage of other tests is no part of it: to end a forgotten generator is to enter its file.
+    """
     before = sys.getprofile(), threading.getprofile()
+    gc.collect()
+    gc.disable()
     threading.setprofile(trace)
     sys.setprofile(trace)
     try:
@@ -56,6 +62,7 @@ def tracing(trace: Trace) -> Iterator[None]:
     finally:
         sys.setprofile(before[0])
         threading.setprofile(before[1])
+        gc.enable()
 
 
 def files_run(folder: Path, request: Callable[[Local, str], object]) -> list[str]:

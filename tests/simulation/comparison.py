@@ -1,25 +1,15 @@
-"""The compiled engine beside the slow reference, one session at a time and as a whole."""
+"""The compiled engine beside the slow reference."""
 
 from __future__ import annotations
-
-from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from ebrank.data.dataset import Dataset
-from ebrank.evidence.valuation import UNIT
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker, Trial
-from ebrank.rankers.bm25 import fixed_model
-from ebrank.rankers.model import ScoreModel
-from ebrank.sessions.world import Schedule, World
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial
-from ebrank.simulation.play import play
 from ebrank.simulation.result import TrialResult
-from ebrank.simulation.world import believe, new_world, stats_of
 from tests.simulation.reference import Reference
 from tests.simulation.reference_online import (
     DuelReference,
@@ -27,60 +17,10 @@ from tests.simulation.reference_online import (
     PairwiseReference,
     TopRankReference,
 )
-from tests.simulation.state import Item, Session
+from tests.simulation.state import Item
 from tests.simulation.tiny import watched
 
 SEED = 3
-
-
-@dataclass
-class Stepwise:
-    """The compiled engine's parts, made to run one session at a time, in order of time."""
-
-    dataset: Dataset
-    ranker: Ranker
-    config: SimulationConfig
-    key: np.uint64
-
-    def __post_init__(self) -> None:
-        self.world: World = new_world(self.dataset, self.config, self.key)
-        self.trial = Trial(
-            self.dataset,
-            self.world.relevance,
-            stats_of(self.world, self.config.behaviors),
-            self.config.believed or self.config.users.examination,
-            self.key,
-            threads=1,
-        )
-        self.learner = self.ranker.learner(self.trial)
-
-    @property
-    def sessions(self) -> int:
-        """How many there would be; fewer than model updates are no problem here."""
-        masked = self.dataset.n_rows - 5 * self.dataset.n_queries
-        return self.config.sessions or int(masked / self.config.entering_probability)
-
-    def update(self) -> ScoreModel:
-        """Learn from the sessions so far, and believe what was learned of examination."""
-        model = self.learner.update()
-        assert isinstance(model, ScoreModel)
-        valuation = self.trial.stats.valuation(model.examination or self.trial.examination)
-        believe(self.world, valuation)
-        return model
-
-    def session(self, q: int, model: ScoreModel, eta: float) -> Session:
-        """Run one session; tell list and clicks by the counts they changed."""
-        before = self.world.counts.copy()
-        starts = (np.arange(self.dataset.n_queries + 1) > q).astype(np.int64)
-        plan = Schedule(starts, np.zeros(1, np.int64))
-        ndcg = play(
-            self.world, model, plan, self.config.users.browse.compiled, eta, self.key, threads=1
-        )
-        changed = self.world.counts - before
-        rows = np.flatnonzero(changed[:, 0].any(axis=1))
-        rows = rows[np.argsort(changed[rows, 0].argmax(axis=1))]  # by rank: lists have ten at most
-        clicked = [bool(changed[row, 1:].any()) for row in rows]
-        return Session(q, rows.tolist(), clicked, float(ndcg[0]))
 
 
 def reference_of(
@@ -95,52 +35,6 @@ def reference_of(
     }
     kind = kinds.get(text.partition(":")[0], Reference)
     return kind(dataset, registry.parse(text), config, SEED, trial)
-
-
-def assert_same_session(got: Session, expected: Session) -> None:
-    """Lists and clicks agree at every rank."""
-    assert (got.query, got.rows, got.clicked) == (expected.query, expected.rows, expected.clicked)
-    assert got.ndcg == pytest.approx(expected.ndcg, rel=1e-12)
-
-
-def assert_sessions_agree(
-    reference: Reference, sessions: int, *, updates: Collection[int] = ()
-) -> Stepwise:
-    """Run warm-up and some sessions one by one: the same lists, clicks and statistics.
-
-    Models are updated before the first session and after those in `updates`.
-    """
-    data, config = reference.dataset, reference.config
-    engine = Stepwise(data, reference.ranker, config, np.uint64(reference.key))
-    bm25 = fixed_model(data.baseline.astype(np.float64))
-    for _ in range(config.warmup_sessions):
-        for q in range(data.n_queries):
-            expected = reference.session(q, lambda item, key: item.baseline)
-            assert_same_session(engine.session(q, bm25, 0.0), expected)
-    reference.update()
-    model = engine.update()
-    for t in range(sessions):
-        got = engine.session(reference.asked(t), model, config.entering_probability)
-        assert_same_session(got, reference.serve(t))
-        assert_same_statistics(engine.world, reference)
-        if t in updates:
-            reference.update()
-            model = engine.update()
-            if isinstance(reference, OnlineReference):
-                assert model.weights is not None
-                np.testing.assert_allclose(model.weights, reference.logging, rtol=1e-10)
-    return engine
-
-
-def assert_same_statistics(world: World, reference: Reference) -> None:
-    """Bit by bit, also who has entered when."""
-    items = [item for query in reference.queries for item in query.items]
-    assert world.counts.tolist() == [reference.counts_of(item) for item in items]
-    assert (world.weighted_clicks * UNIT).tolist() == [item.C for item in items]
-    assert (world.exposure * UNIT).tolist() == [item.E for item in items]
-    assert world.entered.tolist() == [len(query.candidates) for query in reference.queries]
-    entered_at = [-1 if item.entered_at is None else item.entered_at for item in items]
-    assert world.entered_at.tolist() == entered_at
 
 
 def assert_same_measures(got: TrialResult, reference: Reference) -> None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
-from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner, param
 
 SCORE = Formula(lambda clicks, a: clicks + a)
 

@@ -22,8 +22,7 @@ import numpy as np
 from ebrank.data.dataset import Dataset
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.policy import formula
-from ebrank.rankers.base import Ranker, Trial
-from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.base import Ranker, ScoreModel, Trial
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PBM, Graded
 from ebrank.testing import plain

@@ -30,7 +30,6 @@ class OnlineReference(Reference):
 
     learning: Vector = field(default_factory=list)
     logging: Vector = field(default_factory=list)
-    unseen: float = 0.0
     rate: float = math.nan
     steps: int = 0
 
@@ -48,10 +47,6 @@ class OnlineReference(Reference):
     def update(self) -> None:
         """Let the learning model serve, and start the rate anew."""
         self.logging = list(self.learning)
-        if self.parameters.default == "mean":
-            items = [i for query in self.queries if query.split == "train" for i in query.items]
-            rates = [self.click_rate(item) for item in items if item.n > 0]
-            self.unseen = math.fsum(rates) / len(rates) if rates else 0.0
         self.rate = self.parameters.rate
 
     def step(self, gradient: Vector) -> None:
@@ -65,7 +60,7 @@ class OnlineReference(Reference):
         vector = [float(value) for value in self.dataset.features[item.row]]
         if self.parameters.features == "concate":
             seen = item.n > 0 and not cold
-            vector.append(self.click_rate(item) if seen else self.unseen)
+            vector.append(self.click_rate(item) if seen else 0.0)
         return vector
 
     def click_rate(self, item: Item) -> float:
@@ -74,9 +69,6 @@ class OnlineReference(Reference):
 
     def offline_score(self, item: Item, cold: bool) -> float:
         return dot(self.logging, self.x(item, cold))
-
-    def learns(self, query: Query) -> bool:
-        return self.parameters.learn_from == "all" or query.split == "train"
 
     def believed_clicks(self, session: Session) -> list[bool]:
         """Return the clicks, without those at ranks that users are believed not to see."""
@@ -96,7 +88,7 @@ class DuelReference(OnlineReference):
         place = {item.row: rank for rank, item in enumerate(shown)}
         session = self.session(q, lambda item, _: -place.get(item.row, math.inf))
         self.log.append(session)
-        if self.learns(query):
+        if query.split == "train":
             self.learn(session, teams, directions)
         return session
 
@@ -124,12 +116,7 @@ class DuelReference(OnlineReference):
         ]
         length = min(self.config.list_length, len(query.candidates))
         by_row = {item.row: item for item in query.candidates}
-        rows, teams = team_draft(
-            [[item.row for item in items] for items in lists],
-            length,
-            key,
-            disputed_only=cast(DBGD, self.ranker).credit == "disputed",
-        )
+        rows, teams = team_draft([[item.row for item in items] for items in lists], length, key)
         return [by_row[row] for row in rows], teams
 
     def learn(self, session: Session, teams: list[int | None], directions: list[Vector]) -> None:
@@ -155,7 +142,7 @@ class PairwiseReference(OnlineReference):
         f = {row: dot(self.logging, vector) for row, vector in x.items()}
         session = self.session(q, lambda item, key: f[item.row] + plain.gumbel(key))
         self.log.append(session)
-        if self.learns(query):
+        if query.split == "train":
             self.learn(session, x, f)
         return session
 
@@ -244,7 +231,7 @@ def unit_vector(key: int, n: int) -> Vector:
 
 
 def team_draft(
-    lists: Sequence[Sequence[int]], length: int, key: int, *, disputed_only: bool = False
+    lists: Sequence[Sequence[int]], length: int, key: int
 ) -> tuple[list[int], list[int | None]]:
     """Return a multileaved list and the team of each item; None where all rankers agreed.
 
@@ -253,7 +240,7 @@ def team_draft(
     """
     merged: list[int] = []
     teams: list[int | None] = []
-    while disputed_only and len(merged) < length:
+    while len(merged) < length:
         tops = {items[len(merged)] for items in lists}
         if len(tops) > 1:
             break

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from ebrank.evidence import Examination
+from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.users import PositionBased, parse
-from tests.simulation.comparison import assert_sessions_agree, assert_whole_run_agrees, reference_of
-from tests.simulation.reference_online import OnlineReference
+from tests.simulation.comparison import assert_whole_run_agrees
+from tests.simulation.reference_online import OnlineReference, TopRankReference
 from tests.simulation.tiny import tiny, variants
 from tests.simulation.users import SHOP, Impatient, Shoppers
 
@@ -73,56 +74,45 @@ CONFIGS = {
 
 
 ONLINE = [
-    "mgd:features=concate,behavior=ips,learn_from=all,credit=all",
-    "pdgd:features=concate,behavior=ips,learn_from=all",
-    "dbgd:features=concate,default=mean,learn_from=all",
-    "mgd:features=concate,default=mean,behavior=ips",
-    "pdgd:features=concate,default=mean,behavior=ips",
-    "dbgd:rate=0.7,decay=0.5,step=3.0,features=concate,credit=all",
+    "mgd:features=concate,behavior=ips",
+    "pdgd:features=concate,behavior=ips",
+    "dbgd:rate=0.7,decay=0.5,step=3.0,features=concate",
     "pdgd:rate=1.5,decay=0.5,features=concate",
     "mgd:candidates=2,step=0.1",
-    "mgd:candidates=30,learn_from=all",
+    "mgd:candidates=30",
     "toprank:delta=0.1",
 ]
 VARIANTS = [*variants(), *ONLINE]
-SETTINGS = [text for text in VARIANTS if ":" not in text or text.endswith(":features=concate")]
+MANY_SESSIONS = SimulationConfig(
+    entering_probability=0.6,
+    initial_candidates=(2, 4),
+    warmup_sessions=2,
+    updates=3,
+    sessions=400,
+    list_length=4,
+    users=PositionBased(Examination(cutoff=3)),
+    believed=Examination(severity=1.2),
+)
+QUICK = {*registry.built_in(), "dbgd:features=concate", "pdgd:features=concate"}
 
 
 @pytest.mark.parametrize(
-    ("text", "twins"),
-    [
-        *(
-            pytest.param(text, False, marks=pytest.mark.slow if ":" in text else ())
-            for text in [*SETTINGS, *ONLINE]
-        ),
-        ("dbgd", True),
-        ("mgd:features=concate", True),
-    ],
+    "text",
+    [text if text in QUICK else pytest.param(text, marks=pytest.mark.slow) for text in VARIANTS],
 )
-def test_session_by_session(text: str, twins: bool) -> None:
-    """With twins, which have the same features, equal scores are ordered by tie key."""
-    data = tiny(seed=1, sizes=(7, 1, 9, 12))
-    if twins:
-        data = replace(data, features=np.repeat(data.features[::2], 2, axis=0)[: data.n_rows])
-    config = SimulationConfig(
-        entering_probability=0.6,
-        initial_candidates=(2, 4),
-        warmup_sessions=2,
-        updates=3,
-        sessions=120,
-        list_length=4,
-        users=PositionBased(Examination(cutoff=3)),
-        believed=Examination(severity=1.2),
-    )
-    reference = reference_of(text, data, config)
-    assert_sessions_agree(reference, 120, updates=(19, 59, 119))
-    assert not isinstance(reference, OnlineReference) or reference.steps > 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", VARIANTS)
 def test_whole_run(text: str) -> None:
     assert_agrees_in("the paper's", text)
+    learned = assert_whole_run_agrees(text, MANY_SESSIONS, tiny(seed=1, sizes=(7, 1, 9, 12)))
+    assert not isinstance(learned, OnlineReference) or learned.steps > 2
+    assert not isinstance(learned, TopRankReference) or len(learned.G) > 5
+
+
+@pytest.mark.parametrize("text", ["ebrank", "dbgd", "mgd:features=concate"])
+def test_equal_scores_are_ordered_by_tie_key(text: str) -> None:
+    """Twins have the same features."""
+    data = tiny(seed=1, sizes=(7, 1, 9, 12))
+    data = replace(data, features=np.repeat(data.features[::2], 2, axis=0)[: data.n_rows])
+    assert_whole_run_agrees(text, MANY_SESSIONS, data)
 
 
 def every_ranker_in_other_worlds() -> Iterator[tuple[str, str]]:

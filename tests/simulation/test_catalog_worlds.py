@@ -169,7 +169,7 @@ def by_hand(data: Dataset, key: np.uint64, rare: int, head: int, first: int) -> 
 
 def test_shares_are_those_of_a_calculation_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("RARE", 45), ("HEAD", 80), ("FIRST", 7)):
-        monkeypatch.setattr(f"ebrank.simulation.shares.{name}", value)
+        monkeypatch.setattr(f"ebrank.simulation.measures.{name}", value)
     data = shop()
     for trial in range(3):
         key = streams.trial_key(5, trial)

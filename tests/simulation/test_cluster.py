@@ -9,7 +9,6 @@ import shutil
 import signal
 import sys
 import threading
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,11 @@ from ebrank.rankers.base import Ranker
 from ebrank.simulation import cluster
 from ebrank.simulation.cluster import Cluster, ClusterAddress, Workers, connected
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.parallel import Interrupted, PlannedTrial, Task, run
+from ebrank.simulation.parallel import Interrupted, run
 from ebrank.simulation.result import Result
 from ebrank.simulation.storage import StoredTrials
 from ebrank.simulation.worker import Locator, Order, facts, prepared
-from tests.simulation.clusters import PATIENCE, OwnCluster, import_from, own_cluster, wait_until
+from tests.simulation.clusters import OwnCluster, import_from, own_cluster, wait_until
 from tests.simulation.test_parallel import bits
 
 RANKERS = [registry.parse(text) for text in ("bm25", "ebrank:estimator=exposure,epsilon=0.1")]
@@ -130,8 +129,6 @@ def order(dataset: Dataset, **changes: object) -> Order:
         "trial": 0,
         "code": lasting_stamp(registry.parse("bm25"), SHORT.users),
         "facts": tuple(facts().items()),
-        "topic": "",
-        "task": (0, 0),
     }
     return Order(**{**given, **changes})  # type: ignore[arg-type]
 
@@ -187,81 +184,40 @@ def test_workers_are_for_one_dataset(dataset: Dataset, workers: Workers) -> None
 
 
 @pytest.mark.slow
-def test_progress_within_a_trial_is_told(dataset: Dataset, workers: Workers) -> None:
-    calls: list[int] = []
-    longer = SimulationConfig(sessions=1_000_000, updates=200)
-    run(dataset, RANKERS[:1], longer, trials=1, pool=workers, progress=lambda n, _: calls.append(n))
-    assert len(set(calls)) > 2  # not only its beginning and its end, however busy the machine is
-    assert calls[-1] == longer.updates
-
-
-@pytest.mark.slow
 def test_trouble_in_a_trial_is_told(dataset: Dataset, workers: Workers) -> None:
     failing = registry.parse("tests.simulation.mortal:Failing")
     with pytest.raises(ParameterError, match="failed while learning: ValueError: no such luck"):
         run(dataset, [failing], SHORT, pool=workers)
 
 
-def planned(dataset: Dataset, config: SimulationConfig, trials: int) -> dict[Task, PlannedTrial]:
-    return {
-        (0, trial): PlannedTrial(dataset, RANKERS[1], config, 0, trial) for trial in range(trials)
-    }
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("allowed_failures", [3, 0])  # with 0, Dask itself gives up at once
 def test_a_lost_worker_costs_its_trial_only(
-    dataset: Dataset,
-    local: Result,
-    nodes: OwnCluster,
-    workers: Workers,
-    monkeypatch: pytest.MonkeyPatch,
-    allowed_failures: int,
+    dataset: Dataset, local: Result, nodes: OwnCluster, workers: Workers
 ) -> None:
-    monkeypatch.setattr(nodes.scheduler, "allowed_failures", allowed_failures)
-    begun: list[Task] = []
-
     def lose_the_first() -> None:
         wait_until(lambda: nodes.running() == 2)
         nodes.kill("one")
 
-    def tick(task: Task, done: int) -> None:
-        if done == 0:
-            begun.append(task)
-
     killer = threading.Thread(target=lose_the_first)
     killer.start()
-    trials = planned(dataset, LONG, 3)
-    results = dict(workers.run(trials, tick))
+    (result,) = run(dataset, RANKERS[1:], LONG, trials=3, pool=workers)
     killer.join()
     assert nodes.names() == ["two"]
-    assert set(results) == set(trials)
-    assert len(begun) <= len(trials) + 1
-    ran = Result(dataset.name, "", LONG, 0, tuple(results[task] for task in sorted(results)))
-    assert bits([ran]) == bits([local])
+    assert bits([result]) == bits([local])
 
 
 @pytest.mark.slow
 def test_a_trial_that_kills_its_workers_is_called_off(
     dataset: Dataset, nodes: OwnCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "LOOK_SECONDS", 1)
-    monkeypatch.setattr(cluster, "MOST_LOSSES", 2)
-    # Each lost worker is told at once: its own report that it began may be lost with it.
     monkeypatch.setattr(nodes.scheduler, "allowed_failures", 0)
+    nodes.ensure("one")
     deadly = registry.parse("tests.simulation.mortal:Deadly")
-
-    def another(note: str) -> None:
-        """Start a worker for it to kill."""
-        assert "no worker is left" in note
-        nodes.add(uuid.uuid4().hex)
-
     with (
-        connected(str(nodes.file), another) as client,
-        pytest.raises(ClusterError, match=r"trial 0 of .*Deadly has lost 2 workers"),
+        connected(str(nodes.file), pytest.fail) as client,
+        pytest.raises(ClusterError, match=r"trial 0 of .*Deadly has lost too many workers"),
     ):
         run(dataset, [deadly], SHORT, trials=1, pool=client.workers(dataset, LOCATOR))
-    assert nodes.names() == []
 
 
 @pytest.mark.slow
@@ -324,22 +280,15 @@ def test_a_lost_scheduler_is_told_and_leaves_what_is_finished(
 def test_ctrl_c_ends_long_trials_at_their_next_update(
     nodes: OwnCluster, dataset: Dataset, workers: Workers
 ) -> None:
-    main, busy = threading.main_thread().ident, threading.Event()
+    main = threading.main_thread().ident
 
     def interrupt() -> None:
-        if busy.wait(PATIENCE):
-            signal.pthread_kill(main or 0, signal.SIGINT)
+        wait_until(lambda: nodes.running() == 2)
+        signal.pthread_kill(main or 0, signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
     with pytest.raises(Interrupted) as caught:
-        run(
-            dataset,
-            RANKERS[1:],
-            ENDLESS,
-            trials=4,
-            pool=workers,
-            progress=lambda done, _: busy.set() if done else None,
-        )
+        run(dataset, RANKERS[1:], ENDLESS, trials=4, pool=workers)
     assert caught.value.results[0].trials == ()
     wait_until(lambda: nodes.running() == 0)
 

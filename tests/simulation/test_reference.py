@@ -7,14 +7,18 @@ import math
 from collections import Counter
 
 import numpy as np
+import pytest
 import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.rankers.kernels import pairwise
+from ebrank.rankers.kernels.blocks import all_blocks
+from ebrank.rankers.toprank import PairCounts
 from ebrank.testing import plain
 from tests.kept import kept
 from tests.simulation.reference_online import (
+    Pair,
     list_probability,
     pair_weight,
     preferred,
@@ -73,3 +77,30 @@ def test_coordinates_on_the_sphere_in_space_are_uniform() -> None:
         points = np.array([unit_vector(plain.child(77, i), n) for i in range(20_000)])
         for axis in points.T:
             assert scipy.stats.kstest(axis, law.cdf).pvalue > 1e-3
+
+
+def counts(better: list[Pair], n: int) -> PairCounts:
+    """Return counts of n items of one query, where the first of each pair is known as better."""
+    offsets = np.array([0, n * (n - 1) // 2])
+    pairs = PairCounts(offsets, np.zeros(offsets[1], np.int32), np.zeros(offsets[1], np.int32))
+    for i, j in better:
+        place = max(i, j) * (max(i, j) - 1) // 2 + min(i, j)
+        pairs.net[place], pairs.trials[place] = (9 if i > j else -9), -9
+    return pairs
+
+
+@pytest.mark.parametrize(
+    ("better", "blocks"),
+    [
+        ([], [0, 0, 0, 0]),
+        ([(3, 0)], [1, 0, 0, 0]),
+        ([(3, 2), (2, 1), (1, 0)], [3, 2, 1, 0]),
+        ([(0, 1), (0, 2), (1, 3), (2, 3)], [0, 1, 1, 2]),
+        ([(0, 1), (1, 2), (2, 0)], [1, 1, 1, 0]),  # a circle below the first block
+        ([(0, 1), (1, 2), (2, 3), (3, 0)], [0, 0, 0, 0]),
+    ],
+)
+def test_blocks_hold_what_nothing_left_is_better_than(
+    better: list[Pair], blocks: list[int]
+) -> None:
+    assert all_blocks(np.array([0, 4]), counts(better, 4)).tolist() == blocks

@@ -11,14 +11,10 @@ import pytest
 
 from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError, ParameterError
-from ebrank.evidence import Examination
 from ebrank.policy.formula import Formula, Score
 from ebrank.priors import ItemPrior
-from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner
+from ebrank.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner
 from ebrank.rankers.bm25 import BM25, FIXED, fixed_model
-from ebrank.rankers.dbgd import DBGD
-from ebrank.rankers.model import ScoreModel
-from ebrank.rankers.online import OnlineModel
 from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
@@ -173,21 +169,6 @@ def test_b_may_be_one_for_all_or_one_each(dataset: Dataset, model: ScoreModel) -
     check_model(replace(model, cold=FIXED, prior=None, weights=None), dataset)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("scores", np.ones(3), "3 scores of the logging model for "),
-        ("features", np.ones((3, 4), np.float32), r"linear.features has shape \(3, 4\) for "),
-        ("learns", np.ones(1, np.bool_), r"linear.learns has shape \(1,\) for "),
-    ],
-)
-def test_logging_models_are_checked(dataset: Dataset, name: str, value: Any, said: str) -> None:  # noqa: ANN401
-    model = online_model(dataset)
-    check_model(model, dataset)
-    with pytest.raises(ParameterError, match=said):
-        check_model(replace(model, linear=model.linear._replace(**{name: value})), dataset)
-
-
 # --- scores that are no numbers ------------------------------------------------------------------
 
 
@@ -228,20 +209,6 @@ DRAWN = Formula(lambda a, key: a / (1.0 if (key >> HALF) % FIFTY != ONE else 0.0
             ranking_by(Formula(lambda shown: 1e308 * shown).bind()),
             r"its formula serve gives inf, .* with shown \d+",
         ),
-    ],
-)
-def test_a_formula_is_tried_before_it_is_used(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, ranker: Mine, said: str
-) -> None:
-    monkeypatch.setattr("ebrank.simulation.engine._Run.serve", lambda *_: None)
-    with pytest.raises(ParameterError, match=f"^mine:Mine: {said}"):
-        simulate(dataset, ranker, LONG)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("ranker", "said"),
-    [
         (ranking_by(LATE), r"its formula serve gives (nan|inf), .* with shown \d+, clicks \d+"),
         (ranking_by(FIXED, LATE), r"its formula offline gives (nan|inf), .* with shown \d+, "),
         (ranking_by(UNLUCKY), r"its formula serve gives nan, .* with shown \d+, clicks 0"),
@@ -256,10 +223,3 @@ def test_every_score_that_is_used_is_a_number(dataset: Dataset, ranker: Mine, sa
     with pytest.raises(ParameterError, match=f"^mine:Mine: {said}") as caught:
         simulate(dataset, ranker, LONG)
     assert isinstance(caught.value.__cause__, FloatingPointError | None)
-
-
-def online_model(dataset: Dataset) -> OnlineModel:
-    trial = Trial(dataset, np.zeros(dataset.n_rows), None, Examination(), np.uint64(1))  # type: ignore[arg-type]
-    model = DBGD().learner(trial).update()
-    assert isinstance(model, OnlineModel)
-    return model

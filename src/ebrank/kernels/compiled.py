@@ -54,8 +54,9 @@ _FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contrac
 _LEAF = {**_FAST, "forceinline": True, "_nrt": False, "no_cfunc_wrapper": True}
 _UNUSED_DAYS = 30
 """Cached machine code unused for this many days is removed."""
-_PATIENCE = 120.0
-"""Seconds to wait for another process that is compiling the same code."""
+_PATIENCE = 600.0
+"""Seconds to wait for another process that is compiling the same code: the machine may be busy, and
+two that compile at once may mix up their files."""
 _DAMAGED = (OSError, EOFError, ValueError, pickle.UnpicklingError)
 
 
@@ -324,7 +325,7 @@ _DECORATING = threading.RLock()
 def _turn(folder: Path, name: str) -> Iterator[None]:
     """Hold a lock file while compiling: other processes wait, then load the code from disk.
 
-    Nobody waits for ever: at worst, two processes do the same work.
+    Nobody waits for ever: a process that compiles may have been stopped.
     """
     with ExitStack() as stack:
         with suppress(ImportError, OSError):  # not on Windows, nor on every file system

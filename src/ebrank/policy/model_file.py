@@ -31,22 +31,10 @@ if TYPE_CHECKING:
 
 FORMAT = "ebrank-model"
 VERSION = 3
-OLD_VERSIONS = (1, 2)
-"""Versions of ebrank 0.1, which had one family and one learner; version 1 had no scaling."""
 LARGEST = 256 * 2**20  # bytes; a linear model has a few kilobytes
 LARGEST_NUMBER = 1e30  # a score that is a sum of larger ones could overflow
 MOST_AXES = 4
 OF_CONTEXTS = ("numbers", "weights", "shares")
-OLD_PARAMETERS = {
-    "l2": "ridge",
-    "min_impressions": "min_impressions",
-    "clamp": "clamp",
-    "early_stopping": "early_stopping",
-    "patience": "patience",
-    "max_iterations": "max_iterations",
-    "tolerance": "tolerance",
-}
-"""The current names of the old linear prior's parameters."""
 
 
 class ForeignPart(ModelFileError):
@@ -92,8 +80,6 @@ def from_bytes(content: bytes, name: str, *, allow: Iterable[str] = ()) -> EBRan
     """Return the ranker that `to_bytes` described; `name` says in errors where it came from."""
     document = _document(content, name)
     try:
-        if document["version"] in OLD_VERSIONS:
-            return _old_ranker(document)
         return _ranker(document, frozenset(allow))
     except (ParameterError, ModelFileError, TypeError) as error:
         kind = ForeignPart if isinstance(error, ForeignPart) else ModelFileError
@@ -112,14 +98,13 @@ def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
     _check_parts(text, allowed)
     ranker = EBRanker(
         policies.parse(text),
-        examination=_examination(document),
-        scaling=_scaling(document),
+        examination=Examination(**_section(document, "examination")),
+        scaling=document["scaling"] and Scaling(**_section(document, "scaling")),
         seed=document["seed"],
     )
     if document["state"] is not None:
         given = _section(document, "state")
-        kept = (name for name in given if name != "smoothness")  # in files of version 0.1
-        ranker.state_ = {name: _read_array(name, given[name]) for name in kept}
+        ranker.state_ = {name: _read_array(name, array) for name, array in given.items()}
         ranker.policy.check_state(ranker.state_)
     if "contexts" in document:
         ranker.contexts_ = _contexts(_section(document, "contexts"))
@@ -167,63 +152,6 @@ def _read_array(name: str, value: object) -> Any:  # noqa: ANN401 (an array)
     return np.array(numbers, np.float64).reshape(shape)
 
 
-def _old_ranker(document: Mapping[str, Any]) -> EBRanker:
-    """Return the ranker of a file that ebrank 0.1 wrote."""
-    from ebrank.policy.ranker import EBRanker
-
-    _require_keys("the file", document, {"format", "version", "ranker", "learned"})
-    given = _section(document, "ranker")
-    scaling = {"scaling"} if document["version"] > 1 else set()
-    keys = {"prior", "beta", "epsilon", "estimator", "examination", "seed", *scaling}
-    _require_keys("the ranker", given, keys)
-    prior = _old_prior(document, "learned") or _old_prior(given, "prior")
-    settings = {ours: prior[theirs] for theirs, ours in OLD_PARAMETERS.items() if theirs in prior}
-    for name in ("beta", "estimator"):
-        settings[name] = given[name]
-        if prior.get(name, given[name]) != given[name]:
-            raise ModelFileError(f"the prior has another {name} than the ranker")
-    ranker = EBRanker(
-        policies.make("ebrank", epsilon=given["epsilon"], **settings),
-        examination=_examination(given),
-        scaling=_scaling(given),
-        seed=given["seed"],
-    )
-    learned = document["learned"]
-    if learned is not None and learned.get("weights") is not None:
-        _require_keys("the prior", learned, {"kind", "parameters", "weights", "intercept"})
-        weights = learned["weights"]
-        if not isinstance(weights, list):
-            raise ModelFileError("the weights are not a list")
-        intercept, ridge = [learned["intercept"]], [settings.get("ridge", 0.0)]
-        numbers = {"weights": weights, "intercept": intercept, "ridge": ridge}
-        ranker.state_ = {
-            name: _read_array(name, {"shape": [len(values)], "values": values})
-            for name, values in numbers.items()
-        }
-        ranker.policy.check_state(ranker.state_)
-    return ranker
-
-
-def _old_prior(section: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the parameters of a prior; none if it is absent."""
-    if section[name] is None:
-        return {}
-    prior = _section(section, name)
-    if prior.get("kind") != "linear":
-        raise ModelFileError(f"unknown kind of prior: {prior.get('kind')!r}")
-    return _section(prior, "parameters")
-
-
-def _examination(section: Mapping[str, Any]) -> Examination:
-    given = section["examination"]
-    return Examination() if given is None else Examination(**_section(section, "examination"))
-
-
-def _scaling(section: Mapping[str, Any]) -> Scaling | None:
-    given = section.get("scaling")
-    return None if given is None else Scaling(**_section(section, "scaling"))
-
-
 def _content(path: Path) -> bytes:
     try:
         if path.stat().st_size > LARGEST:
@@ -234,17 +162,16 @@ def _content(path: Path) -> bytes:
 
 
 def _document(content: bytes, name: str) -> Mapping[str, Any]:
-    """Return the parsed file; raise if it is not a model of a known version."""
+    """Return the parsed file; raise if it is not a model of this version."""
     try:
         document = json.loads(content.decode())
     except (ValueError, RecursionError):
         raise ModelFileError(f"{name}: not an ebrank model, or a damaged one") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError(f"{name}: not an ebrank model")
-    version = document.get("version")
-    if type(version) is not int or version not in (*OLD_VERSIONS, VERSION):
+    if (version := document.get("version")) != VERSION:
         raise ModelFileError(
-            f"{name}: model version {version!r}; this ebrank reads up to {VERSION}. "
+            f"{name}: model version {version!r}; this ebrank reads version {VERSION}. "
             "Install the ebrank that wrote it, or fit again."
         )
     return document

@@ -38,7 +38,16 @@ from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import map_blocks
-from ebrank.parameters import Configured, Parameter, declared, near, param, read_settings, to_text
+from ebrank.parameters import (
+    Configured,
+    Parameter,
+    declared,
+    near,
+    param,
+    read_settings,
+    require,
+    to_text,
+)
 from ebrank.policy.composition import HORIZON, Scores, loss_formula, score_formula
 from ebrank.policy.formula import Formula, Score
 from ebrank.priors import fitting, item_effects
@@ -410,7 +419,12 @@ class Policy:
         Without a state, all are the same.
         """
         scores = self.prior_scores(state, features, threads)
-        return self.family.prior(scores if earned is None else scores + earned.effect)
+        prior = self.family.prior(scores if earned is None else scores + earned.effect)
+        fits = len(prior.a) == len(scores) and len(prior.b) in (1, len(scores))
+        require(
+            fits, f"the family {self.family.name} gives no prior for each of {len(scores)} rows"
+        )
+        return prior
 
     def prior_scores(
         self, state: State | None, features: Features, threads: int | None = None

@@ -160,7 +160,7 @@ class EBRanker:
         For the arguments, see `contexts.learn`; rows must be scaled, as for `fit`.
         """
         prior = self.policy.prior(self.state_, features, self.threads)
-        relevance = self.rank_by_prior(prior, behavior).candidates.relevance
+        relevance = self.ranked(prior, behavior).candidates.relevance
         self.contexts_ = learn(features, relevance, impressions, groups, most=most, lenient=lenient)
         return self
 
@@ -219,11 +219,27 @@ class EBRanker:
         `earned` says what the candidates earned in other queries (see `elsewhere`).
         """
         _check_lengths(features, behavior)
-        prior = self.prior(features)
-        shifts = self.shifts(features, numbers(context)) if context else None
-        return self.rank_by_prior(
-            prior, behavior, k, tie_keys=tie_keys, lists=lists, shifts=shifts, earned=earned
+        check_whole("k", k, at_least=1, optional=True)
+        keys = draws = None
+        if tie_keys is not None:
+            keys = np.asarray(tie_keys)
+            require(keys.shape == (len(behavior),), "tie_keys must hold one key per candidate")
+            draws = _draw_keys(keys) if self.policy.noisy else None
+        if lists is not None:
+            check_number("lists", lists, at_least=0)
+        if earned is not None:
+            require(self.policy.shares, f"{self.policy.name} has no use for `earned`")
+            require(len(earned.effect) == len(behavior), "`earned` is not of these candidates")
+        ranking = self.ranked(
+            self.prior(features),
+            behavior,
+            keys,
+            draws,
+            lists=lists,
+            shifts=self.shifts(features, numbers(context)) if context else None,
+            earned=earned,
         )
+        return ranking if k is None else Ranking(ranking.order[:k], ranking.candidates)
 
     def prior(self, features: Features) -> ItemPrior:
         """Return the prior of one query's candidates, from their features alone, scaled."""
@@ -240,58 +256,26 @@ class EBRanker:
         scaled = features if self.scaling is None else self.scaling(features)
         return self.contexts_.shifts(scaled, context)
 
-    def rank_by_prior(
+    def ranked(
         self,
         prior: ItemPrior,
         behavior: BehaviorStats,
-        k: int | None = None,
-        *,
-        tie_keys: npt.ArrayLike | None = None,
-        draw_keys: Keys | None = None,
+        keys: npt.NDArray[Any] | None = None,
+        draws: Keys | None = None,
         lists: float | None = None,
         shifts: Floats | None = None,
         earned: Elsewhere | None = None,
     ) -> Ranking:
         """Return what `rank` returns, given the prior, which changes far less often than behavior.
 
-        `shifts` say how far a context shifts the logits of relevances.
-        """
-        n = len(behavior)
-        fits = len(prior.a) == n and len(prior.b) in (1, n)
-        require(fits, "the prior is not one of these candidates")
-        check_whole("k", k, at_least=1, optional=True)
-        # Random keys that stay with the position, whatever the number of candidates.
-        random_keys = np.random.PCG64(self.seed).random_raw
-        keys = random_keys(n) if tie_keys is None else np.asarray(tie_keys)
-        require(keys.shape == (n,), "tie_keys must hold one key per candidate")
-        draws = None
-        if self.policy.noisy:
-            draws = _draw_keys(keys) if draw_keys is None else draw_keys
-            require(len(draws) == len(keys), f"{len(draws)} keys for {len(keys)} items")
-        if lists is not None:
-            check_number("lists", lists, at_least=0)
-        if earned is not None:
-            require(self.policy.shares, f"{self.policy.name} has no use for `earned`")
-            require(len(earned.effect) == len(keys), "`earned` is not of these candidates")
-        ranking = self.ranked(prior, behavior, keys, draws, lists, shifts, earned)
-        return ranking if k is None else Ranking(ranking.order[:k], ranking.candidates)
-
-    def ranked(
-        self,
-        prior: ItemPrior,
-        behavior: BehaviorStats,
-        keys: npt.NDArray[Any],
-        draws: Keys | None = None,
-        lists: float | None = None,
-        shifts: Floats | None = None,
-        earned: Elsewhere | None = None,
-    ) -> Ranking:
-        """Return what `rank_by_prior` returns, for arrays that fit together: nothing is checked.
-
-        A policy that samples needs the keys of its draws.
+        Nothing is checked: the arrays fit together. `shifts` say how far a context shifts the
+        logits of relevances. Where keys are given, a policy that samples needs those of its draws.
         """
         from ebrank.policy.scoring import best_first, score_pairs  # Numba takes a while
 
+        if keys is None:  # random ones that stay with the position, however many candidates
+            keys = np.random.PCG64(self.seed).random_raw(len(behavior))
+            draws = keys if draws is None and self.policy.noisy else draws
         valuation, scores, horizon = self._scoring(behavior)
         parameters = scores.both.parameters
         if lists is not None and horizon is not None:

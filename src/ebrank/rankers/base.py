@@ -1,6 +1,9 @@
-"""What a ranker is, declared once: its name, its parameters, what it learns.
+"""What a ranker is, declared once: its name, its parameters, and the models that it learns.
 
 A ranker is a frozen dataclass whose fields are its parameters; it makes a learner for each trial.
+Between two updates of a model an item's score depends on the two numbers the model gave it and on
+the behavior of users towards it; `ebrank.policy.formula` says how.
+
 To add one, write one file, in this folder or your own: `docs/rankers.md` shows how.
 """
 
@@ -17,15 +20,54 @@ from ebrank.data.dataset import Dataset
 from ebrank.environment.plugins import path_of
 from ebrank.evidence import BehaviorStats, Examination, Sums
 from ebrank.parameters import Configured, Parameter, declared, param, to_text
-from ebrank.rankers.model import ScoreModel
+from ebrank.policy.formula import Score
+from ebrank.priors.base import ItemPrior
+from ebrank.sessions.world import Sessions
 from ebrank.typing import Floats
 
-__all__ = ["Ranker", "Setting", "Trial", "TrialLearner", "param"]
+__all__ = ["Ranker", "ScoreModel", "Setting", "Trial", "TrialLearner", "param"]
 
 Setting: TypeAlias = Literal["none", "concate", "non-concate"]
 
 REGISTRY: dict[str, type[Ranker]] = {}
 """ebrank's own rankers; others are named by the path of their class."""
+
+
+RunSessions: TypeAlias = Callable[[int, int], None]
+"""Runs the sessions of a range of queries."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreModel:
+    """A model that ranks by a formula.
+
+    Attributes:
+        a, b: the model's two numbers for each row of the dataset; b may hold one for all rows.
+        serve: score that orders lists, exploration included.
+        offline: score of the learned model alone, which Cold- and Warm-NDCG use.
+        cold: score that Cold-NDCG uses, if not `offline`.
+        noisy: whether `serve` uses its key, so that every candidate has a new score every session.
+        weights: the linear model's weights; x^b, if used, is last; None for other models.
+        examination: how far down it believes users look, if that is not the trial's belief.
+        prior: α and β of each row's relevance before any behavior; None if it has no Beta prior.
+    """
+
+    a: Floats
+    b: Floats
+    serve: Score
+    offline: Score
+    cold: Score | None = None
+    noisy: bool = False
+    weights: Floats | None = None
+    examination: Examination | None = None
+    prior: ItemPrior | None = None
+
+    def run_sessions(self, sessions: Sessions) -> RunSessions:
+        """Return a function that runs sessions with this model, sorted by the formula `serve`."""
+        from ebrank.sessions import scored  # Numba takes a while to import
+
+        scorer = scored.Scorer.of(self.serve, self.a, self.b)
+        return lambda start, stop: scored.run_sessions(sessions, scorer, self.noisy, start, stop)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner
-from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner
 from ebrank.typing import Floats
 
 

@@ -11,13 +11,12 @@ other feature 0, but for the ridge's trace, which is all that orders cold items.
 Each item of the train partition that was shown has a row. Its target is y = C/n, which is unbiased
 for the relevance of a list fixed in advance. The model is w·x + w_b·x^b + w_0, and minimizes
 
-    Σ ω (y − w·x − w_b·x^b − w_0)² + λ (|w|² + w_b²)
+    Σ (y − w·x − w_b·x^b − w_0)² + λ (|w|² + w_b²)
 
-with ω = 1 or ω = n, and λ = 1e-6 times the mean diagonal of the Gram matrix Σ ω z zᵀ of
-z = (x, x^b, 1). Least squares needs only sums of products. Features never change, so the x-block of
-the Gram matrix is kept, and only rows whose weight ω changed are added to it, by the difference:
-new rows if ω = 1, rows shown since if ω = n. The sums that clicks change, Σ ω x^b z and Σ ω y z,
-are computed again in one pass over the features of the rows shown.
+with λ = 1e-6 times the mean diagonal of the Gram matrix Σ z zᵀ of z = (x, x^b, 1). Least squares
+needs only sums of products. Features never change, so the x-block of the Gram matrix is kept, and
+only new rows are added to it. The sums that clicks change, Σ x^b z and Σ y z, are computed again in
+one pass over the features of the rows shown.
 """
 
 from __future__ import annotations
@@ -31,13 +30,11 @@ from ebrank.evidence.estimators import ESTIMATORS, IPS
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import sum_blocks
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
+from ebrank.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner, param
 from ebrank.rankers.bm25 import FIXED
-from ebrank.rankers.model import ScoreModel
 from ebrank.rankers.random import RANDOM, UNIFORM
 from ebrank.typing import Floats, Ints
 
-Weight: TypeAlias = Literal["one", "shown"]
 ClickRate: TypeAlias = Literal["ips", "exposure"]
 """What x^b is: C/n or c/E."""
 
@@ -74,11 +71,6 @@ NOISY = {
 class LeastSquaresRanker(Ranker):
     """What every ranker shares that fits the counterfactual loss; each has its own `model`."""
 
-    weight: Weight = param(
-        "one",
-        "weight of a row in the loss: 1 (one) or the times it was shown (shown)",
-        choices=("one", "shown"),
-    )
     behavior: ClickRate = param(
         "exposure",
         "behavior feature x^b: c/E (exposure) or C/n (ips)",
@@ -87,7 +79,7 @@ class LeastSquaresRanker(Ranker):
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner that refits at every update."""
-        squares = LeastSquares(trial, self.behavior, self.weight)
+        squares = LeastSquares(trial, self.behavior)
 
         def refitted() -> ScoreModel:
             squares.see()
@@ -226,11 +218,10 @@ class LinearModel(NamedTuple):
 class LeastSquares(Products):
     """Sums of products over the rows shown so far, and the models that follow from them."""
 
-    def __init__(self, trial: Trial, behavior: ClickRate, weight: Weight) -> None:
+    def __init__(self, trial: Trial, behavior: ClickRate) -> None:
         super().__init__(trial)
         self._trial = trial
         self._behavior = behavior
-        self._weight = weight
         self.sides = np.zeros((2, trial.dataset.n_features + 2))
 
     def see(self) -> None:
@@ -239,7 +230,7 @@ class LeastSquares(Products):
         The rows of `sides` are Σ ω x^b (x, 1, x^b) and Σ ω y (x, 1, x^b).
         """
         sums = self._trial.sums().rows(self.rows)
-        weights = sums.shown if self._weight == "shown" else (sums.shown > 0.0).astype(np.float64)
+        weights = (sums.shown > 0.0).astype(np.float64)
         self.weigh(weights)
         behavior, target = ESTIMATORS[self._behavior].rate(sums), IPS.rate(sums)
         self.sides = self.side_sums(weights, behavior, target)

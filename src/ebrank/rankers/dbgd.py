@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
-from ebrank.rankers.model import RunSessions
+from ebrank.rankers.base import Ranker, RunSessions, Trial, TrialLearner, param
 from ebrank.rankers.online import OnlineLearner, OnlineModel, OnlineParameters
 from ebrank.sessions.world import Sessions
 from ebrank.typing import Bools, Floats
@@ -60,12 +59,10 @@ class DuelModel(OnlineModel):
     Attributes:
         candidates: how many candidates a session compares.
         step: their distance δ from the logging model.
-        disputed_only: whether clicks on items that all rankers agree on count for none.
     """
 
     candidates: int
     step: float
-    disputed_only: bool
 
     def run_sessions(self, sessions: Sessions) -> RunSessions:
         """Return a function that runs duels, and appends the winners to the lessons."""
@@ -74,8 +71,9 @@ class DuelModel(OnlineModel):
         n = len(sessions.ndcg)
         log = Duels(np.empty(n, np.uint64), np.zeros((n, self.candidates), np.bool_))
         self.lessons.append(log)
-        duel = self.linear, self.step, self.disputed_only
-        return lambda start, stop: duels.run_sessions(sessions, *duel, log, start, stop)
+        return lambda start, stop: duels.run_sessions(
+            sessions, self.linear, self.step, log, start, stop
+        )
 
 
 @dataclass(frozen=True)
@@ -87,22 +85,12 @@ class DBGD(OnlineParameters, Ranker):
     settings = ("none", "concate")
 
     step: float = param(1.0, "distance δ of the candidates from the logging model", at_least=0)
-    credit: Literal["disputed", "all"] = param(
-        "disputed",
-        "count clicks below the top items all rankers agree on, or all clicks",
-        choices=("disputed", "all"),
-    )
 
     candidates = 1
 
     def learner(self, trial: Trial) -> TrialLearner:
         """Return a learner with random first weights."""
-        wrap = partial(
-            DuelModel,
-            candidates=self.candidates,
-            step=float(self.step),
-            disputed_only=self.credit == "disputed",
-        )
+        wrap = partial(DuelModel, candidates=self.candidates, step=self.step)
         return OnlineLearner(self, trial, wrap)
 
 

@@ -17,8 +17,7 @@ from ebrank.priors import fitting
 from ebrank.priors.base import State
 from ebrank.priors.families.beta import Beta
 from ebrank.priors.fitting import Observations
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
-from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.base import Ranker, ScoreModel, Trial, TrialLearner, param
 from ebrank.typing import Floats, Ints
 
 

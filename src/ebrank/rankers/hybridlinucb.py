@@ -23,9 +23,8 @@ import numpy as np
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import map_blocks
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.base import Ranker, ScoreModel, Trial, TrialLearner, param
 from ebrank.rankers.counterfactual import BLOCK, Products
-from ebrank.rankers.model import ScoreModel
 from ebrank.typing import Floats
 
 

@@ -16,14 +16,11 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from ebrank.data.dataset import Dataset
 from ebrank.errors import ParameterError
-from ebrank.evidence.estimators import ESTIMATORS
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import sum_blocks
-from ebrank.rankers.base import Trial, param
+from ebrank.rankers.base import ScoreModel, Trial, param
 from ebrank.rankers.counterfactual import CONCATENATED, ClickRate
-from ebrank.rankers.model import ScoreModel, check_numbers
 from ebrank.typing import Bools, Floats
 
 if TYPE_CHECKING:
@@ -40,19 +37,6 @@ class OnlineModel(ScoreModel):
 
     linear: LoggingModel
     lessons: list[Lesson] = field(default_factory=list)
-
-    def check_sessions(self, dataset: Dataset) -> None:
-        """Raise if the logging model does not fit a dataset."""
-        linear, rows, queries = self.linear, dataset.n_rows, dataset.n_queries
-        check_numbers("linear.scores", "scores of the logging model", linear.scores, rows)
-        if linear.features.ndim != 2 or len(linear.features) != rows:
-            raise ParameterError(
-                f"linear.features has shape {linear.features.shape} for {rows} rows"
-            )
-        if linear.learns.shape != (queries,):
-            raise ParameterError(
-                f"linear.learns has shape {linear.learns.shape} for {queries} queries"
-            )
 
 
 class Lesson(Protocol):
@@ -77,14 +61,6 @@ class OnlineParameters:
     )
     behavior: ClickRate = param(
         "exposure", "x^b: c of E (exposure) or C of n (ips)", choices=("exposure", "ips")
-    )
-    default: Literal["zero", "mean"] = param(
-        "zero",
-        "x^b of an item never shown: 0 (zero) or the mean of those shown (mean)",
-        choices=("zero", "mean"),
-    )
-    learn_from: Literal["train", "all"] = param(
-        "train", "whose sessions teach: train queries' or all", choices=("train", "all")
     )
     rate: float = param(0.1, "learning rate of the first step after an update", at_least=0)
     decay: float = param(
@@ -135,12 +111,10 @@ class OnlineLearner:
         theta = np.append(self.weights[:n], 0.0)  # no intercept: it would not change an order
         scores = linear_scores(data.features, theta, self.trial.threads)
         behavior_weight = float(self.weights[n]) if len(self.weights) > n else 0.0
-        mean = parameters.default == "mean"
-        unseen = mean_behavior(self.trial, parameters.behavior) if mean else 0.0
         score = CONCATENATED[parameters.behavior].bind(w=behavior_weight)
         return self.wrap(
             a=scores,
-            b=np.array([unseen]),
+            b=np.zeros(1),
             serve=score,
             offline=score,
             weights=self.weights,
@@ -150,17 +124,9 @@ class OnlineLearner:
                 behavior_weight=behavior_weight,
                 concatenated=len(self.weights) > n,
                 ips=parameters.behavior == "ips",
-                unseen=unseen,
-                learns=(data.query_splits == 0) | (parameters.learn_from == "all"),
+                learns=data.query_splits == 0,
             ),
         )
-
-
-def mean_behavior(trial: Trial, estimator: ClickRate) -> float:
-    """Return the mean x^b of the train partition's items that were shown; 0 if there are none."""
-    train = trial.sums().rows(trial.dataset.rows_in("train"))
-    seen = train.shown > 0.0
-    return float(ESTIMATORS[estimator].rate(train)[seen].mean()) if seen.any() else 0.0
 
 
 def step_rates(stepped: Bools, rate: float, decay: float) -> Floats:

@@ -20,8 +20,7 @@ import numpy as np
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.estimators import EXPOSURE, click_rate
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
-from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner, param
 
 UNSEEN = 1e9
 """Above the bound of every item ever shown: p is 0.0001 or more unless it is 0."""

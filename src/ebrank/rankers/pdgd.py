@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
-from ebrank.rankers.model import RunSessions
+from ebrank.rankers.base import Ranker, RunSessions, Trial, TrialLearner, param
 from ebrank.rankers.online import OnlineLearner, OnlineModel, OnlineParameters
 from ebrank.sessions.world import Sessions
 from ebrank.typing import Bools, Floats

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebrank.policy.formula import Formula
+from ebrank.rankers.base import ScoreModel
 from ebrank.rankers.counterfactual import CONCATENATED, LeastSquares, LeastSquaresRanker
-from ebrank.rankers.model import ScoreModel
 
 
 def predicted_behavior(b: float) -> float:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner
+from ebrank.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner
 from ebrank.rankers.bm25 import FIXED
-from ebrank.rankers.model import ScoreModel
 
 UNIFORM = "ebrank.kernels.streams:uniform"
 """A new draw for every item in every session; compiled, so it is imported when first used."""

@@ -17,7 +17,7 @@ from typing import get_args
 from ebrank import rankers
 from ebrank.environment.plugins import load_class
 from ebrank.errors import ParameterError
-from ebrank.parameters import declared, near
+from ebrank.parameters import declared, named
 from ebrank.rankers.base import REGISTRY, Ranker, Setting
 
 DECLARED = ("name", "help", "settings")
@@ -43,14 +43,7 @@ def parse(text: str) -> Ranker:
     >>> str(parse("ebrank:epsilon=3"))
     'ebrank:epsilon=3'
     """
-    name, _, rest = text.partition(":")
-    if name in built_in():
-        return built_in()[name].from_text(rest, name)
-    inside, _, settings = rest.partition(":")
-    if inside and "=" not in inside:  # not parameters, so a name in a module
-        path = f"{name}:{inside}"
-        return load(path).from_text(settings, path)
-    raise ParameterError(f"no ranker is called {name!r}{near(name, list(built_in()))}")
+    return named(text, built_in(), load, "ranker is")
 
 
 # --- from elsewhere ------------------------------------------------------------------------------

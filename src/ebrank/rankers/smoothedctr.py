@@ -13,8 +13,7 @@ from functools import partial
 import numpy as np
 
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
-from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner, param
 
 
 def smoothed_rate(clicks: float, shown: float, strength: float, mean: float) -> float:

@@ -22,9 +22,8 @@ import numpy as np
 
 from ebrank.data.dataset import Dataset
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import Ranker, Trial, TrialLearner, param
+from ebrank.rankers.base import Ranker, RunSessions, ScoreModel, Trial, TrialLearner, param
 from ebrank.rankers.bm25 import FIXED
-from ebrank.rankers.model import RunSessions, ScoreModel
 from ebrank.rankers.random import UNIFORM
 from ebrank.sessions.world import Sessions
 from ebrank.typing import Ints, SmallInts

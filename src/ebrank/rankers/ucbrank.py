@@ -13,9 +13,8 @@ import numpy as np
 
 from ebrank.evidence.estimators import ESTIMATORS
 from ebrank.policy.formula import Formula
-from ebrank.rankers.base import param
+from ebrank.rankers.base import ScoreModel, param
 from ebrank.rankers.counterfactual import CLICK_RATES, LeastSquares, LeastSquaresRanker
-from ebrank.rankers.model import ScoreModel
 
 
 def upper_bound(

@@ -26,7 +26,6 @@ class LoggingModel(NamedTuple):
         behavior_weight: w_b.
         concatenated: whether x^b is a feature.
         ips: whether x^b is C/n instead of c/E.
-        unseen: x^b of an item that was never shown.
         learns: whether the sessions of a query teach the learning model.
     """
 
@@ -35,7 +34,6 @@ class LoggingModel(NamedTuple):
     behavior_weight: float
     concatenated: bool
     ips: bool
-    unseen: float
     learns: Bools
 
 
@@ -78,14 +76,14 @@ def seat(world: World, linear: LoggingModel, q: int, i: int, candidates: Seats) 
 
 @inner
 def behavior_feature(world: World, linear: LoggingModel, row: int) -> float:
-    """Return x^b of an item: c/E or C/n, or the default before the item is shown."""
+    """Return x^b of an item: c/E or C/n, 0 before the item is shown."""
     if not linear.concatenated:
         return 0.0
     own, worth = pointer_to(world.counts, row), pointer_to(world.table, 0)
     slots, behaviors = world.counts.shape[2], world.counts.shape[1] - 1
     shown = shown_sum(own, slots, worth)
     if shown == 0:
-        return linear.unseen
+        return 0.0
     if linear.ips:
         return float(number(world.weighted_clicks[row]) / shown)
     clicks = number(clicks_sum(own, slots, behaviors, worth))

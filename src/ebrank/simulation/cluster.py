@@ -4,7 +4,7 @@
 replace the threads in `parallel.run`: each trial goes out as a small order (see `worker`) and comes
 back as its arrays. Results are saved here, so workers need no common disk.
 
-If a worker is lost, its trial runs again elsewhere; other trials go on.
+If a worker is lost, Dask runs its trial again elsewhere; other trials go on.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import json
 import logging
 import pickle
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from ebrank.rankers import registry
 from ebrank.rankers.base import Ranker
 from ebrank.simulation import worker
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.parallel import PlannedTrial, Task, Tick
+from ebrank.simulation.parallel import PlannedTrial, Task
 from ebrank.simulation.result import TrialResult
 from ebrank.simulation.worker import PROCESSOR, SAME_VERSIONS, Locator, Order
 
@@ -45,8 +44,6 @@ LOOK_SECONDS = 5
 """How long to wait for a result before checking that some worker is left."""
 STOP_SECONDS = 10
 """How long to wait for a finished trial's result after canceling the rest."""
-MOST_LOSSES = 4
-"""How many workers a trial may lose before it is to blame."""
 UNREACHABLE = (CancelledError, OSError, TimeoutError)
 """What Dask raises when the scheduler is gone."""
 
@@ -224,26 +221,25 @@ class Workers:
         self._locator = locator
         self._fingerprint = fingerprint(dataset)
         self._facts = tuple(worker.facts().items())
-        self._sweep: _Sweep | None = None
+        self._futures: dict[Task, Future[TrialResult | None]] = {}
+        self._handed: tuple[Task, TrialResult] | None = None
 
-    def run(
-        self, trials: Mapping[Task, PlannedTrial], tick: Tick
-    ) -> Iterator[tuple[Task, TrialResult]]:
-        """Yield the results of some trials as they arrive.
+    def run(self, trials: Mapping[Task, PlannedTrial]) -> Iterator[tuple[Task, TrialResult]]:
+        """Yield the results of some trials as they arrive; workers do not say how far they are.
 
         Raises:
             ClusterError: if a worker cannot run them, or the scheduler is gone.
         """
+        self._futures, self._handed = {}, None  # if this run fails, it must not get the last one's
         if any(planned.dataset is not self._dataset for planned in trials.values()):
             raise ParameterError("these workers are for another dataset")
         codes = {
             what: _portable_code(*what)
             for what in {(planned.ranker, planned.config) for planned in trials.values()}
         }
-        topic = f"ebrank-{uuid.uuid4().hex}"
         pickled = {config: pickle.dumps(config) for _, config in codes}
-        orders = {
-            task: Order(
+        orders = [
+            Order(
                 self._locator,
                 self._fingerprint,
                 str(planned.ranker),
@@ -252,19 +248,67 @@ class Workers:
                 planned.trial,
                 codes[planned.ranker, planned.config],
                 self._facts,
-                topic,
-                task,
             )
-            for task, planned in trials.items()
-        }
-        self._sweep = _Sweep(self.cluster, topic, orders, tick)
-        yield from self._sweep.results()
-        self._sweep = None  # a later run that fails before it has one must not get these results
+            for planned in trials.values()
+        ]
+        # One message for all; those of one group wait at the scheduler, in order.
+        group, ready = f"ebrank-{uuid.uuid4().hex}", SimpleQueue[Task]()
+        keys = [(group, *task) for task in trials]
+        futures = self.cluster.client.map(worker.run_order, orders, key=keys, pure=False)
+        for task, future in zip(trials, futures, strict=True):
+            self._futures[task] = future
+            future.add_done_callback(lambda _, task=task: ready.put(task))
+        while self._futures:
+            task = self._next(ready)
+            result = self._result(trials[task], self._futures[task])
+            if result is not None:
+                self._handed = task, result
+                del self._futures[task]
+                yield self._handed
 
     def stop(self) -> Iterator[tuple[Task, TrialResult]]:
         """Cancel all trials; yield the results of those that have finished."""
-        sweep, self._sweep = self._sweep, None
-        return iter(()) if sweep is None else sweep.stop()
+        if self._handed is not None:  # the caller that got it may have been interrupted
+            yield self._handed
+        finished = {t: future for t, future in self._futures.items() if future.status == "finished"}
+        with suppress(*UNREACHABLE):
+            waiting = [future for task, future in self._futures.items() if task not in finished]
+            self.cluster.client.cancel(waiting)
+            for task, future in finished.items():
+                result = future.result(timeout=STOP_SECONDS)
+                if result is not None:
+                    yield task, result
+        self._futures, self._handed = {}, None
+
+    def _next(self, ready: SimpleQueue[Task]) -> Task:
+        """Return the next task that is done; meanwhile, say once each time no worker is left."""
+        told = False
+        while True:
+            with suppress(Empty):
+                return ready.get(timeout=LOOK_SECONDS)
+            with suppress(*UNREACHABLE):
+                gone = not self.cluster.slots
+                if gone and not told:
+                    self.cluster.note(f"no worker is left; waiting. {self.cluster.how_to_start()}")
+                told = gone
+
+    def _result(
+        self, planned: PlannedTrial, future: Future[TrialResult | None]
+    ) -> TrialResult | None:
+        """Return a trial's result."""
+        from distributed import KilledWorker
+
+        try:
+            return future.result()
+        except KilledWorker as problem:
+            raise ClusterError(
+                f"trial {planned.trial} of {planned.ranker} has lost too many workers. They may "
+                "have too little memory: see --memory-limit of `dask worker`, and their logs."
+            ) from problem
+        except UNREACHABLE as problem:
+            raise ClusterError(
+                f"the scheduler at {self.cluster.address} is gone: {problem}"
+            ) from problem
 
 
 def _portable_code(ranker: Ranker, config: SimulationConfig) -> str:
@@ -280,105 +324,3 @@ def _portable_code(ranker: Ranker, config: SimulationConfig) -> str:
             "Put it into a module."
         )
     return code
-
-
-class _Sweep:
-    """Orders under way, by task, until their results arrive."""
-
-    def __init__(
-        self, cluster: Cluster, topic: str, orders: Mapping[Task, Order], tick: Tick
-    ) -> None:
-        self._cluster = cluster
-        self._client = cluster.client
-        self._topic = topic
-        self._orders = orders
-        self._tick = tick
-        self._begun: Counter[Task] = Counter()
-        self._killed: Counter[Task] = Counter()
-        self._futures: dict[Task, Future[TrialResult | None]] = {}
-        self._ready: SimpleQueue[Task] = SimpleQueue()
-        self._handed: tuple[Task, TrialResult] | None = None
-        self._workers_are_gone = False
-
-    def results(self) -> Iterator[tuple[Task, TrialResult]]:
-        """Send all orders out; yield results as they arrive."""
-        self._client.subscribe_topic(self._topic, self._hear)
-        try:
-            self._send(list(self._orders))
-            while self._futures:
-                task = self._next()
-                result = None if task is None else self._result(task)
-                if task is not None and result is not None:
-                    self._handed = task, result
-                    del self._futures[task]
-                    yield self._handed
-        finally:
-            with suppress(*UNREACHABLE):
-                self._client.unsubscribe_topic(self._topic)
-
-    def stop(self) -> Iterator[tuple[Task, TrialResult]]:
-        """Cancel all orders; yield results that have arrived or still arrive."""
-        if self._handed is not None:  # the caller that got it may have been interrupted
-            yield self._handed
-        finished = {t: future for t, future in self._futures.items() if future.status == "finished"}
-        with suppress(*UNREACHABLE):
-            self._client.cancel([f for t, f in self._futures.items() if t not in finished])
-            for task, future in finished.items():
-                result = future.result(timeout=STOP_SECONDS)
-                if result is not None:
-                    yield task, result
-        self._futures.clear()
-
-    def _send(self, tasks: Sequence[Task]) -> None:
-        """Send orders out, in one message; those of one group wait at the scheduler, in order."""
-        group = f"{self._topic}-{uuid.uuid4().hex}"
-        orders, keys = [self._orders[task] for task in tasks], [(group, *task) for task in tasks]
-        futures = self._client.map(worker.run_order, orders, key=keys, pure=False)
-        for task, future in zip(tasks, futures, strict=True):
-            self._futures[task] = future
-            future.add_done_callback(lambda _, task=task: self._ready.put(task))
-
-    def _next(self) -> Task | None:
-        """Return the task whose result is in, or None if none came for a while."""
-        try:
-            task = self._ready.get(timeout=LOOK_SECONDS)
-        except Empty:
-            self._look_for_workers()
-            return None
-        self._workers_are_gone = False
-        return task
-
-    def _result(self, task: Task) -> TrialResult | None:
-        """Return a trial's result, or None if its worker was lost and it runs again."""
-        from distributed import KilledWorker
-
-        try:
-            return self._futures[task].result()
-        except KilledWorker as problem:
-            self._killed[task] += 1
-            if max(self._begun[task], self._killed[task]) < MOST_LOSSES:
-                self._send([task])  # it was only waiting at the lost workers
-                return None
-            order = self._orders[task]
-            raise ClusterError(
-                f"trial {order.trial} of {order.ranker} has lost {MOST_LOSSES} workers or more. "
-                "They may have too little memory: see --memory-limit of `dask worker`, and the "
-                "workers' logs."
-            ) from problem
-        except UNREACHABLE as problem:
-            raise ClusterError(
-                f"the scheduler at {self._cluster.address} is gone: {problem}"
-            ) from problem
-
-    def _hear(self, event: tuple[float, tuple[Sequence[int], int]]) -> None:
-        """Take a worker's report: how many updates of a trial are done."""
-        (ranker, trial), done = event[1]
-        self._begun[ranker, trial] += done == 0
-        self._tick((ranker, trial), done)
-
-    def _look_for_workers(self) -> None:
-        """Note that no worker is left, once each time that happens."""
-        with suppress(*UNREACHABLE):
-            before, self._workers_are_gone = self._workers_are_gone, not self._cluster.slots
-            if self._workers_are_gone and not before:
-                self._cluster.note(f"no worker is left; waiting. {self._cluster.how_to_start()}")

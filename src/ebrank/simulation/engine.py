@@ -22,20 +22,17 @@ from ebrank.data.dataset import SPLITS, Dataset
 from ebrank.equations import examination
 from ebrank.errors import DataError, EBRankError, ParameterError
 from ebrank.evaluation.metrics import cum_ndcg
-from ebrank.evidence import Sums
 from ebrank.kernels import streams
-from ebrank.rankers.base import Ranker, Trial
+from ebrank.rankers.base import Ranker, ScoreModel, Trial
 from ebrank.rankers.bm25 import fixed_model
-from ebrank.rankers.model import ScoreModel
 from ebrank.sessions import schedule
 from ebrank.sessions.session import NO_OUTCOME
 from ebrank.sessions.world import Schedule, World
 from ebrank.simulation import play
 from ebrank.simulation.config import SimulationConfig
+from ebrank.simulation.measures import Promises, Waiting, shares
 from ebrank.simulation.result import Result, TrialResult
-from ebrank.simulation.shares import shares
 from ebrank.simulation.supervision import Supervised
-from ebrank.simulation.waiting import Waiting
 from ebrank.simulation.world import believe, ideal_dcg, new_world, stats_of, unseen
 from ebrank.typing import Bools, Floats, Ints
 
@@ -184,7 +181,7 @@ class _Run:
     def foresee(self, model: ScoreModel, update: int) -> None:
         """Halfway through, record the prior of test items that have not been shown."""
         if update == self.config.updates // 2:
-            self.promises = _Promises(self.dataset, self.trial.sums(), model)
+            self.promises = Promises(self.dataset, self.trial.sums(), model)
 
     def result(self, model: ScoreModel, seconds: tuple[float, float, float]) -> TrialResult:
         """Return the measurements."""
@@ -270,26 +267,6 @@ class _Run:
         ideal = ideal_dcg(self.world.pointers, gain, self.discounts, cutoff)[self.test]
         ndcg = play.list_ndcg(lists, gain, self.discounts, cutoff, ideal)
         return float(ndcg.mean())
-
-
-class _Promises:
-    """What a prior predicted for test queries' items that nobody had seen when it was recorded."""
-
-    def __init__(self, dataset: Dataset, sums: Sums, model: ScoreModel) -> None:
-        on_test = np.arange(dataset.n_rows)[dataset.rows_in("test")]
-        self._rows: Ints = on_test[sums.shown[on_test] == 0]
-        self._prior = None if model.prior is None else model.prior.rows(self._rows)
-
-    def outcome(self, sums: Sums, relevance: Floats) -> Floats | None:
-        """Return α, β, c, E and R of those shown since, shape (items, 5); None without a prior."""
-        if self._prior is None:
-            return None
-        seen = sums.shown[self._rows] > 0
-        rows = self._rows[seen]
-        alpha, beta = np.broadcast_arrays(*self._prior)
-        return np.column_stack(
-            (alpha[seen], beta[seen], sums.clicks[rows], sums.exposure[rows], relevance[rows])
-        )
 
 
 def _mean_of(total: float, count: int) -> float:

@@ -44,9 +44,7 @@ class PlannedTrial(NamedTuple):
 class TrialPool(Protocol):
     """Where trials run: threads of this process, or the workers of a cluster."""
 
-    def run(
-        self, trials: Mapping[Task, PlannedTrial], tick: Tick
-    ) -> Iterator[tuple[Task, TrialResult]]:
+    def run(self, trials: Mapping[Task, PlannedTrial]) -> Iterator[tuple[Task, TrialResult]]:
         """Yield the results of some trials as they finish."""
         ...
 
@@ -120,7 +118,7 @@ def run(
         batch.meter.begin(tasks, batch.done)
         finished(batch.results())
         if left:
-            batch.run(left, pool or _Threads(min(jobs, len(left))), finished)
+            batch.run(left, pool or _Threads(min(jobs, len(left)), batch.meter.tick), finished)
         return batch.results()
     except KeyboardInterrupt:
         raise Interrupted(batch.results()) from None
@@ -156,7 +154,7 @@ class _Batch:
             for task in tasks
         }
         try:
-            for task, result in pool.run(planned, self.meter.tick):
+            for task, result in pool.run(planned):
                 self._take(task, result)
                 finished(self.results())
         except BaseException:
@@ -192,21 +190,20 @@ class _Batch:
 class _Threads:
     """Threads of this process, which share its cores."""
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, jobs: int, tick: Tick) -> None:
+        self._tick = tick
         self._threads = max(1, available_threads() // jobs)
         self._executor = ThreadPoolExecutor(jobs)
         self._futures: dict[Future[TrialResult], Task] = {}
         self._stopping = False
 
-    def run(
-        self, trials: Mapping[Task, PlannedTrial], tick: Tick
-    ) -> Iterator[tuple[Task, TrialResult]]:
+    def run(self, trials: Mapping[Task, PlannedTrial]) -> Iterator[tuple[Task, TrialResult]]:
         """Compile what the trials need, then run them, `jobs` at a time."""
         first = next(iter(trials.values()))
         rankers = dict.fromkeys(planned.ranker for planned in trials.values())
         compile_for(first.dataset, rankers, first.config)
         for task, planned in trials.items():
-            self._futures[self._executor.submit(self._trial, task, planned, tick)] = task
+            self._futures[self._executor.submit(self._trial, task, planned)] = task
         for future in as_completed(self._futures):
             yield self._futures[future], future.result()
         self._executor.shutdown()
@@ -219,11 +216,11 @@ class _Threads:
             if future.done() and not future.cancelled() and future.exception() is None:
                 yield task, future.result()
 
-    def _trial(self, task: Task, planned: PlannedTrial, tick: Tick) -> TrialResult:
+    def _trial(self, task: Task, planned: PlannedTrial) -> TrialResult:
         def progress(done: int, total: int) -> None:
             if self._stopping:
                 raise Stopped
-            tick(task, done)
+            self._tick(task, done)
 
         return run_trial(*planned, threads=self._threads, progress=progress)
 
@@ -244,7 +241,7 @@ class _Meter:
         self._progress(self._done.total(), self._total)
 
     def tick(self, task: Task, done: int) -> None:
-        """Record how many updates of a trial are done; fewer than before if it was restarted."""
+        """Record how many updates of a trial are done."""
         with self._lock:
             if self._done[task] not in (done, self._updates):
                 self._done[task] = done

@@ -8,7 +8,7 @@ from ebrank.kernels import streams
 from ebrank.kernels.compiled import kernel
 from ebrank.kernels.threads import map_blocks
 from ebrank.policy.formula import Score
-from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.base import ScoreModel
 from ebrank.sessions.scored import Scorer, check, room_for_batch, write_top
 from ebrank.sessions.world import Schedule, Sessions, World
 from ebrank.typing import Compiled, Floats, Ints

@@ -5,14 +5,9 @@ a model with too few scores. If a ranker from elsewhere fails, the error names i
 ebrank's own fails, it has a bug, and its error is left as it is.
 
 Every score must be a finite number: NaN is neither above nor below any other. Nobody can try a
-formula on every state that an item may reach, so this is checked twice:
-
-- before a formula is first used, for up to 16 rows, those with the lowest and highest `a` and `b`
-  among them, on a few states: as they are now, never shown, shown once at each rank without a click
-  and with one, shown a thousand times without a click and with one each time (`check_scores`);
-- in the sessions and in the measurements, for every score that is used. Kernels raise
-  `FloatingPointError`, and `Supervised.watching` names the formula and the item, if it can still
-  be found: counts keep changing until a kernel ends.
+formula on every state that an item may reach, so every score that sessions and measurements use is
+checked. Kernels raise `FloatingPointError`, and `Supervised.watching` names the formula and the
+item, if it can still be found: counts keep changing until a kernel ends.
 """
 
 from __future__ import annotations
@@ -25,16 +20,10 @@ import numpy as np
 from ebrank.data.dataset import Dataset
 from ebrank.errors import EBRankError, ParameterError
 from ebrank.evidence import BehaviorStats, Examination
-from ebrank.evidence.stats import COUNT
 from ebrank.policy import scoring
 from ebrank.policy.formula import Score
 from ebrank.priors.base import ItemPrior
-from ebrank.rankers.base import REGISTRY, Ranker, Trial, TrialLearner
-from ebrank.rankers.model import ScoreModel, check_numbers
-from ebrank.typing import Ints
-
-MOST_ROWS = 16
-MANY = 1000
+from ebrank.rankers.base import REGISTRY, Ranker, ScoreModel, Trial, TrialLearner
 
 
 class Supervised:
@@ -43,7 +32,6 @@ class Supervised:
     def __init__(self, ranker: Ranker, trial: Trial) -> None:
         self._ranker = ranker
         self._trial = trial
-        self._tried: set[Score] = set()
         with _blamed(ranker):
             self._learner: TrialLearner = ranker.learner(trial)
 
@@ -57,11 +45,6 @@ class Supervised:
             model = self._learner.update()
         with self._named():
             check_model(model, self._trial.dataset)
-            scores = set(_scores(model).values())
-            if not scores <= self._tried:
-                self._tried |= scores
-                rows, states = _telling_rows(model), reachable(self._trial.stats)
-                check_scores(model, self._trial.stats, self._trial.examination, rows, states)
         return model
 
     @contextmanager
@@ -71,8 +54,7 @@ class Supervised:
             yield
         except FloatingPointError as problem:
             with self._named():
-                rows = np.arange(self._trial.dataset.n_rows)
-                check_scores(model, self._trial.stats, self._trial.examination, rows)
+                check_scores(model, self._trial.stats, self._trial.examination)
                 raise ParameterError(
                     "a formula gave a score that is not a finite number; the counts of the item "
                     "have changed since"
@@ -113,16 +95,31 @@ def check_model(model: object, dataset: Dataset) -> None:
     if not isinstance(model, ScoreModel):
         raise ParameterError(f"update returns {type(model).__name__}, not a ScoreModel")
     n = dataset.n_rows
-    check_numbers("a", "scores", model.a, n)
-    check_numbers("b", "second numbers", model.b, n, or_one=True)
+    _check_numbers("a", "scores", model.a, n)
+    _check_numbers("b", "second numbers", model.b, n, or_one=True)
     if model.prior is not None:
-        check_numbers("prior.a", "first numbers", model.prior.a, n)
-        check_numbers("prior.b", "second numbers", model.prior.b, n, or_one=True)
+        _check_numbers("prior.a", "first numbers", model.prior.a, n)
+        _check_numbers("prior.b", "second numbers", model.prior.b, n, or_one=True)
     if model.weights is not None:
-        check_numbers("weights", "weights", model.weights, np.size(model.weights))
+        _check_numbers("weights", "weights", model.weights, np.size(model.weights))
     for name, score in _scores(model).items():
         _check_score(name, score)
-    model.check_sessions(dataset)
+
+
+def _check_numbers(
+    name: str, called: str, values: object, rows: int, *, or_one: bool = False
+) -> None:
+    """Raise unless an array has a finite number for each row, or, with `or_one`, one for all.
+
+    `called` is what messages call the numbers.
+    """
+    if not (isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1):
+        raise ParameterError(f"{name} must be a NumPy array of float64, with one axis")
+    if len(values) != rows and not (or_one and len(values) == 1):
+        raise ParameterError(f"{len(values)} {called} for {rows} rows")
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise ParameterError(f"{name}[{row}] is {values[row]}, not a finite number")
 
 
 def _check_score(name: str, score: object) -> None:
@@ -139,66 +136,33 @@ def _check_score(name: str, score: object) -> None:
         raise ParameterError(f"{name}: {problem}") from problem.__cause__
 
 
-def reachable(stats: BehaviorStats) -> BehaviorStats:
-    """Return behavior states that an item may reach, one per row."""
-    outcomes, slots = stats.counts.shape[1:]
-    states = [np.zeros((outcomes, slots), COUNT)]
-    for slot in range(slots):
-        for times in (1, MANY):
-            for clicked in (0, times):
-                state = np.zeros((outcomes, slots), COUNT)
-                state[0, slot], state[-1, slot] = times, clicked
-                states.append(state)
-    return BehaviorStats(np.array(states), stats.behaviors)
-
-
-def check_scores(
-    model: ScoreModel,
-    stats: BehaviorStats,
-    examination: Examination,
-    rows: Ints,
-    states: BehaviorStats | None = None,
-) -> None:
-    """Raise if some rows, as they are now or in other states, get scores that are not finite.
+def check_scores(model: ScoreModel, stats: BehaviorStats, examination: Examination) -> None:
+    """Raise if an item, as it is now or if nobody had seen it, gets a score that is not finite.
 
     >>> from ebrank.policy.formula import Formula
     >>> rate = Formula(lambda clicks, shown: clicks / shown).bind()
     >>> model = ScoreModel(np.ones(3), np.zeros(1), rate, rate)
-    >>> check_scores(model, BehaviorStats.zeros(3, slots=5), Examination(), np.array([2]))
+    >>> check_scores(model, BehaviorStats.zeros(3, slots=5), Examination())
     Traceback (most recent call last):
     ebrank.errors.ParameterError: its formula serve gives nan, not a finite score, to an item with
     shown 0, clicks 0, weighted_clicks 0, exposure 0, a 1, b 0
     """
-    unseen = BehaviorStats.zeros(1, slots=stats.slots, behaviors=stats.behaviors)
-    elsewhere = unseen.counts if states is None else states.counts
-    prior = ItemPrior(model.a, model.b)
+    rows, prior = np.arange(len(stats)), ItemPrior(model.a, model.b)
+    unseen = BehaviorStats.zeros(len(stats), slots=stats.slots, behaviors=stats.behaviors)
+    believed = model.examination or examination
     for name, score in _scores(model).items():
-        others = unseen.counts if name == "cold" else elsewhere
-        now = stats.counts[rows[:0] if name == "cold" else rows]
-        chosen = np.concatenate([rows[: len(now)], np.repeat(rows, len(others))])
-        counts = np.concatenate([now, np.tile(others, (len(rows), 1, 1))])
-        behavior, keys = BehaviorStats(counts, stats.behaviors), chosen.astype(np.uint64)
-        believed = model.examination or examination
-        values = scoring.scores(score, prior.rows(chosen), behavior, believed, keys)
-        bad = np.flatnonzero(~np.isfinite(values))
-        if len(bad):
-            place = bad[:1]
-            item = {**behavior[place].sums(examination)._asdict()}
-            item |= prior.rows(chosen[place])._asdict()
-            raise ParameterError(
-                f"its formula {name} gives {values[place][0]}, not a finite score, to an item with "
-                + ", ".join(f"{what} {number[0]:g}" for what, number in item.items())
-            )
+        for behavior in (unseen,) if name == "cold" else (stats, unseen):
+            values = scoring.scores(score, prior, behavior, believed, rows.astype(np.uint64))
+            bad = np.flatnonzero(~np.isfinite(values))[:1]
+            if len(bad):
+                item = behavior[bad].sums(examination)._asdict() | prior.rows(bad)._asdict()
+                raise ParameterError(
+                    f"its formula {name} gives {values[bad][0]}, not a finite score, to an item "
+                    "with " + ", ".join(f"{what} {own[0]:g}" for what, own in item.items())
+                )
 
 
 def _scores(model: ScoreModel) -> dict[str, Score]:
     """Return the scores that a model defines."""
     scores = {"serve": model.serve, "offline": model.offline}
     return scores if model.cold is None else {**scores, "cold": model.cold}
-
-
-def _telling_rows(model: ScoreModel) -> Ints:
-    """Return a few rows: those with extreme numbers, and some in between."""
-    extreme = [f(values) for values in (model.a, model.b) for f in (np.argmin, np.argmax)]
-    between: Ints = np.linspace(0, len(model.a) - 1, MOST_ROWS - len(extreme)).astype(np.int64)
-    return np.unique(np.array([*extreme, *between], np.int64))

@@ -36,7 +36,7 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import Examination
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import FirstClass
-from ebrank.parameters import Configured, declared, near, param, require, to_text
+from ebrank.parameters import Configured, declared, named, param, require, to_text
 from ebrank.typing import Floats
 
 NOISE = 0.1
@@ -350,11 +350,4 @@ def parse(text: str) -> Users:
     >>> str(parse("cascade:stop=1,cutoff=10"))
     'cascade:cutoff=10,stop=1'
     """
-    name, _, settings = text.partition(":")
-    if name in built_in():
-        return built_in()[name].from_text(settings, name)
-    inside, _, settings = settings.partition(":")
-    if inside and "=" not in inside:
-        path = f"{name}:{inside}"
-        return load_class(path, Users).from_text(settings, path)
-    raise ParameterError(f"no users are called {name!r}{near(name, list(built_in()))}")
+    return named(text, built_in(), partial(load_class, base=Users), "users are")

@@ -7,13 +7,11 @@ and refuses if they are not what the order means.
 
 from __future__ import annotations
 
-import math
 import pickle
 import platform
 import signal
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,7 +42,6 @@ CALLED = {
 }
 """Versions that must agree on all machines, and their names in messages."""
 SAME_VERSIONS = "Install the same versions on all machines and restart the workers."
-SECONDS_BETWEEN_TICKS = 0.1
 
 
 @dataclass(frozen=True)
@@ -92,8 +89,6 @@ class Order:
         seed, trial: choose the random draws.
         code: stamp of the code of ranker and users.
         facts: versions and source of everything else.
-        topic: where to report progress.
-        task: which trial of which ranker it is for the client.
     """
 
     locator: Locator
@@ -104,8 +99,6 @@ class Order:
     trial: int
     code: str
     facts: tuple[tuple[str, str], ...]
-    topic: str
-    task: tuple[int, int]
 
 
 def dask_setup(worker: object) -> None:
@@ -146,22 +139,17 @@ def run_order(order: Order) -> TrialResult | None:
     worker = get_worker()
     if "" not in sys.path:
         sys.path.append("")  # rankers may be in the working folder, as for the command line
-    key, reported = worker.get_current_task(), -math.inf
+    key = worker.get_current_task()
 
-    def tick(done: int, total: int = 0) -> None:
-        """Tell the client how far the trial has got; end it if nobody waits."""
-        nonlocal reported
+    def go_on(done: int, total: int) -> None:
+        """End the trial if nobody waits."""
         task = worker.state.tasks.get(key)
         if task is None or task.state == "cancelled":
             raise _NobodyWaits
-        if time.monotonic() - reported >= SECONDS_BETWEEN_TICKS:
-            reported = time.monotonic()
-            worker.log_event(order.topic, [order.task, done])
 
     try:
-        tick(0)
         trial = *prepared(order, f"worker {worker.name}"), order.seed, order.trial
-        return run_trial(*trial, threads=1, progress=tick)
+        return run_trial(*trial, threads=1, progress=go_on)
     except _NobodyWaits:
         return None
 

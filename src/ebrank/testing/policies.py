@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -18,7 +19,6 @@ from ebrank.priors import ItemPrior
 from ebrank.sessions.scored import Scorer, room_for_batch, score_batch
 from ebrank.sessions.world import World
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.supervision import reachable
 from ebrank.simulation.users import PositionBased
 from ebrank.simulation.world import new_world
 from ebrank.testing.datasets import tiny
@@ -59,7 +59,11 @@ def check_text(policy: Policy) -> None:
 def check_scores_are_finite(policy: Policy) -> None:
     """Items that nobody saw, nobody clicked, everybody clicked, a million saw: all have a score."""
     _, often, _ = _random_state(policy)
-    behavior = BehaviorStats(np.concatenate([reachable(often).counts, often.counts]))
+    counts = np.zeros((1 + 4 * often.slots, *often.counts.shape[1:]), np.int32)
+    ways = itertools.product(range(often.slots), [(1, 0), (1, 1), (1000, 0), (1000, 1000)])
+    for state, (slot, times) in zip(counts[1:], ways, strict=True):
+        state[:, slot] = times
+    behavior = BehaviorStats(np.concatenate([counts, often.counts]))
     bounds, n = single(policy.scores(None, behavior.valuation(CURVE))), len(behavior)
     for score in (0.0, -3.0, 3.0):
         prior = policy.family.prior(np.full(n, score))
@@ -161,14 +165,14 @@ def check_interval(policy: Policy) -> None:
     """Intervals are in order and in [0, 1]; those of items seen often contain the relevance."""
     prior, behavior, _ = _random_state(policy)
     ranker = EBRanker(policy, examination=CURVE)
-    low, high = ranker.rank_by_prior(prior, behavior).interval.T
+    low, high = ranker.ranked(prior, behavior).interval.T
     wrong = ~((low >= 0.0) & (low <= high) & (high <= 1.0))
     item = int(np.argmax(wrong))
     assert not wrong.any(), f"{policy}: an interval of relevance from {low[item]} to {high[item]}"
     if policy.choices.part != "both":
         return
     clicks = np.arange(100, 1000, 100)[:, None]  # of a thousand at rank 1, where estimators agree
-    often = ranker.rank_by_prior(
+    often = ranker.ranked(
         policy.family.prior(np.zeros(9)), BehaviorStats.of(np.full((9, 1), 1000), clicks)
     )
     for relevance, (lowest, highest) in zip(often.relevance, often.interval, strict=True):
@@ -191,7 +195,7 @@ def check_simulator_agrees(policy: Policy) -> None:
     simulated = np.empty(n)
     _write_simulated(world, Scorer.of(score, prior.a, prior.b), own, simulated)
     ranker = EBRanker(policy, examination=CURVE)
-    ranking = ranker.rank_by_prior(prior, behavior, draw_keys=own)
+    ranking = ranker.ranked(prior, behavior, draws=own)
     differing = np.flatnonzero(simulated != ranking.candidates.scores)
     assert not len(differing), f"{policy}: item {differing[0]} has another score in the simulator"
     tie_keys = np.random.PCG64(ranker.seed).random_raw(n)

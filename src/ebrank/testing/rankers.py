@@ -14,8 +14,7 @@ import numpy.typing as npt
 from ebrank.data.dataset import Dataset
 from ebrank.evidence import Examination
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker, Trial, TrialLearner
-from ebrank.rankers.model import ScoreModel
+from ebrank.rankers.base import Ranker, ScoreModel, Trial, TrialLearner
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import run_trial, simulate
 from ebrank.simulation.result import TrialResult

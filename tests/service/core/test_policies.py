@@ -103,12 +103,8 @@ def check(text: str, lists: list[list[bool]], prior: EBRanker | None) -> None:
     """Compare the last list served with the library's."""
     items, stats, tie_keys = served(text, lists, prior)
     library = prior or ranker(text)
-    expected = library.rank_by_prior(
-        library.prior(features()),
-        stats,
-        tie_keys=tie_keys,
-        draw_keys=np.random.PCG64(DRAWS).random_raw(ITEMS),
-    )
+    draws = np.random.PCG64(DRAWS).random_raw(ITEMS)
+    expected = library.ranked(library.prior(features()), stats, tie_keys, draws)
     order, known = expected.order.tolist(), expected.candidates
     assert [item.id for item in items] == [f"i{row}" for row in order]
     assert [item.score for item in items] == known.scores[order].tolist()

@@ -30,9 +30,8 @@ from ebrank.experiments.framework.outcome import Column, Outcome, Row, Table
 from ebrank.kernels.threads import map_blocks
 from ebrank.policy import policies
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker, Trial, TrialLearner
+from ebrank.rankers.base import Ranker, ScoreModel, Trial, TrialLearner
 from ebrank.rankers.ebrank import PolicyLearner
-from ebrank.rankers.model import ScoreModel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import compile_for, run_trial
 from ebrank.simulation.result import SHARES

@@ -29,9 +29,8 @@ from ebrank.policy import scoring
 from ebrank.policy.formula import Score
 from ebrank.priors.base import ItemPrior
 from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker, Trial
+from ebrank.rankers.base import Ranker, ScoreModel, Trial
 from ebrank.rankers.bm25 import fixed_model
-from ebrank.rankers.model import ScoreModel
 from ebrank.sessions import schedule
 from ebrank.sessions.world import World
 from ebrank.simulation import play

@@ -5,7 +5,7 @@ sessions of an item's query since it entered. Many items are still waiting when 
 shares are Kaplan and Meier's estimate (`evaluation.survival`), all trials together.
 
 The top is that of the list that the model alone would make. It is checked only at model updates,
-and without exploration: see `simulation.waiting`.
+and without exploration: see `simulation.measures`.
 """
 
 from __future__ import annotations

@@ -47,7 +47,6 @@ def run_sessions(
     sessions: Sessions,
     linear: LoggingModel,
     step: float,
-    disputed_only: bool,
     log: Duels,
     first_query: int,
     stop_query: int,
@@ -65,7 +64,7 @@ def run_sessions(
                 seat(world, linear, q, world.entered[q] - 1 - late, candidates)
             session = streams.child(streams.child(sessions.ranker, q), world.sessions_done[q])
             shown = min(length, world.entered[q])
-            draft_list(world, q, linear, step, disputed_only, candidates, session, draft)
+            draft_list(world, q, linear, step, candidates, session, draft)
             for rank in range(shown):
                 sheet.rows[rank] = world.arrivals[first + draft.slots[rank]]
             t = plan.times[i]
@@ -98,14 +97,13 @@ def draft_list(
     q: int,
     linear: LoggingModel,
     step: float,
-    disputed_only: bool,
     candidates: Seats,
     session: np.uint64,
     draft: Draft,
 ) -> None:
     """Let the logging model and the candidate rankers draft a list of a query's candidates.
 
-    See `rankers.dbgd.DuelModel` for `step` and `disputed_only`.
+    See `rankers.dbgd.DuelModel` for `step`.
     """
     n = world.entered[q]
     shown = min(len(draft.slots), n)
@@ -116,7 +114,7 @@ def draft_list(
     write_best(candidates.scores, candidates.ties, n, draft.lists[0], draft.best)
     for ranker in range(len(draft.scores)):
         write_best(draft.scores[ranker], candidates.ties, n, draft.lists[ranker + 1], draft.best)
-    draft_teams(draft, shown, disputed_only, streams.child(session, DRAFT))
+    draft_teams(draft, shown, streams.child(session, DRAFT))
 
 
 @inner
@@ -192,21 +190,19 @@ def gradient_sum(log: Duels, rates: Floats, n: int, start: int, stop: int) -> Fl
 
 
 @inner
-def draft_teams(draft: Draft, length: int, disputed_only: bool, key: np.uint64) -> None:
+def draft_teams(draft: Draft, length: int, key: np.uint64) -> None:
     """Merge the rankers' lists, one in each row of `lists`, best first; write who added what.
 
-    The first `length` items of each ranker suffice. With `disputed_only`, the items that all
-    rankers agree on from the top down belong to no team: clicks on them do not tell which is
-    better. `order` is working space, one place for each ranker.
+    The first `length` items of each ranker suffice. The items that all rankers agree on from the
+    top down belong to no team: clicks on them do not tell which is better. `order` is working
+    space, one place for each ranker.
     """
     lists, order, merged, teams = draft.lists, draft.order, draft.slots, draft.teams
     n_rankers = len(lists)
-    filled = 0
-    if disputed_only:
-        filled = agreed(lists, length)
-        for rank in range(filled):
-            merged[rank] = lists[0, rank]
-            teams[rank] = NOBODY
+    filled = agreed(lists, length)
+    for rank in range(filled):
+        merged[rank] = lists[0, rank]
+        teams[rank] = NOBODY
     turn = n_rankers
     for rank in range(filled, length):
         if turn == n_rankers:
