@@ -15,9 +15,11 @@ from __future__ import annotations
 import difflib
 import math
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
+from inspect import cleandoc
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -72,10 +74,18 @@ def declarations() -> tuple[Declaration, ...]:
     declared: list[Declaration] = []
     for section, settings in _sections().items():
         kinds = get_type_hints(settings, include_extras=True)
+        meanings = _meanings(settings)
         for key in fields(settings):
-            meaning = key.metadata["about"].description
-            declared.append(Declaration(section, key.name, kinds[key.name], key.default, meaning))
+            kind, meaning = kinds[key.name], meanings.get(key.name, "")
+            declared.append(Declaration(section, key.name, kind, key.default, meaning))
     return tuple(declared)
+
+
+def _meanings(section: type) -> dict[str, str]:
+    """Return what the docstring of a section says about each of its settings."""
+    listed = cleandoc(section.__doc__ or "").partition("Attributes:\n")[2]
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", listed, re.MULTILINE)
+    return {name: " ".join(meaning.split()) for name, meaning in entries}
 
 
 def read(
