@@ -207,9 +207,9 @@ def import_(
     from ebrank.logs import read_evidence
     from ebrank.logs.evidence_file import is_evidence
     from ebrank.service.ops import configuration
+    from ebrank.service.ops.transfer.copying import import_store
     from ebrank.service.ops.transfer.evidence import import_evidence
     from ebrank.service.ops.transfer.exported import Exported
-    from ebrank.service.ops.transfer.importing import import_store
 
     if is_evidence(path):
         settings = configuration.read(config, environment=os.environ)
@@ -229,7 +229,7 @@ def import_(
     exported = Exported(expanded(path))
     with console.progress("importing") as progress:
         asyncio.run(import_store(exported, store, progress))
-    rows = exported.manifest["rows"]
+    rows = exported.manifest.rows
     console.answer(as_json, {"store": store, "rows": rows}, console.counted(store, rows))
 
 

@@ -13,6 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ebrank.environment.paths import expanded
@@ -49,8 +50,7 @@ class Exported(Store):
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = expanded(folder)
         self.manifest = _manifest(self.folder)
-        lacks = tables.ADDED.get(self.manifest["version"], ())
-        self.files = {name: self._open(name) for name in tables.TABLES if name not in lacks}
+        self.files = {name: self._open(name) for name in tables.TABLES}
         self.items = ExportedItems(self)
         self.catalog = ExportedCatalog(self)
         self.log = ExportedLog(self)
@@ -65,16 +65,15 @@ class Exported(Store):
             file = arrow.parquet.ParquetFile(path)
         except (OSError, arrow.ArrowInvalid) as problem:
             raise _damaged(path, str(problem)) from problem
-        if not file.schema_arrow.equals(tables.schema(name, self.manifest["version"])):
+        if not file.schema_arrow.equals(tables.schema(name)):
             raise _damaged(path, "its columns are not those of an export")
-        if file.metadata.num_rows != self.manifest["rows"].get(name):
+        if file.metadata.num_rows != self.manifest.rows.get(name):
             raise _damaged(path, f"{file.metadata.num_rows} rows, {tables.MANIFEST} says otherwise")
         return file
 
     def rows(self, table: str) -> Iterator[tables.Row]:
         """Yield the rows of a table."""
-        file = self.files.get(table)
-        for batch in [] if file is None else file.iter_batches(batch_size=tables.ROWS_AT_ONCE):
+        for batch in self.files[table].iter_batches(batch_size=tables.ROWS_AT_ONCE):
             yield from batch.to_pylist()
 
 
@@ -168,11 +167,11 @@ class ExportedLog(_ExportedPart, StoredLog):
 
     async def length(self) -> int:
         """Return how many entries the log holds."""
-        return int(self._manifest["rows"]["rankings"] + self._manifest["rows"]["events"])
+        return self._manifest.rows["rankings"] + self._manifest.rows["events"]
 
     async def last_time(self) -> float:
         """Return the time of the latest write."""
-        return float(self._manifest["last_time"])
+        return self._manifest.last_time
 
 
 class ExportedModels(_ExportedPart, StoredModels):
@@ -197,7 +196,7 @@ class ExportedModels(_ExportedPart, StoredModels):
 
     async def active(self) -> int:
         """Return the active version."""
-        return int(self._manifest["active_model"])
+        return self._manifest.active_model
 
 
 class ExportedDeletions(_ExportedPart, StoredDeletions):
@@ -217,7 +216,7 @@ class ExportedMeta(_ExportedPart, StoredMeta):
 
     async def all(self) -> dict[str, str]:
         """Return all settings, in the order of their names."""
-        return dict(self._manifest["settings"])
+        return dict(self._manifest.settings)
 
     async def minutes(self, since: float) -> list[Minute]:
         """Return the sums of the minutes since a time, in order."""
@@ -266,31 +265,25 @@ class _Groups:
         return rows
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _manifest(folder: Path) -> tables.Manifest:
     path = folder / tables.MANIFEST
     try:
-        document = json.loads(path.read_bytes())
+        manifest = msgspec.json.decode(path.read_bytes(), type=tables.Manifest)
     except OSError as problem:
         raise DataError(
             f"no complete export ({problem.strerror})",
             path=path,
             remedy="Name a folder that `ebrank export` wrote to its end.",
         ) from None
-    except ValueError as problem:
+    except msgspec.DecodeError as problem:
         raise _damaged(path, str(problem)) from problem
-    if not isinstance(document, dict) or document.get("format") != tables.FORMAT:
-        raise _damaged(path, "not the manifest of an export")
-    if document.get("version") not in (tables.VERSION, *tables.ADDED):
+    if manifest.version != tables.VERSION:
         raise DataError(
-            f"an export of version {document.get('version')}, this ebrank knows {tables.VERSION}",
+            f"an export of version {manifest.version}, this ebrank knows {tables.VERSION}",
             path=path,
             remedy="Upgrade ebrank.",
         )
-    expected = {"last_time": float, "active_model": int, "settings": dict, "rows": dict}
-    for name, kind in expected.items():
-        if not isinstance(document.get(name), kind):
-            raise _damaged(path, f"{name} is missing or of the wrong type")
-    return document
+    return manifest
 
 
 def _damaged(path: Path, why: str) -> DataError:

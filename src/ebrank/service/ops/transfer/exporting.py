@@ -13,8 +13,10 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
+
 from ebrank.environment.files import make_private_file, make_private_folder, write_whole
-from ebrank.service.ops.replay import listed
+from ebrank.service.ops.replay import listed, watched
 from ebrank.service.ops.transfer import tables
 from ebrank.service.store.base import SALT, Progress, StoreError, StoreView
 from ebrank.service.store.records import RankingEntry
@@ -76,10 +78,8 @@ async def export(
             out["snapshot"].add(*tables.rows_of_counts(snapshot))
         async for item, features in store.catalog.entries():
             out["catalog"].add({"item": item, "features": features})
-        total, position = await store.log.length(), 0
-        async for entry in store.log.entries():
-            if progress is not None and position % 1000 == 0:
-                progress(position, total)
+        position = 0
+        async for entry in watched(store, progress):
             name = "rankings" if isinstance(entry, RankingEntry) else "events"
             out[name].add({"position": position} | tables.row_of(entry))
             position += 1
@@ -96,15 +96,14 @@ async def export(
             out["deletions"].add(tables.row_of(deletion))
     counts = {name: table.count for name, table in out.items()}
     settings = await store.meta.all()
-    manifest = {
-        "format": tables.FORMAT,
-        "version": tables.VERSION,
-        "last_time": await store.log.last_time(),
-        "active_model": await store.models.active(),
-        "settings": {key: value for key, value in settings.items() if key != SALT},
-        "rows": counts,
-    }
-    write_whole(path / tables.MANIFEST, json.dumps(manifest, indent=2).encode(), private=True)
+    manifest = tables.Manifest(
+        last_time=await store.log.last_time(),
+        active_model=await store.models.active(),
+        settings={key: value for key, value in settings.items() if key != SALT},
+        rows=counts,
+    )
+    document = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+    write_whole(path / tables.MANIFEST, document, private=True)
     return counts
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+import msgspec
 
 from ebrank.environment.extras import import_extra
 from ebrank.environment.paths import expanded
@@ -31,9 +33,7 @@ Row: TypeAlias = dict[str, Any]
 Record = TypeVar("Record")
 
 MANIFEST = "export.json"
-FORMAT, VERSION = "ebrank export", 4
-ADDED = {3: ("trials", "arm", "teams", "propensities", "token", "arms")}
-"""Tables and columns that exports of an earlier version lack."""
+VERSION = 4
 ROWS_AT_ONCE = 1000  # read together
 
 TABLES = tuple(EXPORTED)
@@ -43,6 +43,17 @@ _FIELDS: dict[type, tuple[str, ...]] = {
 }
 OF_ITEM = ("item", "entered", "active", "first_shown")
 OF_COUNT = ("outcome", "slot", "count", "epoch")
+
+
+class Manifest(msgspec.Struct, kw_only=True):
+    """What an export says about itself, written last."""
+
+    format: Literal["ebrank export"] = "ebrank export"
+    version: int = VERSION
+    last_time: float
+    active_model: int
+    settings: dict[str, str]
+    rows: dict[str, int]
 
 
 def is_export(path: str | os.PathLike[str]) -> bool:
@@ -56,17 +67,16 @@ def arrow() -> Any:  # noqa: ANN401 (pyarrow has no types)
     return import_extra("pyarrow", extra="service", purpose="to read and write exports")
 
 
-def schema(table: str, version: int = VERSION) -> pa.Schema:
+def schema(table: str) -> pa.Schema:
     """Return the columns of a table; only those marked with `?` may be null."""
-    pa, lacks = arrow(), ADDED.get(version, ())
+    pa = arrow()
 
     def column(text: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
         name, kind = text.rstrip("?").replace(":ints", ":int64s").split(":")
         cell = pa.type_for_alias(kind.rstrip("s"))
         return pa.field(name, pa.list_(cell) if kind.endswith("s") else cell, text.endswith("?"))
 
-    columns = (text for text in EXPORTED[table] if text.partition(":")[0] not in lacks)
-    return pa.schema([column(text) for text in columns])
+    return pa.schema([column(text) for text in EXPORTED[table]])
 
 
 def rows_of_items(state: QueryState) -> list[Row]:
@@ -92,5 +102,5 @@ def row_of(record: object) -> Row:
 
 def record_of(kind: type[Record], row: Row) -> Record:
     """Return the record of a row; the inverse of `row_of`."""
-    values = ((name, row[name]) for name in _FIELDS[kind] if name in row)
+    values = ((name, row[name]) for name in _FIELDS[kind])
     return kind(**{name: tuple(cell) if isinstance(cell, list) else cell for name, cell in values})
