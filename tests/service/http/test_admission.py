@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.errors import ParameterError
+from ebrank.service import logs
 from ebrank.service.http import admission
 from ebrank.service.http.admission import SCOPES, Admission, Limiter, new_token
-from ebrank.service.http.metrics import AccessLog
 from ebrank.service.http.routes import API
 from ebrank.service.settings import (
     FeaturesSettings,
@@ -207,7 +207,7 @@ def test_with_tokens_any_name_is_fine(local: Local) -> None:
 
 def test_the_access_log_names_who_was_refused() -> None:
     stream = io.StringIO()
-    with in_process(Settings(tokens=TOKENS), log=AccessLog(stream)) as local:
+    with logs.written("text", stream, requests=True), in_process(Settings(tokens=TOKENS)) as local:
         assert status(local, "POST", "/v1/train", f"Bearer {SECRET['rank']}") == 403
         assert status(local, "POST", "/v1/train", "Bearer wrong") == 401
     named = [json.loads(line)["caller"] for line in stream.getvalue().splitlines()]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ebrank.service.http.metrics import AccessLog
+from ebrank.service import logs
 from tests.in_process import Local, in_process
 
 ITEMS = {"items": [{"id": name, "features": [place, 1.0]} for place, name in enumerate("abcde")]}
@@ -22,7 +22,7 @@ def local() -> Iterator[Local]:
 
 def test_the_access_log_names_nothing_private() -> None:
     stream = io.StringIO()
-    with in_process(log=AccessLog(stream)) as local:
+    with logs.written("text", stream, requests=True), in_process() as local:
         local.json("PUT", "/v1/queries/private-name/items", ITEMS)
         headers = {"authorization": "Bearer private-token"}
         body = {"query": "private-name", "user": "private-user"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import signal
@@ -16,9 +15,8 @@ from ebrank.client import Retries, ServiceError
 from ebrank.service.http.admission import Admission, Caller, new_token
 from ebrank.service.http.problems import HttpProblem
 from ebrank.service.http.routes import API
-from ebrank.service.ops import configuration, reloading
-from ebrank.service.ops.reloading import Reloading
-from ebrank.service.ops.server import check
+from ebrank.service.ops import configuration
+from ebrank.service.ops.server import Tokens, check
 from ebrank.service.settings import Settings, Token
 from tests.serving import serving
 
@@ -29,13 +27,8 @@ def table(token: Token) -> str:
     return f'[tokens.{token.name}]\nsha256 = "{token.sha256}"\nscopes = ["rank"]\n'
 
 
-def known(admission: Admission, secret: str) -> bool:
-    headers = [(b"authorization", f"Bearer {secret}".encode())]
-    return admission.caller({"headers": headers, "client": None}).token is not None
-
-
-async def follow(file: Path, *texts: str | None) -> tuple[Admission, list[bool]]:
-    """Return whether both tokens were known after each text of a file that is followed.
+def reloaded(file: Path, *texts: str | None) -> tuple[Admission, list[bool]]:
+    """Return whether both tokens were known after each text of a file that is read again.
 
     None removes the file.
     """
@@ -47,18 +40,15 @@ async def follow(file: Path, *texts: str | None) -> tuple[Admission, list[bool]]
 
     file.write_text(str(texts[0]), encoding="utf-8")
     begun, found = read(), []
-    admission, follower = Admission(begun), Reloading(file, read)
-    task = asyncio.create_task(follower.follow(admission, begun))
-    await asyncio.sleep(0.02)
+    admission = Admission(begun)
+    tokens = Tokens(admission, begun, read)
     for text in texts[1:]:
         if text is None:
             file.unlink()
         else:
             file.write_text(text, encoding="utf-8")
-        follower.ask()
-        await asyncio.sleep(0.02)
-        found += [known(admission, OLD[0]), known(admission, NEW[0])]
-    task.cancel()
+        tokens.reload()
+        found += [admission.token(f"Bearer {secret}") is not None for secret, _ in (OLD, NEW)]
     return admission, found
 
 
@@ -67,22 +57,22 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "serve.toml"
 
 
-async def test_tokens_come_and_go(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_tokens_come_and_go(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     old, new = table(OLD[1]), table(NEW[1])
-    _, found = await follow(file, old, old + new, new)
+    _, found = reloaded(file, old, old + new, new)
     assert found == [True, True, False, True]
-    assert [one.getMessage() for one in caplog.records] == [
+    assert caplog.messages == [
         "the tokens have changed: old, new",
         "the tokens have changed: new",
     ]
 
 
-async def test_a_file_that_cannot_be_used_changes_nothing(
+def test_a_file_that_cannot_be_used_changes_nothing(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     outside = '[server]\nhost = "0.0.0.0"\n'  # without tokens it would be open to everybody
     bad = ("[tokens", outside, None, '[tokens.x]\nsha256 = "private"\n')
-    _, found = await follow(file, outside + table(OLD[1]), *bad)
+    _, found = reloaded(file, outside + table(OLD[1]), *bad)
     assert found == [True, False] * 4
     told = [one.getMessage() for one in caplog.records if one.levelno == logging.ERROR]
     assert all(line.startswith("the tokens stay as they are: ") for line in told)
@@ -91,24 +81,18 @@ async def test_a_file_that_cannot_be_used_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    "left",
-    [
-        "",  # emptied, or cut off while it was saved
-        "[ranking]\nk = 3\n",
-        "[tokens]\n",
-        '[server]\nhost = "127.0.0.1"\n',
-    ],
+    "left", ["", "[ranking]\nk = 3\n", "[tokens]\n", '[server]\nhost = "127.0.0.1"\n']
 )
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-async def test_the_last_token_stays_until_a_restart(
+def test_the_last_token_stays_until_a_restart(
     file: Path, caplog: pytest.LogCaptureFixture, host: str, left: str
 ) -> None:
     begun = f'[server]\nhost = "{host}"\n' + table(OLD[1])
-    admission, found = await follow(file, begun, left, begun + table(NEW[1]), left)
+    admission, found = reloaded(file, begun, left, begun + table(NEW[1]), left)
     assert found == [True, False, True, True, True, True]
     with pytest.raises(HttpProblem, match="needs a valid token"):
         admission.admit(Caller("192.0.2.7", None), {"headers": []}, API[0])
-    lines = [one.getMessage() for one in caplog.records]
+    lines = caplog.messages
     assert len(lines) == 3  # refused as a whole: nothing about other settings
     assert lines[1] == "the tokens have changed: old, new"
     assert lines[0] == lines[2]
@@ -116,33 +100,14 @@ async def test_the_last_token_stays_until_a_restart(
     assert "restart the server" in lines[0]
 
 
-async def test_a_file_that_is_saved_while_it_is_read_never_admits_more(file: Path) -> None:
-    """An editor may write a file piece by piece: every beginning of it may be read."""
-    whole = '[server]\nhost = "0.0.0.0"\n\n' + table(OLD[1]) + "\n" + table(NEW[1])
-    cuts = (whole[:end] for end in range(0, len(whole), 23))
-    admission, found = await follow(file, whole, *cuts)
-    assert all(found[0::2])
-    with pytest.raises(HttpProblem, match="needs a valid token"):
-        admission.admit(Caller("192.0.2.7", None), {"headers": []}, API[0])
-
-
-async def test_other_settings_wait_for_the_next_start(
+def test_other_settings_wait_for_the_next_start(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     changed = "[ranking]\nk = 3\nwindow = 5.0\n" + table(OLD[1])
-    await follow(file, table(OLD[1]), changed, changed)
-    assert [one.getMessage() for one in caplog.records] == [
+    reloaded(file, table(OLD[1]), changed, changed)
+    assert caplog.messages == [
         "other settings than tokens have changed: they take effect at the next start"
     ]
-
-
-async def test_a_change_is_noticed_without_a_signal(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reloading, "LOOK_SECONDS", 0.005)
-    monkeypatch.setattr(Reloading, "ask", lambda self: None)
-    _, found = await follow(file, table(OLD[1]), table(NEW[1]))
-    assert found == [False, True]
 
 
 @pytest.mark.slow

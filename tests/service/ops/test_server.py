@@ -22,7 +22,6 @@ from ebrank.client import Retries, ServiceError
 from ebrank.service.engine import Engine
 from ebrank.service.http import app
 from ebrank.service.ops import server
-from ebrank.service.ops.reloading import Reloading
 from ebrank.service.ops.server import COMPILING, ServerError, check, listening, run
 from ebrank.service.settings import ServerSettings, Settings, StoreSettings, Token
 from ebrank.service.store.base import StoreError
@@ -135,7 +134,7 @@ def test_a_server_in_a_terminal_ends_with_it(
 
 
 def test_a_hangup_while_it_starts_does_not_end_it(
-    killed: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    killed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = Engine.start
 
@@ -144,8 +143,7 @@ def test_a_hangup_while_it_starts_does_not_end_it(
         await start(self)
 
     monkeypatch.setattr(Engine, "start", interrupted)
-    follower = Reloading(tmp_path / "serve.toml", lambda: LOCAL)
-    run(LOCAL, announce=lambda address: None, companion=hang_up_and_stop, reloading=follower)
+    run(LOCAL, announce=lambda address: None, companion=hang_up_and_stop, read=lambda: LOCAL)
     assert killed == []
 
 

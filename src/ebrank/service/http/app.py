@@ -22,7 +22,7 @@ import msgspec
 from ebrank.service.core.problems import Problem
 from ebrank.service.http import Receive, Refusal, Scope, Send
 from ebrank.service.http.admission import Admission, header
-from ebrank.service.http.metrics import AccessLog, Metrics
+from ebrank.service.http.metrics import Metrics
 from ebrank.service.http.pages import all_routes
 from ebrank.service.http.problems import HttpProblem, error_response
 from ebrank.service.http.readiness import Readiness, starting
@@ -63,9 +63,9 @@ class Seen:
 class App:
     """An ASGI application; serves health and pages only until `readiness.started` is true."""
 
-    def __init__(self, engine: Engine, settings: Settings, *, log: AccessLog | None = None) -> None:
+    def __init__(self, engine: Engine, settings: Settings) -> None:
         self.readiness = Readiness(engine)
-        self.metrics = Metrics(log, engine)
+        self.metrics = Metrics(engine)
         self.metrics.store_failing = lambda: self.readiness.troubled
         self._engine = engine
         self.admission = Admission(settings)
