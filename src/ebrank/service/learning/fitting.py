@@ -221,12 +221,17 @@ def _arm(table: TrainingTable, policy: str, job: TrainingJob) -> str:
     return model_file.to_bytes(ranker).decode()
 
 
+async def loaded(store: StoreView) -> list[QueryState]:
+    """Return all queries, in the order in which they were added."""
+    states = [await store.items.load(query) for query in await store.items.queries()]
+    return [state for state in states if state is not None]
+
+
 async def gather(
     store: StoreView, job: TrainingJob, log: StoredLog | None = None
 ) -> TrainingTable | None:
     """Return the items of all queries, None if there are none; single impressions from a log."""
-    loaded = [await store.items.load(query) for query in await store.items.queries()]
-    states = [state for state in loaded if state is not None]
+    states = await loaded(store)
     if not states:
         return None
     meta = await store.meta.all()

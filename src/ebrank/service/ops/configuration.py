@@ -13,6 +13,7 @@ ebrank.environment.config.SettingsError: flags: there is no ranking.polcy. Did y
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import os
 import re
@@ -102,7 +103,12 @@ def read(
     values: Values = {}
     tokens: tuple[Token, ...] = ()
     if path is not None:
-        table = _toml(Path(path))
+        try:
+            table = read_toml(Path(path))
+        except FileNotFoundError:
+            raise SettingsError(
+                f"{path}: there is no such file. Create it or leave it out"
+            ) from None
         tokens = _tokens(table.pop("tokens", {}), str(path))
         values |= _checked(table, str(path))
     values |= _from_environment(environment or {})
@@ -118,22 +124,11 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
 
 def table() -> str:
     """Return all settings as a Markdown table, for the documentation."""
-    rows = [
-        f"| `{setting.name}` | `{_toml_text(setting.default)}` | {setting.meaning} |"
-        for setting in declarations()
-    ]
-    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
-
-
-def _toml_text(value: object) -> str:
-    """Return a default as in the file; a setting that is off has no value."""
-    if value is None:
-        return OFF
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return str(list(value))
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    rows = ["| setting | default | meaning |", "|---|---|---|"]
+    for setting in declarations():
+        default = OFF if setting.default is None else json.dumps(setting.default)
+        rows.append(f"| `{setting.name}` | `{default}` | {setting.meaning} |")
+    return "\n".join(rows)
 
 
 @cache
@@ -161,13 +156,6 @@ def _settings(values: Values, tokens: tuple[Token, ...]) -> Settings:
         except ParameterError as problem:
             raise SettingsError(f"{place}: {problem}") from None
     return settings
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return read_toml(path)
-    except FileNotFoundError:
-        raise SettingsError(f"{path}: there is no such file. Create it or leave it out") from None
 
 
 def _checked(tables: Mapping[str, Any], origin: str) -> Values:

@@ -116,12 +116,10 @@ class DemoWorld:
         self._relevance = relevance_probability(data.labels.astype(np.float64), data.max_label)
         self._present: dict[str, deque[Item]] = {}
         self._absent: dict[str, deque[Item]] = {}
-        self._by_name: dict[tuple[str, str], Item] = {}
         for query in np.flatnonzero(data.candidates > PRESENT).tolist():
             name, items = f"query {data.query_ids[query]}", deque(self._shuffled(query))
             self._present[name] = deque(items.popleft() for _ in range(PRESENT))
             self._absent[name] = items
-            self._by_name.update({(name, item.name): item for item in self._present[name]})
         self.queries = list(self._present)
 
     def _shuffled(self, query: int) -> list[Item]:
@@ -149,8 +147,6 @@ class DemoWorld:
         enters, leaves = self._absent[query].popleft(), self._present[query].popleft()
         self._present[query].append(enters)
         self._absent[query].append(replace(leaves, edition=leaves.edition + 1))
-        self._by_name[query, enters.name] = enters
-        del self._by_name[query, leaves.name]
         return ItemSwap(query, enters, leaves)
 
     def asks(self, session: int) -> str:
@@ -159,7 +155,8 @@ class DemoWorld:
 
     def clicks(self, session: int, query: str, names: Sequence[str]) -> list[str]:
         """Return what this user clicks in a list: items examined and found relevant."""
-        rows = [self._by_name[query, name].row for name in names]
+        row_of = {item.name: item.row for item in self._present[query]}
+        rows = [row_of[name] for name in names]
         minds = [uniform(self._at(USERS, session, row)) for row in rows]
         p = self._examination(np.arange(1, len(names) + 1)).tolist()
         outcomes = [0] * len(names)

@@ -24,7 +24,7 @@ from ebrank.policy import model_file, policies
 from ebrank.policy.ranking import Ranking
 from ebrank.policy.scaling import Scaling
 from ebrank.service.core.models import own_parts
-from ebrank.service.learning.fitting import gather
+from ebrank.service.learning.fitting import gather, loaded
 from ebrank.service.learning.training import job
 from ebrank.service.ops.transfer.tables import arrow
 from ebrank.service.settings import Settings
@@ -104,7 +104,8 @@ async def judged(store: StoreView, settings: Settings) -> Judgments:
     candidates = ranking.candidates
     ends = Ranking(np.arange(len(stats)), candidates).interval.clip(0.0, 1.0)
     means, exposure = candidates.relevance.clip(0.0, 1.0), candidates.sums.exposure
-    names = [pair for pair, seen in zip(await _names(store), table.seen, strict=True) if seen]
+    names = [(state.query, item) for state in await loaded(store) for item in state.ids]
+    names = [pair for pair, seen in zip(names, table.seen, strict=True) if seen]
     rows = [
         Judgment(*pair, float(mean), float(low), float(high), float(looks))
         for pair, mean, (low, high), looks in zip(names, means, ends, exposure, strict=True)
@@ -112,15 +113,6 @@ async def judged(store: StoreView, settings: Settings) -> Judgments:
     places = {query: place for place, (query, _) in enumerate(reversed(names))}
     rows.sort(key=lambda row: (-places[row.query], -row.mean, row.item))
     return Judgments(rows, active)
-
-
-async def _names(store: StoreView) -> list[tuple[str, str]]:
-    """Return the query and the item of each row of a training table."""
-    names = list[tuple[str, str]]()
-    for query in await store.items.queries():
-        state = await store.items.load(query)
-        names += [] if state is None else [(query, item) for item in state.ids]
-    return names
 
 
 def write_opensearch(judgments: Judgments, path: Path) -> None:

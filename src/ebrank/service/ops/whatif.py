@@ -6,9 +6,8 @@ import numpy as np
 
 from ebrank.errors import DataError
 from ebrank.policy.scaling import Scaling
-from ebrank.service.learning.fitting import gather
+from ebrank.service.learning.fitting import gather, loaded
 from ebrank.service.learning.training import job
-from ebrank.service.ops.replay import listed
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import StoreView
 from ebrank.whatif.history import SECONDS_PER_DAY, History, numbered
@@ -20,8 +19,7 @@ async def history_of(store: StoreView, settings: Settings, name: str) -> History
     table = await gather(store, task)
     if table is None:
         raise DataError("no items yet: there is nothing to forecast", path=name)
-    names = await store.items.queries()
-    states = [listed(query, await store.items.load(query)) for query in names]
+    states = await loaded(store)
     entered = np.concatenate([state.entered for state in states])
     began, last = float(entered.min()), await store.log.last_time()
     # A store from evidence has no log: its items entered when they were first shown.
