@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.ops.clock import DAY, check
+from ebrank.service.ops.check import DAY, check_clock
 from ebrank.service.store import open
 from ebrank.testing.histories import new_items
 from tests.cli.commands import refused
@@ -32,7 +32,7 @@ YEAR = 365 * DAY
 def test_a_clock_that_can_be_right_is_taken(
     last: float, touched: float | None, most_idle: float
 ) -> None:
-    check(NOW, last, touched, most_idle)
+    check_clock(NOW, last, touched, most_idle)
 
 
 def written(folder: Path, moment: float) -> None:

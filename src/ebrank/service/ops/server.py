@@ -35,7 +35,7 @@ from ebrank.service.http.admission import Admission, is_loopback
 from ebrank.service.http.app import App
 from ebrank.service.http.connections import BACKLOG, OpenConnections
 from ebrank.service.http.readiness import Readiness
-from ebrank.service.ops import clock
+from ebrank.service.ops.check import check_clock
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 
@@ -148,7 +148,7 @@ async def serve(
     """Serve on a listening socket until an event is set."""
     async with open(settings.store.url) as store:
         last, most_idle = await store.log.last_time(), settings.store.max_idle_seconds
-        clock.check(time.time(), last, store.touched, most_idle)
+        check_clock(time.time(), last, store.touched, most_idle)
         engine = await Engine.open(store, settings)
         app = App(engine, settings)
         connections = OpenConnections(
