@@ -86,22 +86,12 @@ class Call(Generic[Answer]):
             ) from None
 
 
-class _ErrorBody(msgspec.Struct):
-    code: str
-    message: str
-    field: str | None = None  # null is none
-
-
-class _ErrorAnswer(msgspec.Struct):
-    error: _ErrorBody
-
-
 def _refusal(response: httpx.Response) -> ServiceError:
     try:
-        error = msgspec.json.decode(response.content, type=_ErrorAnswer).error
+        error = msgspec.json.decode(response.content, type=api.ErrorResponse).error
     except msgspec.DecodeError:
         what = f"{response.url} answered with status {response.status_code}"
-        error = _ErrorBody("foreign", what)
+        error = api.ErrorBody("foreign", what)
     status = response.status_code
     return ServiceError(error.message, status=status, code=error.code, field=error.field)
 
@@ -152,11 +142,11 @@ def put_body(items: Items) -> bytes:
     return encoded(api.PutItemsRequest([item(*pair) for pair in items.items()]))
 
 
-def candidates(items: Candidates) -> list[str | api.ItemIn]:
+def candidates(items: Candidates | None) -> list[str | api.ItemIn] | None:
     """Return the items of a rank request: ids, or whole items."""
     if isinstance(items, Mapping):
         return [item(*pair) for pair in items.items()]
-    return list(items)
+    return None if items is None else list(items)
 
 
 def catalog_lines(items: Items | Iterable[tuple[str, Features]]) -> Iterator[bytes]:
@@ -189,14 +179,13 @@ def together(answers: Sequence[api.BulkResponse]) -> api.BulkResponse:
 
 
 def own_list(
-    problem: ServiceError, fallback: Iterable[str] | None, offset: int | None, k: int | None
+    problem: ServiceError, fallback: Iterable[str] | None, offset: int, k: int | None
 ) -> api.RankResponse:
     """Return the caller's own order instead of a list that did not come, or raise the problem."""
     if fallback is None or (problem.status is not None and problem.status not in FALLS_BACK):
         raise problem
-    order, above = list(fallback), offset or 0
-    order = order[above:] if k is None else order[above : above + k]
-    items = [api.RankedItem(name, above + at, 0.0) for at, name in enumerate(order, start=1)]
+    order = list(fallback)[offset : None if k is None else offset + k]
+    items = [api.RankedItem(name, at, 0.0) for at, name in enumerate(order, start=offset + 1)]
     return api.RankResponse(api.UNCOUNTED, 0, items, degraded=True)
 
 

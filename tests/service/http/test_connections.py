@@ -96,10 +96,7 @@ async def wired(*tokens: Token, **limits: Any) -> AsyncIterator[Wire]:  # noqa: 
     )
     engine = await Engine.open(MemoryStore(), settings)
     app = App(engine, settings)
-    opened = OpenConnections(
-        app, settings.limits, refusal=app.refusal, on_closed=app.metrics.closed
-    )
-    app.metrics.connections = opened
+    opened = OpenConnections(app, settings.limits)
     await opened.listen(listening)
     app.readiness.started = True
     wire = Wire(listening.getsockname()[1], opened, app)

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import msgspec
 
 from ebrank.service.core.problems import Problem
-from ebrank.service.http import Receive, Refusal, Scope, Send
+from ebrank.service.http import Receive, Scope, Send
 from ebrank.service.http.admission import Admission, header
 from ebrank.service.http.metrics import Metrics
 from ebrank.service.http.pages import all_routes
@@ -33,13 +33,6 @@ from ebrank.service.store.base import Conflict, StoreError
 
 if TYPE_CHECKING:
     from ebrank.service.engine import Engine
-
-SAFE = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-}
-"""Headers of every response; a page may have its own policy."""
 
 LAST_SECONDS = 1.0
 """How long a caller may take to send a body while the server closes."""
@@ -65,8 +58,7 @@ class App:
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self.readiness = Readiness(engine)
-        self.metrics = Metrics(engine)
-        self.metrics.store_failing = lambda: self.readiness.troubled
+        self.metrics = Metrics(engine, self.readiness)
         self._engine = engine
         self.admission = Admission(settings)
         self._bodies = Bodies(settings.limits)
@@ -80,7 +72,7 @@ class App:
         seen, began = Seen(), time.perf_counter()
         try:
             answer = await self._answer(scope, receive, seen)
-            headers, body = encoded(answer), b"" if scope["method"] == "HEAD" else answer.content
+            headers, body = answer.encoded(), b"" if scope["method"] == "HEAD" else answer.content
             start = {"type": "http.response.start", "status": answer.status, "headers": headers}
             await send(start)
             await send({"type": "http.response.body", "body": body})
@@ -92,11 +84,10 @@ class App:
             self.metrics.in_flight -= 1
             self._bodies.free(seen.held)
 
-    def refusal(self, problem: HttpProblem, caller: str) -> Refusal:
+    def refusal(self, problem: HttpProblem, caller: str) -> Page:
         """Return the response to bytes that are not a request, and count it."""
         self.metrics.answered("", "", problem.status, 0.0, caller)
-        answer = _error(problem)
-        return answer.status, encoded(answer), answer.content
+        return _error(problem)
 
     async def drained(self, seconds: float) -> None:
         """Wait until no request is being served, for at most this many seconds."""
@@ -283,10 +274,3 @@ def page(answer: object) -> Page:
     if isinstance(answer, Page):
         return answer
     return Page(_ENCODER.encode(answer), JSON, headers=UNCACHED)
-
-
-def encoded(answer: Page) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a response."""
-    own = {"content-type": answer.media_type, "content-length": str(len(answer.content))}
-    headers = {**SAFE, **own, **answer.headers}
-    return [(key.encode("latin-1"), value.encode("latin-1")) for key, value in headers.items()]

@@ -10,7 +10,7 @@ header, no body, no token.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Iterator, Mapping, Sized
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
@@ -33,6 +33,7 @@ from ebrank.service.logs import about, access
 
 if TYPE_CHECKING:
     from ebrank.service.engine import Engine
+    from ebrank.service.http.readiness import Readiness
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -47,14 +48,12 @@ class Metrics(Collector):
     Attributes:
         in_flight: requests being served.
         connections: those that are open.
-        store_failing: says whether the store fails.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, readiness: Readiness) -> None:
+        self._engine, self._readiness = engine, readiness
         self.in_flight = 0
         self.connections: Sized = ()
-        self.store_failing: Callable[[], bool] = lambda: False
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside each series, which no dashboard asks for
         self._registry = own = CollectorRegistry()
         count = partial(Counter, registry=own)
@@ -108,7 +107,7 @@ class Metrics(Collector):
         return {
             "http_in_flight": ("Requests in progress.", self.in_flight),
             "connections": ("Open connections.", len(self.connections)),
-            "store_failing": ("1 while the store is failing.", self.store_failing()),
+            "store_failing": ("1 while the store is failing.", self._readiness.troubled),
             "flush_waiting": ("Requests waiting for a flush.", engine.flusher.waiting),
             "model_version": ("Version of the prior in use.", engine.version),
             "servers": ("Servers that share the store.", engine.fleet.size),

@@ -151,10 +151,7 @@ async def serve(
         check_clock(time.time(), last, store.touched, most_idle)
         engine = await Engine.open(store, settings)
         app = App(engine, settings)
-        connections = OpenConnections(
-            app, settings.limits, refusal=app.refusal, on_closed=app.metrics.closed
-        )
-        app.metrics.connections = connections
+        connections = OpenConnections(app, settings.limits)
         port = opened.getsockname()[1]
         address = f"http://{_bracketed(reachable(settings.server.host))}:{port}"
         beside: list[asyncio.Future[None]] = []
