@@ -29,36 +29,21 @@ from tests.service.scenes import Clock
 SECRETS, TOKENS = zip(*(new_token(scope, [scope]) for scope in SCOPES), strict=True)
 SECRET = dict(zip(SCOPES, SECRETS, strict=True))
 ALLOWED = {
-    # before items are withdrawn
-    ("POST", "/v1/rerank"): {"rank"},
-    ("POST", "/v2/rerank"): {"rank"},
-    ("PUT", "/v1/queries/{query}/items"): {"admin"},
-    ("DELETE", "/v1/queries/{query}/items/{item}"): {"admin"},
-    ("PUT", "/v1/items"): {"admin"},
-    ("POST", "/v1/items:bulk"): {"admin"},
-    ("GET", "/v1/items/{item}"): {"rank", "admin"},
-    ("GET", "/v1/items"): {"rank", "admin"},
-    ("DELETE", "/v1/items/{item}"): {"admin"},
-    ("GET", "/v1/features"): {"admin"},
-    ("PATCH", "/v1/features"): {"admin"},
-    ("POST", "/v1/rank"): {"rank"},
-    ("POST", "/v1/feedback"): {"feedback"},
-    ("GET", "/v1/queries/{query}"): {"rank", "admin"},
-    ("GET", "/v1/queries"): {"rank", "admin"},
-    ("POST", "/v1/deletions"): {"admin"},
-    ("POST", "/v1/retractions"): {"admin"},
-    ("GET", "/v1/deletions"): {"admin"},
-    ("POST", "/v1/experiments"): {"admin"},
-    ("GET", "/v1/experiments"): {"rank", "admin"},
-    ("GET", "/v1/experiments/{name}"): {"rank", "admin"},
-    ("PATCH", "/v1/experiments/{name}"): {"admin"},
-    ("POST", "/v1/experiments/{name}/stop"): {"admin"},
-    ("POST", "/v1/train"): {"admin"},
-    ("GET", "/v1/models"): {"rank", "admin"},
-    ("POST", "/v1/models/{version}/activate"): {"admin"},
-    ("POST", "/v1/exploration/resume"): {"admin"},
-    ("GET", "/v1/insights"): {"rank", "admin"},
-    ("GET", "/metrics"): {"rank", "feedback", "admin"},
+    (method, path): set(scopes.split())
+    for scopes, routes in {
+        "rank": "POST /v1/rank, POST /v1/rerank, POST /v2/rerank",
+        "feedback": "POST /v1/feedback",
+        "admin": """PUT /v1/queries/{query}/items, DELETE /v1/queries/{query}/items/{item},
+            PUT /v1/items, POST /v1/items:bulk, DELETE /v1/items/{item}, GET /v1/features,
+            PATCH /v1/features, POST /v1/deletions, GET /v1/deletions, POST /v1/retractions,
+            POST /v1/experiments, PATCH /v1/experiments/{name}, POST /v1/experiments/{name}/stop,
+            POST /v1/train, POST /v1/models/{version}/activate, POST /v1/exploration/resume""",
+        "rank admin": """GET /v1/items, GET /v1/items/{item}, GET /v1/queries,
+            GET /v1/queries/{query}, GET /v1/models, GET /v1/experiments,
+            GET /v1/experiments/{name}, GET /v1/insights""",
+        "rank feedback admin": "GET /metrics",
+    }.items()
+    for method, path in map(str.split, routes.split(","))
 }
 OPEN = {"/healthz", "/readyz", "/openapi.json", "/docs", "/docs.css", "/", "/dashboard/{file}"}
 BODIES = {route.path: route.example for route in API if route.example is not None}

@@ -174,13 +174,6 @@ async def test_sums_of_a_day_come_in_wider_buckets_and_are_kept_for_a_while(engi
     assert len((await engine.insights(24)).buckets) == 4
 
 
-@played(settings(insights={"bucket_seconds": 2.0}), start=START - START % 3600, count=2)
-async def test_short_buckets_grow_with_the_time_they_show(engine: Scene) -> None:
-    for seconds, width in ((10.0, 2.0), (600.0, 6.0), (1800.0, 16.0)):
-        engine.clock.now += seconds
-        assert (await engine.insights()).bucket_seconds == width
-
-
 @played(settings(ranking={"policy": "ebrank:epsilon=7"}), on=BOTH, count=2)
 async def test_the_overview_describes_the_server(engine: Scene, tmp_path: Path) -> None:
     await engine.ranked()
@@ -338,18 +331,6 @@ async def test_features_are_trusted_by_how_far_scores_move_with_them(engine: Sce
     ]
     moves = np.array([np.std(range(6)), 3.0 * 0.5, 0.0])
     assert [each.share for each in told] == pytest.approx(moves / moves.sum(), rel=1e-5)
-
-
-@played(UNSCALED)
-async def test_an_embedding_is_one_feature(engine: Scene) -> None:
-    given = [
-        ItemIn(f"i{i}", {"price": float(i), **{f"bert_{j}": float(i == j) for j in range(8)}})
-        for i in range(9)
-    ]
-    price, bert = await trusted(engine, given, *[1.0] * 9)
-    assert (price.name, price.columns) == ("price", 1)
-    assert (bert.name, bert.columns) == ("bert", 8)
-    assert price.share + bert.share == pytest.approx(1.0)
 
 
 @played(UNSCALED)
