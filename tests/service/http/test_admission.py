@@ -190,13 +190,27 @@ def test_with_tokens_any_name_is_fine(local: Local) -> None:
     assert local.request("GET", "/v1/models", headers=headers).status_code == 200
 
 
-def test_the_access_log_names_who_was_refused() -> None:
+def test_the_access_log_names_callers_and_nothing_private() -> None:
     stream = io.StringIO()
     with logs.written("text", stream, requests=True), in_process(Settings(tokens=TOKENS)) as local:
-        assert status(local, "POST", "/v1/train", f"Bearer {SECRET['rank']}") == 403
-        assert status(local, "POST", "/v1/train", "Bearer wrong") == 401
-    named = [json.loads(line)["caller"] for line in stream.getvalue().splitlines()]
-    assert named == ["rank", "192.0.2.7"]
+        for name in ("rank", "private-token"):
+            headers = {"authorization": f"Bearer {SECRET.get(name, name)}"}
+            body = {"query": "private-name", "user": "private-user"}
+            local.request("POST", "/v1/rank?private=1", json=body, headers=headers)
+            local.request("PUT", "/v1/queries/private-name/items", json={}, headers=headers)
+        local.request("GET", "/private")
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert "private" not in stream.getvalue()
+    put = ("PUT", "/v1/queries/{query}/items")
+    told = [(*(line[name] for name in ("method", "route", "status", "caller")),) for line in lines]
+    assert told == [
+        ("POST", "/v1/rank", 404, "rank"),
+        (*put, 403, "rank"),
+        ("POST", "/v1/rank", 401, "192.0.2.7"),
+        (*put, 401, "192.0.2.7"),
+        ("GET", "", 404, "192.0.2.7"),
+    ]
+    assert all(line["ms"] > 0 for line in lines)
 
 
 def test_a_token_is_known_by_its_hash_alone() -> None:
