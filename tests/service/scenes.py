@@ -124,12 +124,36 @@ def play(
     chosen: Settings | None = None,
     *,
     store: Store | None = None,
-    clock: Clock | None = None,
+    start: float = START,
+    own_timer: bool = False,
+    pair: bool = False,
+    count: int = 0,
 ) -> T:
-    """Return what a scene returns, played with an engine of its own; the timer is the clock."""
-    return asyncio.run(
-        _played(scene, chosen or Settings(), store or MemoryStore(), clock or Clock())
-    )
+    """Return what a scene returns, played with an engine of its own; see `played`."""
+    stage, given, clock = store or MemoryStore(), chosen or Settings(), Clock(start)
+    timer, engines = Clock(0.0) if own_timer else clock, list[Scene]()
+
+    async def opened(others: Settings = given) -> Scene:
+        engine = await Scene.open(stage, others, clock=clock, timer=timer)
+        engines.append(engine)
+        engine.store, engine.clock, engine.timer = stage, clock, timer
+        engine.opened = opened
+        return engine
+
+    async def whole() -> T:
+        try:
+            engine = await opened()
+            if pair:
+                engine.other = await opened()
+            if count:
+                await engine.put_items("q", items(count))
+            return await scene(engine)
+        finally:
+            for each in engines:
+                await each.close()
+            await stage.close()
+
+    return asyncio.run(whole())
 
 
 def played(
@@ -166,16 +190,8 @@ def played(
             if not isinstance(given, Settings):
                 wanted = inspect.signature(given).parameters
                 given = given(**{name: fixtures[name] for name in wanted})
-            call, clock = functools.partial(scene, **fixtures), Clock(start)
-            timer = Clock(0.0) if own_timer else clock
-
-            async def whole() -> None:
-                try:
-                    await _played(call, given, store, clock, timer, pair=pair, count=count)
-                finally:
-                    await store.close()
-
-            asyncio.run(whole())
+            call = functools.partial(scene, **fixtures)
+            play(call, given, store=store, start=start, own_timer=own_timer, pair=pair, count=count)
 
         more = {"tmp_path"} if SqliteStore in stores else set()
         more |= {"store_kind"} if len(stores) > 1 else set()
@@ -186,37 +202,6 @@ def played(
         return each_store(test) if len(stores) > 1 else test
 
     return test_of
-
-
-async def _played(
-    scene: Callable[[Scene], Awaitable[T]],
-    chosen: Settings,
-    store: Store,
-    clock: Clock,
-    timer: Clock | None = None,
-    *,
-    pair: bool = False,
-    count: int = 0,
-) -> T:
-    engines = list[Scene]()
-
-    async def opened(others: Settings = chosen) -> Scene:
-        engine = await Scene.open(store, others, clock=clock, timer=timer or clock)
-        engines.append(engine)
-        engine.store, engine.clock, engine.timer = store, clock, timer or clock
-        engine.opened = opened
-        return engine
-
-    engine = await opened()
-    if pair:
-        engine.other = await opened()
-    try:
-        if count:
-            await engine.put_items("q", items(count))
-        return await scene(engine)
-    finally:
-        for each in engines:
-            await each.close()
 
 
 async def stored(store: Store, query: str = "q") -> QueryState:
