@@ -7,6 +7,7 @@ import heapq
 import itertools
 import json
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import lru_cache
 from operator import itemgetter
@@ -234,11 +235,11 @@ class ExportedMeta(_ExportedPart, StoredMeta):
 
 
 class _Groups:
-    """Rows of a table by query; the last group of rows that was read stays in memory."""
+    """Rows of a table by query; the last groups of rows that were read stay in memory."""
 
     def __init__(self, file: Any, path: Path) -> None:  # noqa: ANN401
         self.path = path
-        self._read = lru_cache(1)(lambda number: file.read_row_group(number).to_pylist())
+        self._read = lru_cache(1)(lambda first, end: file.read_row_groups(range(first, end)))
         groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
         self._bounds = list(itertools.accumulate((group.num_rows for group in groups), initial=0))
         self.places: dict[str, tuple[int, int]] = {}
@@ -257,11 +258,12 @@ class _Groups:
 
     def rows(self, query: str) -> list[tables.Row]:
         """Return the rows of a query; none if it is unknown."""
-        begin, end = self.places.get(query, (0, 0))
-        rows: list[tables.Row] = []
-        for number, (start, stop) in enumerate(itertools.pairwise(self._bounds)):
-            if begin < stop and end > start:
-                rows += self._read(number)[max(begin - start, 0) : end - start]
+        if query not in self.places:
+            return []
+        begin, end = self.places[query]
+        first = bisect_right(self._bounds, begin) - 1
+        groups = self._read(first, bisect_left(self._bounds, end))
+        rows: list[tables.Row] = groups.slice(begin - self._bounds[first], end - begin).to_pylist()
         return rows
 
 
