@@ -63,7 +63,7 @@ async def examined(store: StoreView, settings: Settings) -> ExaminedCurve:
     scaling = Scaling.learn(task.scaling, table.features[table.seen])
     curve = settings.examination.examination()
     ranker = EBRanker(policies.make("auto"), examination=curve, scaling=scaling)
-    ranker.fit(*table.part(scaling, table.seen))
+    ranker.fit(*table.taught(scaling))
     state = ranker.state_ or {}
     configured = table.stats.valuation(curve).exposure * UNIT
     shown = table.stats.counts[:, 0].sum(axis=0)

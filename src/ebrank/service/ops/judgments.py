@@ -22,9 +22,8 @@ from ebrank.environment.files import whole_file, write_whole
 from ebrank.errors import DataError
 from ebrank.policy import model_file, policies
 from ebrank.policy.ranking import Ranking
-from ebrank.policy.scaling import Scaling
 from ebrank.service.core.models import own_parts
-from ebrank.service.learning.fitting import gather, loaded
+from ebrank.service.learning.fitting import fitted, gather, loaded
 from ebrank.service.learning.training import job
 from ebrank.service.ops.transfer.tables import arrow
 from ebrank.service.settings import Settings
@@ -87,16 +86,13 @@ async def judged(store: StoreView, settings: Settings) -> Judgments:
         raise DataError("nothing has been shown yet: there is nothing to judge")
     if not table.features.shape[1]:
         table = replace(table, features=np.ones((len(table.features), 1), np.float32), keys=("1",))
-    ranker, scaling = task.ranker(), Scaling()
-    if table.document is not None:
+    if table.document is None:
+        ranker = fitted(table, task.ranker(), task)
+    else:
         own = own_parts(policies.parse(task.policy))
         ranker = model_file.from_bytes(table.document, f"model {active}", allow=own)
-        scaling, table = ranker.scaling or scaling, table.as_learned()
-    else:
-        scaling = Scaling.learn(task.scaling, table.features[table.seen])
-        part, groups = table.part(scaling, table.seen), table.queries[table.seen]
-        ranker.fit(*part, groups=groups, items=table.seen_items)
-    features, stats = table.part(scaling, table.seen)
+        table = table.as_learned()
+    features, stats = table.taught(ranker.scaling)
     ranker.scaling = None  # they are scaled
     items = table.seen_items
     earned = None if items is None else ranker.elsewhere(features, stats, items)
