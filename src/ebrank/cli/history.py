@@ -275,7 +275,8 @@ def judgments(
         ebrank judgments exports/2026-11 --format trec --out qrels.txt
         ebrank judgments evidence.parquet --format quepid --out ratings.csv
     """
-    from ebrank.service.ops.judgments import WRITERS, judged
+    from ebrank.service.ops.history import judged
+    from ebrank.service.ops.judgments import WRITERS
 
     target = expanded(out)
     for file in (target, *([target.with_name("queries.tsv")] if format == "trec" else [])):
@@ -310,7 +311,7 @@ def examine(path: str, config: str | None, features: str | None, as_json: bool) 
         ebrank examine ebrank-store --config ebrank.toml --json
     """
     from ebrank.priors.fitting import FEWEST_ROWS
-    from ebrank.service.ops.examine import examined
+    from ebrank.service.ops.history import examined
 
     curve = asyncio.run(watched_store(path, config, features, examined))
     if as_json:
@@ -392,7 +393,7 @@ def whatif(
         ebrank whatif exports/2026-11 --policy auto --json
     """
     from ebrank.logs import read_evidence
-    from ebrank.service.ops.whatif import history_of
+    from ebrank.service.ops.history import history_of
     from ebrank.whatif import History
     from ebrank.whatif import forecast as made
 
