@@ -451,7 +451,7 @@ async def watched_store(
     from ebrank.service.ops import configuration
     from ebrank.service.ops.transfer.evidence import in_memory
     from ebrank.service.ops.transfer.exported import Exported
-    from ebrank.service.ops.transfer.tables import is_export
+    from ebrank.service.ops.transfer.exporting import is_export
     from ebrank.service.store import open
 
     settings = configuration.read(config, environment=os.environ, flags={})

@@ -17,7 +17,7 @@ from ebrank.service.api import ItemIn, RankRequest
 from ebrank.service.core.windows import hashed
 from ebrank.service.engine import Engine
 from ebrank.service.ops.replay import replay
-from ebrank.service.ops.transfer import copying, exporting, tables
+from ebrank.service.ops.transfer import copying, exporting
 from ebrank.service.ops.transfer.copying import import_store
 from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.ops.transfer.exporting import export
@@ -76,7 +76,7 @@ def test_a_round_trip_gives_the_same_store_and_the_same_rows(
     assert run(replay(copy)).equal
     run(export(copy, tmp_path / "again"))
     run(copy.close())
-    for name in tables.TABLES:
+    for name in exporting.TABLES:
         file = f"{name}.parquet"
         assert (tmp_path / "again" / file).read_bytes() == (folder / file).read_bytes(), name
     assert (tmp_path / "again/export.json").read_text() == (folder / "export.json").read_text()
@@ -177,7 +177,7 @@ def rewrite(path: Path, change: dict[str, object], row: int = 0) -> None:
     """Change some columns of a row of a table."""
     rows = pq.read_table(path).to_pylist()
     rows[row] |= change
-    pq.write_table(pa.Table.from_pylist(rows, tables.schema(path.stem)), path)
+    pq.write_table(pa.Table.from_pylist(rows, exporting.schema(path.stem)), path)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ebrank.environment.files import whole_file, write_whole
 from ebrank.errors import DataError
-from ebrank.service.ops.transfer.tables import arrow
+from ebrank.service.ops.transfer.exporting import arrow
 
 MOST = 3
 """The highest grade."""

@@ -19,26 +19,21 @@ import numpy as np
 
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
-from ebrank.service.ops.transfer import tables
+from ebrank.service.ops.transfer import exporting
+from ebrank.service.store import records
 from ebrank.service.store.base import Store
 from ebrank.service.store.deletions import StoredDeletions
 from ebrank.service.store.driver import StoreGroup
 from ebrank.service.store.items import StoredCatalog, StoredItems
 from ebrank.service.store.log import StoredLog
 from ebrank.service.store.meta import StoredMeta, StoredModels
-from ebrank.service.store.records import (
-    Deletion,
-    EventEntry,
-    Minute,
-    ModelRecord,
-    Operation,
-    QueryState,
-    RankingEntry,
-    Trial,
-)
+from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState, Trial
 from ebrank.service.store.rows import Count, ItemRow, counts_of, snapshot_of, state_of
 from ebrank.service.store.tables import padded
 from ebrank.typing import Features
+
+ROWS_AT_ONCE = 1000
+"""Rows that are read together."""
 
 
 class Exported(Store):
@@ -51,7 +46,7 @@ class Exported(Store):
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = expanded(folder)
         self.manifest = _manifest(self.folder)
-        self.files = {name: self._open(name) for name in tables.TABLES}
+        self.files = {name: self._open(name) for name in exporting.TABLES}
         self.items = ExportedItems(self)
         self.catalog = ExportedCatalog(self)
         self.log = ExportedLog(self)
@@ -61,20 +56,22 @@ class Exported(Store):
 
     def _open(self, name: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
         path = self.folder / f"{name}.parquet"
-        arrow = tables.arrow()
+        arrow = exporting.arrow()
         try:
             file = arrow.parquet.ParquetFile(path)
         except (OSError, arrow.ArrowInvalid) as problem:
             raise _damaged(path, str(problem)) from problem
-        if not file.schema_arrow.equals(tables.schema(name)):
+        if not file.schema_arrow.equals(exporting.schema(name)):
             raise _damaged(path, "its columns are not those of an export")
         if file.metadata.num_rows != self.manifest.rows.get(name):
-            raise _damaged(path, f"{file.metadata.num_rows} rows, {tables.MANIFEST} says otherwise")
+            raise _damaged(
+                path, f"{file.metadata.num_rows} rows, {exporting.MANIFEST} says otherwise"
+            )
         return file
 
-    def rows(self, table: str) -> Iterator[tables.Row]:
+    def rows(self, table: str) -> Iterator[exporting.Row]:
         """Yield the rows of a table."""
-        for batch in self.files[table].iter_batches(batch_size=tables.ROWS_AT_ONCE):
+        for batch in self.files[table].iter_batches(batch_size=ROWS_AT_ONCE):
             yield from batch.to_pylist()
 
 
@@ -105,7 +102,7 @@ class ExportedItems(_ExportedPart, StoredItems):
         rows = self._items.rows(query)
         if not rows:
             return None
-        items = [ItemRow(*(row[name] for name in tables.OF_ITEM)) for row in rows]
+        items = [ItemRow(*(row[name] for name in exporting.OF_ITEM)) for row in rows]
         counts = self._counts(self._evidence, query, [item.id for item in items])
         try:
             features = padded([row["features"] for row in rows])
@@ -126,7 +123,7 @@ class ExportedItems(_ExportedPart, StoredItems):
         for row in table.rows(query):
             if row["item"] not in places:
                 raise _damaged(table.path, f"query {query!r} has a count of something unknown")
-            outcome, slot, count, epoch = (row[name] for name in tables.OF_COUNT)
+            outcome, slot, count, epoch = (row[name] for name in exporting.OF_COUNT)
             counts.append((places[row["item"]], outcome, slot, count, epoch))
         try:
             counts_of(counts, query, ids)
@@ -154,15 +151,18 @@ class ExportedLog(_ExportedPart, StoredLog):
 
     def _entries(self, table: str, kind: type[Operation]) -> Iterator[tuple[int, Operation]]:
         for row in self._export.rows(table):
-            yield row["position"], tables.record_of(kind, row)
+            yield row["position"], exporting.record_of(kind, row)
 
     async def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in order."""
-        parts = self._entries("rankings", RankingEntry), self._entries("events", EventEntry)
+        parts = (
+            self._entries("rankings", records.RankingEntry),
+            self._entries("events", records.EventEntry),
+        )
         for expected, (position, entry) in enumerate(heapq.merge(*parts, key=itemgetter(0))):
             if position != expected:
                 raise _damaged(self._export.folder, f"entry {expected} of the log is missing")
-            if expected % tables.ROWS_AT_ONCE == 0:
+            if expected % ROWS_AT_ONCE == 0:
                 await asyncio.sleep(0)  # a turn for others, such as Ctrl-C
             yield entry
 
@@ -180,7 +180,7 @@ class ExportedModels(_ExportedPart, StoredModels):
 
     async def all(self) -> list[ModelRecord]:
         """Return all versions, oldest first."""
-        return [tables.record_of(ModelRecord, row) for row in self._export.rows("models")]
+        return [exporting.record_of(ModelRecord, row) for row in self._export.rows("models")]
 
     async def document(self, version: int) -> bytes | None:
         """Return the file of a version."""
@@ -191,7 +191,7 @@ class ExportedModels(_ExportedPart, StoredModels):
         arms: dict[str, str] = json.loads(self._row(version).get("arms") or "{}")
         return arms
 
-    def _row(self, version: int) -> tables.Row:
+    def _row(self, version: int) -> exporting.Row:
         rows = self._export.rows("models")
         return next((row for row in rows if row["version"] == version), {})
 
@@ -203,9 +203,11 @@ class ExportedModels(_ExportedPart, StoredModels):
 class ExportedDeletions(_ExportedPart, StoredDeletions):
     """What was deleted."""
 
-    async def all(self) -> list[Deletion]:
+    async def all(self) -> list[records.Deletion]:
         """Return the proofs of all deletions, oldest first."""
-        return [tables.record_of(Deletion, row) for row in self._export.rows("deletions")]
+        return [
+            exporting.record_of(records.Deletion, row) for row in self._export.rows("deletions")
+        ]
 
 
 class ExportedMeta(_ExportedPart, StoredMeta):
@@ -256,21 +258,23 @@ class _Groups:
             self.places[query] = (begin, end)
             begin = end
 
-    def rows(self, query: str) -> list[tables.Row]:
+    def rows(self, query: str) -> list[exporting.Row]:
         """Return the rows of a query; none if it is unknown."""
         if query not in self.places:
             return []
         begin, end = self.places[query]
         first = bisect_right(self._bounds, begin) - 1
         groups = self._read(first, bisect_left(self._bounds, end))
-        rows: list[tables.Row] = groups.slice(begin - self._bounds[first], end - begin).to_pylist()
+        rows: list[exporting.Row] = groups.slice(
+            begin - self._bounds[first], end - begin
+        ).to_pylist()
         return rows
 
 
-def _manifest(folder: Path) -> tables.Manifest:
-    path = folder / tables.MANIFEST
+def _manifest(folder: Path) -> exporting.Manifest:
+    path = folder / exporting.MANIFEST
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=tables.Manifest)
+        manifest = msgspec.json.decode(path.read_bytes(), type=exporting.Manifest)
     except OSError as problem:
         raise DataError(
             f"no complete export ({problem.strerror})",
@@ -279,9 +283,9 @@ def _manifest(folder: Path) -> tables.Manifest:
         ) from None
     except msgspec.DecodeError as problem:
         raise _damaged(path, str(problem)) from problem
-    if manifest.version != tables.VERSION:
+    if manifest.version != exporting.VERSION:
         raise DataError(
-            f"an export of version {manifest.version}, this ebrank knows {tables.VERSION}",
+            f"an export of version {manifest.version}, this ebrank knows {exporting.VERSION}",
             path=path,
             remedy="Upgrade ebrank.",
         )
