@@ -214,21 +214,6 @@ def test_extremes_are_kept_in_the_outer_classes() -> None:
     assert quantile({}, 0.5) is None
 
 
-def test_sums_go_to_their_minute_and_come_back_if_refused() -> None:
-    book = MinuteBook(60.0)
-    book.add(59.9, clicks=1)
-    book.add(60.0, clicks=2)
-    taken = book.taken()
-    assert [(one.start, one.values) for one in taken] == [
-        (0.0, {"clicks": 1}),
-        (60.0, {"clicks": 2}),
-    ]
-    assert book.taken() == []
-    book.put_back(taken)
-    book.add(61.0, clicks=5)
-    assert [one.values["clicks"] for one in book.taken()] == [1, 7]
-
-
 @played(settings(ranking={"k": 2, "policy": "ebrank:bonus=none"}), count=5)
 async def test_the_buried_are_those_that_promise_much_and_are_little_shown(engine: Scene) -> None:
     for _ in range(3):  # two are liked at first sight, the others never seen
