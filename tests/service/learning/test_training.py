@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
@@ -19,7 +18,7 @@ from ebrank.service.core import models
 from ebrank.service.learning import fitting as trainer
 from ebrank.service.learning.fitting import TrainingJob
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import START, Scene, ids, played, settings
+from tests.service.scenes import START, Scene, ids, played, settings, trainers
 
 CURVE = Examination()(np.arange(1, 21))
 QUICK = settings(training={"every_seconds": 0, "after_events": 0})
@@ -165,11 +164,9 @@ async def test_a_killed_trainer_changes_nothing(engine: Scene) -> None:
 async def killed_trainer() -> bool:
     """Kill the trainer, which is the only child process that runs it."""
     for _ in range(500):
-        for task in Path(f"/proc/{os.getpid()}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                if b"learning.fitting" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    os.kill(int(child), signal.SIGKILL)
-                    return True
+        for child in trainers():
+            os.kill(child, signal.SIGKILL)
+            return True
         await asyncio.sleep(0.01)
     return False
 

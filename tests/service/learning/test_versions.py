@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -14,7 +12,7 @@ from ebrank.service.api import Insights, ModelsResponse
 from ebrank.service.core.problems import NotFound
 from ebrank.service.learning.fitting import TrainerError, TrainingJob, TrainingResult
 from ebrank.service.store.sqlite import SqliteStore
-from tests.service.scenes import BOTH, START, Scene, better, ids, items, played, settings
+from tests.service.scenes import BOTH, START, Scene, better, ids, items, played, settings, trainers
 
 
 def worse() -> TrainingResult:
@@ -195,10 +193,4 @@ async def test_a_trainer_that_takes_too_long_is_ended(engine: Scene) -> None:
     answer = await engine.models()
     assert answer.training.outcome.startswith("the trainer was ended after 0.05 seconds")
     assert (answer.prior.state, answer.models) == ("failing", [])
-    children = [
-        child
-        for task in Path(f"/proc/{os.getpid()}/task").iterdir()
-        for child in (task / "children").read_text().split()
-        if b"learning.fitting" in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
-    assert children == []
+    assert trainers() == []
