@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from ebrank.client.retries import Again, Retries
+from ebrank.client.calls import Again, Retries
 
 REQUEST = httpx.Request("GET", "http://test/")
 EVERYTHING: tuple[Again, ...] = ("always", "broken", "unsent")

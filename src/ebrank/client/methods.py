@@ -16,8 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from ebrank.client import calls
-from ebrank.client.calls import Call, ServiceError, path
-from ebrank.client.retries import ONCE, Again, Retries
+from ebrank.client.calls import ONCE, Again, Call, Retries, ServiceError, path
 from ebrank.environment.extras import import_extra
 from ebrank.errors import ParameterError
 from ebrank.service import api
