@@ -135,11 +135,6 @@ class ExportedItems(_ExportedPart, StoredItems):
 class ExportedCatalog(_ExportedPart, StoredCatalog):
     """Features that queries share."""
 
-    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
-        """Return the rows of some items, by a scan of the whole catalog."""
-        wanted = set(names) if since < 1 else set()  # an export stays at version 1
-        return {name: row async for name, row in self.entries() if name in wanted}
-
     async def entries(self) -> AsyncIterator[tuple[str, Features]]:
         """Yield all items with their rows."""
         for row in self._export.rows("catalog"):
