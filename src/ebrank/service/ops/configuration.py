@@ -52,6 +52,11 @@ class Declaration:
     meaning: str
 
     @property
+    def name(self) -> str:
+        """Its name in messages and tables."""
+        return f"{self.section}.{self.key}"
+
+    @property
     def many(self) -> bool:
         """Whether it is a list; the environment separates its parts by commas."""
         return "tuple[" in str(self.type)
@@ -123,7 +128,7 @@ def table() -> str:
     rows = ["| setting | default | meaning |", "|---|---|---|"]
     for setting in declarations():
         default = OFF if setting.default is None else json.dumps(setting.default)
-        rows.append(f"| `{setting.section}.{setting.key}` | `{default}` | {setting.meaning} |")
+        rows.append(f"| `{setting.name}` | `{default}` | {setting.meaning} |")
     return "\n".join(rows)
 
 
