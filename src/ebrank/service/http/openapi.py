@@ -14,6 +14,7 @@ from html import escape
 from http import HTTPStatus
 from importlib import resources
 from inspect import cleandoc
+from string import Template
 from typing import Any
 
 import msgspec
@@ -22,7 +23,9 @@ from ebrank import __version__
 from ebrank.service.api import ErrorResponse
 from ebrank.service.http.routes import PARTS, Route
 
-STYLE = (resources.files("ebrank.service.http") / "docs.css").read_bytes()
+_FILES = resources.files("ebrank.service.http")
+STYLE = (_FILES / "docs.css").read_bytes()
+PAGE = Template((_FILES / "docs.html").read_text(encoding="utf-8"))
 _REF = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"{(\w+)}")
 _NAMES = {"query": "tea", "item": "sencha", "version": "1", "name": "prices"}
@@ -139,22 +142,11 @@ def page(document: Mapping[str, Any], host: str) -> str:
         f'<a href="#{escape(operation["operationId"])}">{escape(path)}</a></code></li>'
         for method, path, operation in operations
     )
-    return "\n".join(
-        (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<title>EBRank API</title><link rel="icon" href="/dashboard/icon.svg">',
-            '<link rel="stylesheet" href="/docs.css"></head><body>',
-            f"<h1>EBRank API {escape(document['info']['version'])}</h1>",
-            "<p>JSON over HTTP. For programs:  ",
-            '<a href="/openapi.json">openapi.json</a>. Live view:  ',
-            '<a href="/">dashboard</a>.</p>',
-            f'<nav><ul>{"".join(contents)}<li><a href="#types">Types</a></li></ul></nav>',
-            *(_operation_html(*operation, host) for operation in operations),
-            '<h1 id="types">Types</h1>',
-            *_types(document["components"]["schemas"]),
-            "</body></html>",
-        )
+    return PAGE.substitute(
+        version=escape(document["info"]["version"]),
+        contents="".join(contents),
+        operations="\n".join(_operation_html(*operation, host) for operation in operations),
+        types="\n".join(_types(document["components"]["schemas"])),
     )
 
 
