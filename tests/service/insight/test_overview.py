@@ -115,7 +115,9 @@ async def test_sums_the_store_does_not_take_are_kept(engine: Scene) -> None:
     with pytest.raises(StoreError):
         await engine._activity.save()
     engine.store.full = False
-    assert (await engine.insights()).buckets[0].rankings == 1
+    await engine.ranked()
+    view = await engine.insights()
+    assert view.buckets[0].rankings == view.totals.rankings == 2
 
 
 @played(count=2)
@@ -251,6 +253,21 @@ def test_calibration_compares_bins_of_predictions_with_click_rates() -> None:
     assert bins[0].observed == pytest.approx(1 / 3)
     assert bins[-1].observed == pytest.approx(3 / 5)
     assert calibration(Survey()) == []
+
+
+@played(count=20)
+async def test_calibration_weighs_items_by_what_their_exposure_can_tell(engine: Scene) -> None:
+    for liked in ("i3", "i7", "i3"):
+        await engine.clicked(await engine.ranked(k=20), liked)
+    items = (await engine.query("q")).items
+    evidence = np.array([item.exposure + item.alpha + item.beta for item in items])
+    clicks = np.array([item.clicks for item in items]) / evidence
+    exposure = np.array([item.exposure for item in items]) / evidence
+    bins = (await engine.insights()).calibration
+    for part, told in zip(np.array_split(np.arange(len(items)), 10), bins, strict=True):
+        assert told.rows == len(part)
+        assert told.predicted == pytest.approx(np.mean([items[at].prior for at in part]))
+        assert told.observed == pytest.approx(clicks[part].sum() / exposure[part].sum())
 
 
 def test_items_still_waiting_count_as_waiting() -> None:

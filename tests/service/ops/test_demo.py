@@ -67,7 +67,9 @@ def test_users_click_with_probability_of_examination_times_relevance(data: ebran
     world = DemoWorld(data, seed=3)
     query = world.queries[0]
     items = sorted(world.candidates(query), key=lambda item: -item.stars)[:4]
-    names = [item.name for item in items]
+    names, rows = [item.name for item in items], [item.row for item in items]
+    assert [name.count("★") for name in names] == data.labels[rows].tolist()
+    assert list(world.features(items).values()) == data.features[rows].tolist()
     sessions = 4000
     clicks = np.zeros(len(names))
     for session in range(sessions):

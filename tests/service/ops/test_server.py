@@ -311,6 +311,16 @@ def test_the_last_token_stays_until_a_restart(
     assert "restart the server" in lines[0]
 
 
+def test_a_file_that_is_saved_while_it_is_read_never_admits_more(file: Path) -> None:
+    """An editor may write a file piece by piece: every beginning of it may be read."""
+    whole = '[server]\nhost = "0.0.0.0"\n\n' + table(OLD[1]) + "\n" + table(NEW[1])
+    cuts = (whole[:end] for end in range(0, len(whole), 23))
+    admission, found = reloaded(file, whole, *cuts)
+    assert all(found[0::2])
+    with pytest.raises(HttpProblem, match="needs a valid token"):
+        admission.admit(Caller("192.0.2.7", None), {"headers": []}, API[0])
+
+
 def test_other_settings_wait_for_the_next_start(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -202,8 +202,20 @@ class Bodies:
             raise HttpProblem(400, "content-length is not a number")
         if int(announced) > self._limit:
             raise self._too_large()
+        pieces: list[bytes] = []
+        more = True
         async with self._in_time():
-            return await self._received(receive, seen)
+            while more:
+                piece, more = await _piece(receive)
+                pieces.append(piece)
+                seen.held += len(piece)
+                self._held += len(piece)
+                if seen.held > self._limit:
+                    raise self._too_large()
+                if self._held > self._most_held:
+                    told = "all request bodies together exceed limits.bodies_bytes; try again"
+                    raise _again(told)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def pieces(self, receive: Receive) -> AsyncIterator[bytes]:
         """Yield a body as it arrives; none of it is held, so it may have any length.
@@ -230,20 +242,6 @@ class Bodies:
         for wait in self._waits:
             if not wait.expired():
                 wait.reschedule(last)
-
-    async def _received(self, receive: Receive, seen: Seen) -> bytes:
-        pieces: list[bytes] = []
-        more = True
-        while more:
-            piece, more = await _piece(receive)
-            pieces.append(piece)
-            seen.held += len(piece)
-            self._held += len(piece)
-            if seen.held > self._limit:
-                raise self._too_large()
-            if self._held > self._most_held:
-                raise _again("all request bodies together exceed limits.bodies_bytes; try again")
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:
