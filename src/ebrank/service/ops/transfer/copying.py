@@ -38,7 +38,7 @@ async def copy_store(source: str, target: str, progress: Progress | None = None)
     async with open(source, "read") as view, open(target, "new") as store:
         await fill(store, view, progress)
         counts = Counter[str]()
-        async for difference in _differences(view, store, counts):
+        if difference := await _difference(view, store, counts):
             raise StoreError(f"{difference}. Run `ebrank check` on the store.")
         return Copied(**{name: counts[name] for name in Copied._fields})
 
@@ -52,7 +52,7 @@ async def import_store(exported: Exported, url: str, progress: Progress | None =
     """
     async with open(url, "new") as store:
         await fill(store, exported, progress)
-        async for difference in _differences(exported, store, Counter()):
+        if difference := await _difference(exported, store, Counter()):
             remedy = "Run `ebrank replay` for details, then export again."
             raise DataError(difference, path=exported.folder, remedy=remedy)
 
@@ -98,12 +98,13 @@ async def _portions(entries: AsyncIterator[T]) -> AsyncIterator[list[T]]:
         yield portion
 
 
-async def _differences(source: StoreView, store: Store, counts: Counter[str]) -> AsyncIterator[str]:
-    """Yield what a copy has not as its source has it; count what the source holds."""
+async def _difference(source: StoreView, store: Store, counts: Counter[str]) -> str:
+    """Return what a copy has not as its source has it, "" if nothing; count what the source has."""
     copied = _parts(store, Counter())
     async for part in _parts(source, counts):
         if await anext(copied, None) != part:
-            yield f"{part[0]} not the same in the copy"
+            return f"{part[0]} not the same in the copy"
+    return ""
 
 
 async def _parts(store: StoreView, counts: Counter[str]) -> AsyncIterator[tuple[str, object]]:
