@@ -248,7 +248,7 @@ def kills() -> Figure:
         servers = fleet.fleet(folder, database.url(), 3)
         try:
             fleet.put_items(servers[0])
-            outcome = fleet.survive(database, servers, KILLS)
+            outcome = asyncio.run(fleet.survive(database, servers, KILLS))
         finally:
             for server in servers:
                 server.stop()

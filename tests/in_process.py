@@ -12,7 +12,6 @@ import httpx
 
 from ebrank.service.engine import Engine
 from ebrank.service.http.app import App
-from ebrank.service.http.metrics import AccessLog
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 from ebrank.service.store.base import Store
@@ -62,7 +61,6 @@ class Local:
 def in_process(
     settings: Settings | None = None,
     store: Store | str | None = None,
-    log: AccessLog | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Iterator[Local]:
     """Yield a client of a ready application; a store that is given by its URL is closed."""
@@ -72,7 +70,7 @@ def in_process(
             open(store) if isinstance(store, str) else nullcontext(store or MemoryStore())
         )
         engine = runner.run(Engine.open(runner.run(opened.__aenter__()), chosen, clock=clock))
-        app = App(engine, chosen, log=log)
+        app = App(engine, chosen)
         local = Local(app, runner)
         runner.run(engine.start())
         app.readiness.started = True

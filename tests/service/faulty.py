@@ -9,6 +9,12 @@ from typing import Any
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 
+FAULTS = {
+    "full": "the disk is full. Free some space",
+    "damaged": "the database is damaged. Restore a backup",
+    "broken": "the disk failed to flush (Input/output error)",
+}
+
 
 class FaultyStore(MemoryStore):
     """Refuses to write while it is `full`; counts writes to the log, of items, and flushes."""
@@ -16,43 +22,26 @@ class FaultyStore(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.full = self.damaged = self.broken = self.stuck = False
-        self.writes = 0
-        self.puts = 0
-        self.flushes = 0
-        self.log.write = self._counted(self.log.write, "writes")
-        self.items.load = self._readable(self.items.load)  # type: ignore[method-assign]
-        self.items.put = self._counted(self.items.put, "puts")  # type: ignore[method-assign]
-        self.meta.set = self._checked(self.meta.set)  # type: ignore[method-assign]
-        self.meta.add = self._checked(self.meta.add)  # type: ignore[method-assign]
+        self.writes = self.puts = self.flushes = 0
+        self.log.write = self._unless("full", self.log.write, "writes")
+        self.items.load = self._unless("damaged", self.items.load)  # type: ignore[method-assign]
+        self.items.put = self._unless("full", self.items.put, "puts")  # type: ignore[method-assign]
+        self.meta.set = self._unless("full", self.meta.set)  # type: ignore[method-assign]
+        self.meta.add = self._unless("full", self.meta.add)  # type: ignore[method-assign]
+        self.flush = self._unless("broken", self._flushed, "flushes")  # type: ignore[method-assign]
 
-    async def flush(self) -> None:
-        self.flushes += 1
-        if self.broken:
-            raise StoreError("/store/log.db: the disk failed to flush (Input/output error)")
+    async def _flushed(self) -> None:
         while self.stuck:
             await asyncio.sleep(0.01)
 
-    def _readable(self, read: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
-        async def readable(*given: Any, **named: Any) -> Any:  # noqa: ANN401 (as the store's)
-            if self.damaged:
-                raise StoreError("/store/log.db: the database is damaged. Restore a backup")
-            return await read(*given, **named)
+    def _unless(
+        self, fault: str, call: Callable[..., Awaitable[Any]], kind: str = ""
+    ) -> Callable[..., Any]:
+        async def guarded(*given: Any, **named: Any) -> Any:  # noqa: ANN401 (as the store's)
+            if kind:
+                setattr(self, kind, getattr(self, kind) + 1)
+            if getattr(self, fault):
+                raise StoreError(f"/store/log.db: {FAULTS[fault]}")
+            return await call(*given, **named)
 
-        return readable
-
-    def _checked(self, write: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
-        async def checked(*given: Any, **named: Any) -> Any:  # noqa: ANN401 (as the store's)
-            if self.full:
-                raise StoreError("/store/log.db: the disk is full. Free some space")
-            return await write(*given, **named)
-
-        return checked
-
-    def _counted(self, write: Callable[..., Awaitable[Any]], kind: str) -> Callable[..., Any]:
-        checked = self._checked(write)
-
-        async def counted(*given: Any, **named: Any) -> Any:  # noqa: ANN401 (as the store's)
-            setattr(self, kind, getattr(self, kind) + 1)
-            return await checked(*given, **named)
-
-        return counted
+        return guarded

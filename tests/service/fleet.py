@@ -71,7 +71,7 @@ def put_items(server: AnyServer) -> None:
         assert answer.status_code == 200, answer.text
 
 
-def survive(
+async def survive(
     database: Postgres,
     servers: Sequence[Server],
     kills: int,
@@ -88,18 +88,7 @@ def survive(
         pause: most seconds between two kills.
         reading: seconds that a client takes between two lists.
     """
-    return asyncio.run(_survive(database, servers, kills, random.Random(1), pause, reading))
-
-
-async def _survive(
-    database: Postgres,
-    servers: Sequence[Server],
-    kills: int,
-    chance: random.Random,
-    pause: float,
-    reading: float,
-) -> Outcome:
-    outcome, done = Outcome(), asyncio.Event()
+    outcome, done, chance = Outcome(), asyncio.Event(), random.Random(1)
     send = _anywhere(servers, outcome, random.Random(0))
     clients = [
         asyncio.create_task(_client(name, send, outcome, done, reading, patience=60.0))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import os
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -124,12 +126,36 @@ def play(
     chosen: Settings | None = None,
     *,
     store: Store | None = None,
-    clock: Clock | None = None,
+    start: float = START,
+    own_timer: bool = False,
+    pair: bool = False,
+    count: int = 0,
 ) -> T:
-    """Return what a scene returns, played with an engine of its own; the timer is the clock."""
-    return asyncio.run(
-        _played(scene, chosen or Settings(), store or MemoryStore(), clock or Clock())
-    )
+    """Return what a scene returns, played with an engine of its own; see `played`."""
+    stage, given, clock = store or MemoryStore(), chosen or Settings(), Clock(start)
+    timer, engines = Clock(0.0) if own_timer else clock, list[Scene]()
+
+    async def opened(others: Settings = given) -> Scene:
+        engine = await Scene.open(stage, others, clock=clock, timer=timer)
+        engines.append(engine)
+        engine.store, engine.clock, engine.timer = stage, clock, timer
+        engine.opened = opened
+        return engine
+
+    async def whole() -> T:
+        try:
+            engine = await opened()
+            if pair:
+                engine.other = await opened()
+            if count:
+                await engine.put_items("q", items(count))
+            return await scene(engine)
+        finally:
+            for each in engines:
+                await each.close()
+            await stage.close()
+
+    return asyncio.run(whole())
 
 
 def played(
@@ -166,16 +192,8 @@ def played(
             if not isinstance(given, Settings):
                 wanted = inspect.signature(given).parameters
                 given = given(**{name: fixtures[name] for name in wanted})
-            call, clock = functools.partial(scene, **fixtures), Clock(start)
-            timer = Clock(0.0) if own_timer else clock
-
-            async def whole() -> None:
-                try:
-                    await _played(call, given, store, clock, timer, pair=pair, count=count)
-                finally:
-                    await store.close()
-
-            asyncio.run(whole())
+            call = functools.partial(scene, **fixtures)
+            play(call, given, store=store, start=start, own_timer=own_timer, pair=pair, count=count)
 
         more = {"tmp_path"} if SqliteStore in stores else set()
         more |= {"store_kind"} if len(stores) > 1 else set()
@@ -186,37 +204,6 @@ def played(
         return each_store(test) if len(stores) > 1 else test
 
     return test_of
-
-
-async def _played(
-    scene: Callable[[Scene], Awaitable[T]],
-    chosen: Settings,
-    store: Store,
-    clock: Clock,
-    timer: Clock | None = None,
-    *,
-    pair: bool = False,
-    count: int = 0,
-) -> T:
-    engines = list[Scene]()
-
-    async def opened(others: Settings = chosen) -> Scene:
-        engine = await Scene.open(store, others, clock=clock, timer=timer or clock)
-        engines.append(engine)
-        engine.store, engine.clock, engine.timer = store, clock, timer or clock
-        engine.opened = opened
-        return engine
-
-    engine = await opened()
-    if pair:
-        engine.other = await opened()
-    try:
-        if count:
-            await engine.put_items("q", items(count))
-        return await scene(engine)
-    finally:
-        for each in engines:
-            await each.close()
 
 
 async def stored(store: Store, query: str = "q") -> QueryState:
@@ -275,3 +262,11 @@ def ids(answer: Any) -> list[str]:  # noqa: ANN401 (a response with items)
 def statuses(answer: Any) -> Sequence[str]:  # noqa: ANN401 (a response with results)
     """Return what became of each event."""
     return [result.status for result in answer.results]
+
+
+def trainers() -> list[int]:
+    """Return the children of this process that train."""
+    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
+    children = [child for task in tasks for child in (task / "children").read_text().split()]
+    commands = {child: Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    return [int(child) for child, words in commands.items() if b"learning.fitting" in words]

@@ -35,7 +35,7 @@ def test_three_servers_and_the_database_are_killed_and_nothing_is_lost(tmp_path:
         servers = fleet.fleet(tmp_path, own.url(), 3)
         try:
             fleet.put_items(servers[0])
-            outcome = fleet.survive(own, servers, kills=5, reading=READING)
+            outcome = asyncio.run(fleet.survive(own, servers, kills=5, reading=READING))
         finally:
             assert [server.stop()[0] for server in servers] == [0] * 3
         counted = asyncio.run(fleet.check(own.url(), outcome))

@@ -12,7 +12,6 @@ import pytest
 
 import ebrank
 from ebrank.service import logs
-from ebrank.service.http.metrics import AccessLog
 from tests.serving import serving
 
 LOG = logging.getLogger("ebrank.service")
@@ -20,14 +19,14 @@ LOG = logging.getLogger("ebrank.service")
 
 def test_json_lines_have_one_shape() -> None:
     stream = io.StringIO()
-    with logs.written("json", stream):
+    with logs.written("json", stream, requests=True):
         LOG.info("it goes live", extra=logs.about("training", seconds=1.5))
         LOG.warning("the clock is %d s behind", 7)
         try:
             raise ZeroDivisionError("two\nlines")
         except ZeroDivisionError:
             LOG.exception("a chore failed", extra=logs.about("chore"))
-        AccessLog(stream).write("GET", "/healthz", 200, 0.001, "shop")
+        logs.access.info("", extra=logs.about("request", caller="shop"))
     told = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [(one["level"], one["event"], one["message"]) for one in told] == [
         ("info", "training", "it goes live"),

@@ -207,9 +207,9 @@ def import_(
     from ebrank.logs import read_evidence
     from ebrank.logs.evidence_file import is_evidence
     from ebrank.service.ops import configuration
+    from ebrank.service.ops.transfer.copying import import_store
     from ebrank.service.ops.transfer.evidence import import_evidence
     from ebrank.service.ops.transfer.exported import Exported
-    from ebrank.service.ops.transfer.importing import import_store
 
     if is_evidence(path):
         settings = configuration.read(config, environment=os.environ)
@@ -229,7 +229,7 @@ def import_(
     exported = Exported(expanded(path))
     with console.progress("importing") as progress:
         asyncio.run(import_store(exported, store, progress))
-    rows = exported.manifest["rows"]
+    rows = exported.manifest.rows
     console.answer(as_json, {"store": store, "rows": rows}, console.counted(store, rows))
 
 
@@ -275,7 +275,8 @@ def judgments(
         ebrank judgments exports/2026-11 --format trec --out qrels.txt
         ebrank judgments evidence.parquet --format quepid --out ratings.csv
     """
-    from ebrank.service.ops.judgments import WRITERS, judged
+    from ebrank.service.ops.history import judged
+    from ebrank.service.ops.judgments import WRITERS
 
     target = expanded(out)
     for file in (target, *([target.with_name("queries.tsv")] if format == "trec" else [])):
@@ -310,7 +311,7 @@ def examine(path: str, config: str | None, features: str | None, as_json: bool) 
         ebrank examine ebrank-store --config ebrank.toml --json
     """
     from ebrank.priors.fitting import FEWEST_ROWS
-    from ebrank.service.ops.examine import examined
+    from ebrank.service.ops.history import examined
 
     curve = asyncio.run(watched_store(path, config, features, examined))
     if as_json:
@@ -392,7 +393,7 @@ def whatif(
         ebrank whatif exports/2026-11 --policy auto --json
     """
     from ebrank.logs import read_evidence
-    from ebrank.service.ops.whatif import history_of
+    from ebrank.service.ops.history import history_of
     from ebrank.whatif import History
     from ebrank.whatif import forecast as made
 
@@ -450,7 +451,7 @@ async def watched_store(
     from ebrank.service.ops import configuration
     from ebrank.service.ops.transfer.evidence import in_memory
     from ebrank.service.ops.transfer.exported import Exported
-    from ebrank.service.ops.transfer.tables import is_export
+    from ebrank.service.ops.transfer.exporting import is_export
     from ebrank.service.store import open
 
     settings = configuration.read(config, environment=os.environ, flags={})

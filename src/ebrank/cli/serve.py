@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -45,7 +44,7 @@ def serve(
     tokens are optional; on any other address, they are required.
 
     Ctrl-C or SIGTERM finishes requests in progress and stops. Changes to the tokens in the file
-    take effect within seconds, or immediately on SIGHUP.
+    take effect on SIGHUP.
 
     Examples:
         ebrank serve
@@ -63,7 +62,7 @@ def serve(
     if new_token is not None:
         print_token(new_token, (scopes or "rank,feedback").split(","))
         return
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server listens: it reads the file then
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it serves: it reads the file again then
     settings = read_settings(config, **flags)
     if check:
         print_settings(settings)
@@ -72,15 +71,11 @@ def serve(
         serve_demo(settings)
         return
     from ebrank.service.ops import server
-    from ebrank.service.ops.reloading import Reloading
 
-    reloading = None
-    if config is not None:
-        reloading = Reloading(Path(config), lambda: read_settings(config, **flags))
     server.run(
         settings,
         announce=lambda address: print_address(address, settings.store.url),
-        reloading=reloading,
+        read=None if config is None else lambda: read_settings(config, **flags),
     )
 
 

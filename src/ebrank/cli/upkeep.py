@@ -199,7 +199,7 @@ def replay(path: str, as_json: bool) -> None:
     """
     from ebrank.service.ops.replay import replay
     from ebrank.service.ops.transfer.exported import Exported
-    from ebrank.service.ops.transfer.tables import is_export
+    from ebrank.service.ops.transfer.exporting import is_export
 
     if is_export(path):
         with console.progress("replaying") as progress:

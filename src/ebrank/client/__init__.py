@@ -13,9 +13,8 @@ from ebrank.environment.extras import import_extra
 
 import_extra("msgspec", extra="service", purpose="to call a server")
 
-from ebrank.client.calls import ServiceError  # noqa: E402 (they need msgspec)
+from ebrank.client.calls import Retries, ServiceError  # noqa: E402 (they need msgspec)
 from ebrank.client.methods import AsyncClient, Client  # noqa: E402
-from ebrank.client.retries import Retries  # noqa: E402
 from ebrank.service.api import EventIn  # noqa: E402
 
 __all__ = ["AsyncClient", "Client", "EventIn", "Retries", "ServiceError"]

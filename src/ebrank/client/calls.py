@@ -1,4 +1,4 @@
-"""A request to a server, how to read its response, and what requests are made of.
+"""A request to a server, how to read its response, when to send it again, and what it is made of.
 
 >>> Call("POST", "/v1/rank", api.RankResponse, content=encoded({"query": "tea", "k": 3})).content
 b'{"query":"tea","k":3}'
@@ -7,24 +7,25 @@ b'{"query":"tea","k":3}'
 from __future__ import annotations
 
 import math
+import random
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from time import time_ns
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from ebrank.client.retries import Again, unsent
 from ebrank.errors import EBRankError, ParameterError
 from ebrank.service import api
 
 if TYPE_CHECKING:
     import httpx
 
+Again: TypeAlias = Literal["always", "broken", "unsent"]
 Answer = TypeVar("Answer")
 Features: TypeAlias = Iterable[float | None] | Mapping[str, float | None]
 Items: TypeAlias = Mapping[str, Features]
@@ -86,22 +87,12 @@ class Call(Generic[Answer]):
             ) from None
 
 
-class _ErrorBody(msgspec.Struct):
-    code: str
-    message: str
-    field: str | None = None  # null is none
-
-
-class _ErrorAnswer(msgspec.Struct):
-    error: _ErrorBody
-
-
 def _refusal(response: httpx.Response) -> ServiceError:
     try:
-        error = msgspec.json.decode(response.content, type=_ErrorAnswer).error
+        error = msgspec.json.decode(response.content, type=api.ErrorResponse).error
     except msgspec.DecodeError:
         what = f"{response.url} answered with status {response.status_code}"
-        error = _ErrorBody("foreign", what)
+        error = api.ErrorBody("foreign", what)
     status = response.status_code
     return ServiceError(error.message, status=status, code=error.code, field=error.field)
 
@@ -152,11 +143,11 @@ def put_body(items: Items) -> bytes:
     return encoded(api.PutItemsRequest([item(*pair) for pair in items.items()]))
 
 
-def candidates(items: Candidates) -> list[str | api.ItemIn]:
+def candidates(items: Candidates | None) -> list[str | api.ItemIn] | None:
     """Return the items of a rank request: ids, or whole items."""
     if isinstance(items, Mapping):
         return [item(*pair) for pair in items.items()]
-    return list(items)
+    return None if items is None else list(items)
 
 
 def catalog_lines(items: Items | Iterable[tuple[str, Features]]) -> Iterator[bytes]:
@@ -189,14 +180,13 @@ def together(answers: Sequence[api.BulkResponse]) -> api.BulkResponse:
 
 
 def own_list(
-    problem: ServiceError, fallback: Iterable[str] | None, offset: int | None, k: int | None
+    problem: ServiceError, fallback: Iterable[str] | None, offset: int, k: int | None
 ) -> api.RankResponse:
     """Return the caller's own order instead of a list that did not come, or raise the problem."""
     if fallback is None or (problem.status is not None and problem.status not in FALLS_BACK):
         raise problem
-    order, above = list(fallback), offset or 0
-    order = order[above:] if k is None else order[above : above + k]
-    items = [api.RankedItem(name, above + at, 0.0) for at, name in enumerate(order, start=1)]
+    order = list(fallback)[offset : None if k is None else offset + k]
+    items = [api.RankedItem(name, at, 0.0) for at, name in enumerate(order, start=offset + 1)]
     return api.RankResponse(api.UNCOUNTED, 0, items, degraded=True)
 
 
@@ -242,3 +232,84 @@ def _event(at: int, given: Event) -> api.EventIn:
             f"event {at}: {problem}. An event is an `ebrank.client.EventIn`, or a mapping with "
             "event_id, ranking_id, item, type and, if you like, time and value"
         ) from None
+
+
+# --- what is sent again --------------------------------------------------------------------------
+
+REFUSED = (409, 429, 503)
+"""Statuses of a server that did nothing."""
+LOST = (502, 504)
+"""Statuses of a proxy that does not know what the server did."""
+
+# Pauses are not part of any result: they need no seed, and two clients must not share one.
+_jitter = random.Random()
+
+
+@dataclass(frozen=True)
+class Retries:
+    """How often a request is sent if it fails, and after how long.
+
+    Pauses double and are shortened at random, so that clients of a server that comes back do not
+    all call at once. What may be sent again depends on the request:
+
+    - `always`: reads, items, withdrawals, and feedback, whose events have an id that is made once.
+    - `broken`: a ranking. It is sent again if the connection broke, but not if the response is just
+      slow; at worst a list is logged that nobody saw.
+    - `unsent`: what must not happen twice. It is sent again only if the server did not get it.
+
+    Attributes:
+        attempts: the most requests; 1 never retries.
+        first: seconds before the second one.
+        longest: the longest pause; if the server asks for more, the error is raised at once.
+    """
+
+    attempts: int = 4
+    first: float = 0.1
+    longest: float = 5.0
+
+    def pause(
+        self, again: Again, attempt: int, outcome: httpx.Response | Exception
+    ) -> float | None:
+        """Return the seconds to wait before the next attempt; None if there is none.
+
+        Args:
+            again: what the request allows.
+            attempt: how many there have been.
+            outcome: of the last one.
+        """
+        if attempt >= self.attempts or not _allowed(again, outcome):
+            return None
+        asked = _asked_for(outcome)
+        if asked > self.longest:
+            return None
+        pause = min(self.longest, self.first * 2.0 ** (attempt - 1))
+        return max(asked, pause * _jitter.uniform(0.5, 1.0))
+
+
+ONCE = Retries(attempts=1)
+"""For callers with a fallback."""
+
+
+def _allowed(again: Again, outcome: httpx.Response | Exception) -> bool:
+    import httpx
+
+    if isinstance(outcome, httpx.Response):
+        return outcome.status_code in REFUSED or (again == "always" and outcome.status_code in LOST)
+    if unsent(outcome):
+        return True
+    if isinstance(outcome, httpx.NetworkError | httpx.RemoteProtocolError):
+        return again != "unsent"
+    return again == "always" and isinstance(outcome, httpx.TimeoutException)
+
+
+def unsent(problem: Exception) -> bool:
+    """Return whether the server did not get the request."""
+    import httpx
+
+    return isinstance(problem, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
+
+
+def _asked_for(outcome: httpx.Response | Exception) -> float:
+    """Return the seconds that a response asks to wait."""
+    text = "" if isinstance(outcome, Exception) else outcome.headers.get("retry-after", "")
+    return float(text) if text.isdecimal() else 0.0

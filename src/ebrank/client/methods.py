@@ -16,8 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from ebrank.client import calls
-from ebrank.client.calls import Call, ServiceError, path
-from ebrank.client.retries import ONCE, Again, Retries
+from ebrank.client.calls import ONCE, Again, Call, Retries, ServiceError, path
 from ebrank.environment.extras import import_extra
 from ebrank.errors import ParameterError
 from ebrank.service import api
@@ -215,13 +214,13 @@ class Methods(BaseClient):
         query: str,
         *,
         k: int | None = None,
-        offset: int | None = None,
+        offset: int = 0,
         items: calls.Candidates | None = None,
         user: str | None = None,
         session: str | None = None,
         context: Mapping[str, str] | None = None,
-        explore: bool | None = None,
-        explain: bool | None = None,
+        explore: bool = True,
+        explain: bool = False,
         arm: str | None = None,
         fallback: Iterable[str] | None = None,
     ) -> api.RankResponse:
@@ -243,14 +242,11 @@ class Methods(BaseClient):
             fallback: ids in your own order, which are returned, `degraded`, if the server cannot
                 be reached, does not know the query, or cannot serve it now.
         """
-        wanted: dict[str, object] = {"query": query, "k": k, "offset": offset, "user": user}
-        wanted |= {"session": session, "explore": explore, "explain": explain, "arm": arm}
-        if items is not None:
-            wanted["items"] = calls.candidates(items)
-        if context is not None:
-            wanted["context"] = dict(context)
-        body = calls.encoded({name: value for name, value in wanted.items() if value is not None})
-        call = Call("POST", "/v1/rank", api.RankResponse, "broken", body)
+        listed, about = calls.candidates(items), None if context is None else dict(context)
+        wanted = api.RankRequest(
+            query, k, offset, listed, user, session, about, explore, explain, arm
+        )
+        call = Call("POST", "/v1/rank", api.RankResponse, "broken", calls.encoded(wanted))
         try:
             return await self._send(call, None if fallback is None else ONCE)
         except ServiceError as problem:
@@ -346,11 +342,9 @@ class Methods(BaseClient):
             token: only those that a token asked for, by its name.
         """
         request = api.RetractionRequest(since, until, user, query, ranking_id, apply, token)
-        body = calls.encoded(request)
-        at: str = "/v1/retractions"
-        return await self._send(
-            Call("POST", at, api.RetractionResponse, "unsent", body, lasts=True)
-        )
+        body, at = calls.encoded(request), "/v1/retractions"
+        call = Call("POST", at, api.RetractionResponse, "unsent", body, lasts=True)
+        return await self._send(call)
 
     async def deletions(self) -> api.DeletionsResponse:
         """Return the proofs of the latest deletions."""
@@ -377,8 +371,7 @@ class Methods(BaseClient):
         self, name: str, request: api.ChangeExperimentRequest
     ) -> api.ExperimentOut:
         """Change shares or arms of a running experiment."""
-        body = calls.encoded(request)
-        at = path("experiments", name)
+        body, at = calls.encoded(request), path("experiments", name)
         return await self._send(Call("PATCH", at, api.ExperimentOut, "unsent", body, lasts=True))
 
     async def stop_experiment(self, name: str) -> api.ExperimentOut:

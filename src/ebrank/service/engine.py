@@ -49,8 +49,8 @@ from ebrank.service.core.windows import hashed
 from ebrank.service.insight.activity import Activity
 from ebrank.service.insight.arrivals import Arrivals
 from ebrank.service.insight.overview import Overview
-from ebrank.service.insight.query_report import query_view
 from ebrank.service.insight.readout import readout
+from ebrank.service.insight.survey import query_view
 from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.learning.training import ModelVersions, Training
 from ebrank.service.logs import about

@@ -15,9 +15,9 @@ from ebrank.service.api import DeletionRequest
 from ebrank.service.learning.fitting import TrainingJob, gather
 from ebrank.service.ops.repair import repair
 from ebrank.service.ops.replay import replay
+from ebrank.service.ops.transfer.copying import import_store
 from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.ops.transfer.exporting import export
-from ebrank.service.ops.transfer.importing import import_store
 from ebrank.service.store import open
 from ebrank.service.store.rows import reach
 from ebrank.service.store.sqlite import SqliteStore

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.errors import ParameterError
+from ebrank.service import logs
 from ebrank.service.http import admission
 from ebrank.service.http.admission import SCOPES, Admission, Limiter, new_token
-from ebrank.service.http.metrics import AccessLog
 from ebrank.service.http.routes import API
 from ebrank.service.settings import (
     FeaturesSettings,
@@ -29,36 +29,21 @@ from tests.service.scenes import Clock
 SECRETS, TOKENS = zip(*(new_token(scope, [scope]) for scope in SCOPES), strict=True)
 SECRET = dict(zip(SCOPES, SECRETS, strict=True))
 ALLOWED = {
-    # before items are withdrawn
-    ("POST", "/v1/rerank"): {"rank"},
-    ("POST", "/v2/rerank"): {"rank"},
-    ("PUT", "/v1/queries/{query}/items"): {"admin"},
-    ("DELETE", "/v1/queries/{query}/items/{item}"): {"admin"},
-    ("PUT", "/v1/items"): {"admin"},
-    ("POST", "/v1/items:bulk"): {"admin"},
-    ("GET", "/v1/items/{item}"): {"rank", "admin"},
-    ("GET", "/v1/items"): {"rank", "admin"},
-    ("DELETE", "/v1/items/{item}"): {"admin"},
-    ("GET", "/v1/features"): {"admin"},
-    ("PATCH", "/v1/features"): {"admin"},
-    ("POST", "/v1/rank"): {"rank"},
-    ("POST", "/v1/feedback"): {"feedback"},
-    ("GET", "/v1/queries/{query}"): {"rank", "admin"},
-    ("GET", "/v1/queries"): {"rank", "admin"},
-    ("POST", "/v1/deletions"): {"admin"},
-    ("POST", "/v1/retractions"): {"admin"},
-    ("GET", "/v1/deletions"): {"admin"},
-    ("POST", "/v1/experiments"): {"admin"},
-    ("GET", "/v1/experiments"): {"rank", "admin"},
-    ("GET", "/v1/experiments/{name}"): {"rank", "admin"},
-    ("PATCH", "/v1/experiments/{name}"): {"admin"},
-    ("POST", "/v1/experiments/{name}/stop"): {"admin"},
-    ("POST", "/v1/train"): {"admin"},
-    ("GET", "/v1/models"): {"rank", "admin"},
-    ("POST", "/v1/models/{version}/activate"): {"admin"},
-    ("POST", "/v1/exploration/resume"): {"admin"},
-    ("GET", "/v1/insights"): {"rank", "admin"},
-    ("GET", "/metrics"): {"rank", "feedback", "admin"},
+    (method, path): set(scopes.split())
+    for scopes, routes in {
+        "rank": "POST /v1/rank, POST /v1/rerank, POST /v2/rerank",
+        "feedback": "POST /v1/feedback",
+        "admin": """PUT /v1/queries/{query}/items, DELETE /v1/queries/{query}/items/{item},
+            PUT /v1/items, POST /v1/items:bulk, DELETE /v1/items/{item}, GET /v1/features,
+            PATCH /v1/features, POST /v1/deletions, GET /v1/deletions, POST /v1/retractions,
+            POST /v1/experiments, PATCH /v1/experiments/{name}, POST /v1/experiments/{name}/stop,
+            POST /v1/train, POST /v1/models/{version}/activate, POST /v1/exploration/resume""",
+        "rank admin": """GET /v1/items, GET /v1/items/{item}, GET /v1/queries,
+            GET /v1/queries/{query}, GET /v1/models, GET /v1/experiments,
+            GET /v1/experiments/{name}, GET /v1/insights""",
+        "rank feedback admin": "GET /metrics",
+    }.items()
+    for method, path in map(str.split, routes.split(","))
 }
 OPEN = {"/healthz", "/readyz", "/openapi.json", "/docs", "/docs.css", "/", "/dashboard/{file}"}
 BODIES = {route.path: route.example for route in API if route.example is not None}
@@ -205,13 +190,27 @@ def test_with_tokens_any_name_is_fine(local: Local) -> None:
     assert local.request("GET", "/v1/models", headers=headers).status_code == 200
 
 
-def test_the_access_log_names_who_was_refused() -> None:
+def test_the_access_log_names_callers_and_nothing_private() -> None:
     stream = io.StringIO()
-    with in_process(Settings(tokens=TOKENS), log=AccessLog(stream)) as local:
-        assert status(local, "POST", "/v1/train", f"Bearer {SECRET['rank']}") == 403
-        assert status(local, "POST", "/v1/train", "Bearer wrong") == 401
-    named = [json.loads(line)["caller"] for line in stream.getvalue().splitlines()]
-    assert named == ["rank", "192.0.2.7"]
+    with logs.written("text", stream, requests=True), in_process(Settings(tokens=TOKENS)) as local:
+        for name in ("rank", "private-token"):
+            headers = {"authorization": f"Bearer {SECRET.get(name, name)}"}
+            body = {"query": "private-name", "user": "private-user"}
+            local.request("POST", "/v1/rank?private=1", json=body, headers=headers)
+            local.request("PUT", "/v1/queries/private-name/items", json={}, headers=headers)
+        local.request("GET", "/private")
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert "private" not in stream.getvalue()
+    put = ("PUT", "/v1/queries/{query}/items")
+    told = [(*(line[name] for name in ("method", "route", "status", "caller")),) for line in lines]
+    assert told == [
+        ("POST", "/v1/rank", 404, "rank"),
+        (*put, 403, "rank"),
+        ("POST", "/v1/rank", 401, "192.0.2.7"),
+        (*put, 401, "192.0.2.7"),
+        ("GET", "", 404, "192.0.2.7"),
+    ]
+    assert all(line["ms"] > 0 for line in lines)
 
 
 def test_a_token_is_known_by_its_hash_alone() -> None:

@@ -96,10 +96,7 @@ async def wired(*tokens: Token, **limits: Any) -> AsyncIterator[Wire]:  # noqa: 
     )
     engine = await Engine.open(MemoryStore(), settings)
     app = App(engine, settings)
-    opened = OpenConnections(
-        app, settings.limits, refusal=app.refusal, on_closed=app.metrics.closed
-    )
-    app.metrics.connections = opened
+    opened = OpenConnections(app, settings.limits)
     await opened.listen(listening)
     app.readiness.started = True
     wire = Wire(listening.getsockname()[1], opened, app)
@@ -332,9 +329,13 @@ async def test_versions_and_ways_to_ask(sent: bytes, kept: bool) -> None:
 # --- time ----------------------------------------------------------------------------------------
 
 
-async def test_slow_heads_and_idle_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def swept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at connections more often."""
     monkeypatch.setattr(connections, "SWEEP_SECONDS", 0.05)
 
+
+async def test_slow_heads_and_idle_connections_are_closed(swept: None) -> None:
     async with wired(head_seconds=0.2, idle_seconds=5.0) as wire:
         silent = await wire.call()
         slow = await wire.call(HEALTH[:-2])
@@ -349,22 +350,14 @@ async def test_slow_heads_and_idle_connections_are_closed(monkeypatch: pytest.Mo
         assert (await used.error())[0] == 408
 
 
-async def test_a_connection_between_two_requests_is_closed_in_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(connections, "SWEEP_SECONDS", 0.05)
-
+async def test_a_connection_between_two_requests_is_closed_in_time(swept: None) -> None:
     async with wired(idle_seconds=0.2) as wire:
         used = await wire.call(HEALTH)
         assert (await used.answer())[0] == 200
         assert await used.closed()
 
 
-async def test_callers_that_do_not_read_their_response_are_cut_off(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(connections, "SWEEP_SECONDS", 0.05)
-
+async def test_callers_that_do_not_read_their_response_are_cut_off(swept: None) -> None:
     async with wired(answer_seconds=0.3) as wire:
         with socket.create_connection(("127.0.0.1", wire.port)) as deaf:
             deaf.setblocking(False)

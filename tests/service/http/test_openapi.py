@@ -1,4 +1,7 @@
-"""The document is right: what it allows is served, what it forbids is refused, nothing is a 5xx."""
+"""The document is right: what it allows is served, what it forbids is refused, nothing is a 5xx.
+
+Its page, and the dashboard, are locked down.
+"""
 
 from __future__ import annotations
 
@@ -132,3 +135,26 @@ def test_the_documentation_page_names_every_endpoint(local: Local) -> None:
             assert f'<span class="method">{route.method}</span>{route.path}</code>' in page
     for name in local.json("GET", "/openapi.json")["components"]["schemas"]:
         assert f'id="type-{name}"' in page
+
+
+@pytest.mark.parametrize("path", ["/", "/docs"])
+def test_pages_are_locked_down(local: Local, path: str) -> None:
+    answer = local.request("GET", path)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "<script>" not in answer.text
+    assert " style=" not in answer.text
+    assert "https://" not in answer.text
+
+
+def test_examples_name_the_server_as_its_caller_does(local: Local) -> None:
+    page = local.request("GET", "/docs", headers={"host": "shop.example:9000"}).text
+    assert "curl -X GET http://shop.example:9000/v1/models" in page
+    assert "127.0.0.1:8000" not in page
+    assert "<code>would_rank</code>" in page  # in backticks
+    assert "`" not in page
+    hostile = local.request("GET", "/docs", headers={"host": "<script>"}).text
+    assert "<script>" not in hostile
+    assert "http://&lt;script&gt;/v1/models" in hostile

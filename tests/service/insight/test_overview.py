@@ -115,7 +115,9 @@ async def test_sums_the_store_does_not_take_are_kept(engine: Scene) -> None:
     with pytest.raises(StoreError):
         await engine._activity.save()
     engine.store.full = False
-    assert (await engine.insights()).buckets[0].rankings == 1
+    await engine.ranked()
+    view = await engine.insights()
+    assert view.buckets[0].rankings == view.totals.rankings == 2
 
 
 @played(count=2)
@@ -174,13 +176,6 @@ async def test_sums_of_a_day_come_in_wider_buckets_and_are_kept_for_a_while(engi
     assert len((await engine.insights(24)).buckets) == 4
 
 
-@played(settings(insights={"bucket_seconds": 2.0}), start=START - START % 3600, count=2)
-async def test_short_buckets_grow_with_the_time_they_show(engine: Scene) -> None:
-    for seconds, width in ((10.0, 2.0), (600.0, 6.0), (1800.0, 16.0)):
-        engine.clock.now += seconds
-        assert (await engine.insights()).bucket_seconds == width
-
-
 @played(settings(ranking={"policy": "ebrank:epsilon=7"}), on=BOTH, count=2)
 async def test_the_overview_describes_the_server(engine: Scene, tmp_path: Path) -> None:
     await engine.ranked()
@@ -221,21 +216,6 @@ def test_extremes_are_kept_in_the_outer_classes() -> None:
     assert quantile({}, 0.5) is None
 
 
-def test_sums_go_to_their_minute_and_come_back_if_refused() -> None:
-    book = MinuteBook(60.0)
-    book.add(59.9, clicks=1)
-    book.add(60.0, clicks=2)
-    taken = book.taken()
-    assert [(one.start, one.values) for one in taken] == [
-        (0.0, {"clicks": 1}),
-        (60.0, {"clicks": 2}),
-    ]
-    assert book.taken() == []
-    book.put_back(taken)
-    book.add(61.0, clicks=5)
-    assert [one.values["clicks"] for one in book.taken()] == [1, 7]
-
-
 @played(settings(ranking={"k": 2, "policy": "ebrank:bonus=none"}), count=5)
 async def test_the_buried_are_those_that_promise_much_and_are_little_shown(engine: Scene) -> None:
     for _ in range(3):  # two are liked at first sight, the others never seen
@@ -273,6 +253,21 @@ def test_calibration_compares_bins_of_predictions_with_click_rates() -> None:
     assert bins[0].observed == pytest.approx(1 / 3)
     assert bins[-1].observed == pytest.approx(3 / 5)
     assert calibration(Survey()) == []
+
+
+@played(count=20)
+async def test_calibration_weighs_items_by_what_their_exposure_can_tell(engine: Scene) -> None:
+    for liked in ("i3", "i7", "i3"):
+        await engine.clicked(await engine.ranked(k=20), liked)
+    items = (await engine.query("q")).items
+    evidence = np.array([item.exposure + item.alpha + item.beta for item in items])
+    clicks = np.array([item.clicks for item in items]) / evidence
+    exposure = np.array([item.exposure for item in items]) / evidence
+    bins = (await engine.insights()).calibration
+    for part, told in zip(np.array_split(np.arange(len(items)), 10), bins, strict=True):
+        assert told.rows == len(part)
+        assert told.predicted == pytest.approx(np.mean([items[at].prior for at in part]))
+        assert told.observed == pytest.approx(clicks[part].sum() / exposure[part].sum())
 
 
 def test_items_still_waiting_count_as_waiting() -> None:
@@ -338,18 +333,6 @@ async def test_features_are_trusted_by_how_far_scores_move_with_them(engine: Sce
     ]
     moves = np.array([np.std(range(6)), 3.0 * 0.5, 0.0])
     assert [each.share for each in told] == pytest.approx(moves / moves.sum(), rel=1e-5)
-
-
-@played(UNSCALED)
-async def test_an_embedding_is_one_feature(engine: Scene) -> None:
-    given = [
-        ItemIn(f"i{i}", {"price": float(i), **{f"bert_{j}": float(i == j) for j in range(8)}})
-        for i in range(9)
-    ]
-    price, bert = await trusted(engine, given, *[1.0] * 9)
-    assert (price.name, price.columns) == ("price", 1)
-    assert (bert.name, bert.columns) == ("bert", 8)
-    assert price.share + bert.share == pytest.approx(1.0)
 
 
 @played(UNSCALED)

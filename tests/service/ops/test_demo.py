@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -64,22 +63,13 @@ def test_there_is_always_someone_to_arrive_and_every_arrival_is_new(data: ebrank
     assert all(len(world.candidates(query)) == PRESENT for query in world.queries)
 
 
-def test_stars_are_labels_and_features_those_of_the_row(data: ebrank.Dataset) -> None:
-    world = DemoWorld(data, seed=3)
-    for query in world.queries:
-        items = world.candidates(query)
-        assert [item.name.count("★") for item in items] == data.labels[
-            [i.row for i in items]
-        ].tolist()
-        for item, features in zip(items, world.features(items).values(), strict=True):
-            assert features == data.features[item.row].tolist()
-
-
 def test_users_click_with_probability_of_examination_times_relevance(data: ebrank.Dataset) -> None:
     world = DemoWorld(data, seed=3)
     query = world.queries[0]
     items = sorted(world.candidates(query), key=lambda item: -item.stars)[:4]
-    names = [item.name for item in items]
+    names, rows = [item.name for item in items], [item.row for item in items]
+    assert [name.count("★") for name in names] == data.labels[rows].tolist()
+    assert list(world.features(items).values()) == data.features[rows].tolist()
     sessions = 4000
     clicks = np.zeros(len(names))
     for session in range(sessions):
@@ -90,13 +80,6 @@ def test_users_click_with_probability_of_examination_times_relevance(data: ebran
     spread = np.sqrt(expected * (1 - expected) / sessions)
     assert labels[0] > 0
     np.testing.assert_array_less(np.abs(clicks / sessions - expected), 4 * spread + 1e-9)
-
-
-def test_users_ask_for_every_query(data: ebrank.Dataset) -> None:
-    world = DemoWorld(data, seed=3)
-    asked = (world.asks(session) for session in count())
-    seen = {next(asked) for _ in range(50 * len(world.queries))}
-    assert seen == set(world.queries)
 
 
 def test_the_demo_keeps_where_to_listen_and_how_to_store_and_nothing_else() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ebrank.service.api import RankRequest
 from ebrank.service.engine import Engine
-from ebrank.service.ops.clock import DAY
+from ebrank.service.ops.check import DAY
 from ebrank.service.ops.repair import repair, survey
 from ebrank.service.ops.replay import replay
 from ebrank.service.settings import Settings

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import socket
@@ -21,12 +22,18 @@ import ebrank
 from ebrank.client import Retries, ServiceError
 from ebrank.service.engine import Engine
 from ebrank.service.http import app
-from ebrank.service.ops import server
-from ebrank.service.ops.reloading import Reloading
-from ebrank.service.ops.server import COMPILING, ServerError, check, listening, run
+from ebrank.service.http.admission import Admission, Caller, new_token
+from ebrank.service.http.problems import HttpProblem
+from ebrank.service.http.routes import API
+from ebrank.service.ops import configuration, server
+from ebrank.service.ops.check import DAY, check_clock
+from ebrank.service.ops.server import COMPILING, ServerError, Tokens, check, listening, run
 from ebrank.service.settings import ServerSettings, Settings, StoreSettings, Token
+from ebrank.service.store import open
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.sqlite import SqliteStore
+from ebrank.testing.histories import new_items
+from tests.cli.commands import refused
 from tests.service.store.blocking import Blocking
 from tests.serving import Server, serving
 from tests.threaded import Threaded
@@ -46,7 +53,7 @@ def test_a_server_that_others_can_reach_needs_tokens() -> None:
     check(Settings(outside.server, tokens=(Token("a", "0" * 64, ("rank",)),)))
 
 
-def test_a_port_in_use_is_refused_even_if_it_could_be_shared() -> None:
+def test_a_port_is_never_shared() -> None:
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         other.bind(("127.0.0.1", 0))
@@ -54,12 +61,8 @@ def test_a_port_in_use_is_refused_even_if_it_could_be_shared() -> None:
         port = other.getsockname()[1]
         with pytest.raises(ServerError, match=f"port {port}: address already in use"):
             listening("127.0.0.1", port)
-    with listening("127.0.0.1", port) as opened:
-        assert opened.getsockname()[1] == port
-
-
-def test_a_port_is_not_shared_with_a_server_that_would_share_it() -> None:
-    with listening("127.0.0.1", 0) as ours, socket.socket() as other:
+    with listening("127.0.0.1", port) as ours, socket.socket() as other:
+        assert ours.getsockname()[1] == port
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         with pytest.raises(OSError, match="in use"):
             other.bind(ours.getsockname())
@@ -135,7 +138,7 @@ def test_a_server_in_a_terminal_ends_with_it(
 
 
 def test_a_hangup_while_it_starts_does_not_end_it(
-    killed: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    killed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = Engine.start
 
@@ -144,8 +147,7 @@ def test_a_hangup_while_it_starts_does_not_end_it(
         await start(self)
 
     monkeypatch.setattr(Engine, "start", interrupted)
-    follower = Reloading(tmp_path / "serve.toml", lambda: LOCAL)
-    run(LOCAL, announce=lambda address: None, companion=hang_up_and_stop, reloading=follower)
+    run(LOCAL, announce=lambda address: None, companion=hang_up_and_stop, read=lambda: LOCAL)
     assert killed == []
 
 
@@ -224,3 +226,182 @@ def test_ctrl_c_under_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
         stored = sum(item.clicks for item in client.query("tea").items)
         # A click may be counted whose answer was on its way when the caller gave up.
         assert acknowledged <= stored <= acknowledged + len(threads)
+
+
+# --- tokens that change in the file of a server that serves --------------------------------------
+
+
+OLD, NEW = (new_token(name, ["rank"]) for name in ("old", "new"))
+
+
+def table(token: Token) -> str:
+    return f'[tokens.{token.name}]\nsha256 = "{token.sha256}"\nscopes = ["rank"]\n'
+
+
+def reloaded(file: Path, *texts: str | None) -> tuple[Admission, list[bool]]:
+    """Return whether both tokens were known after each text of a file that is read again.
+
+    None removes the file.
+    """
+
+    def read() -> Settings:
+        settings = configuration.read(file)
+        check(settings)
+        return settings
+
+    file.write_text(str(texts[0]), encoding="utf-8")
+    begun, found = read(), []
+    admission = Admission(begun)
+    tokens = Tokens(admission, begun, read)
+    for text in texts[1:]:
+        if text is None:
+            file.unlink()
+        else:
+            file.write_text(text, encoding="utf-8")
+        tokens.reload()
+        found += [admission.token(f"Bearer {secret}") is not None for secret, _ in (OLD, NEW)]
+    return admission, found
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "serve.toml"
+
+
+def test_tokens_come_and_go(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    old, new = table(OLD[1]), table(NEW[1])
+    _, found = reloaded(file, old, old + new, new)
+    assert found == [True, True, False, True]
+    assert caplog.messages == [
+        "the tokens have changed: old, new",
+        "the tokens have changed: new",
+    ]
+
+
+def test_a_file_that_cannot_be_used_changes_nothing(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    outside = '[server]\nhost = "0.0.0.0"\n'  # without tokens it would be open to everybody
+    bad = ("[tokens", outside, None, '[tokens.x]\nsha256 = "private"\n')
+    _, found = reloaded(file, outside + table(OLD[1]), *bad)
+    assert found == [True, False] * 4
+    told = [one.getMessage() for one in caplog.records if one.levelno == logging.ERROR]
+    assert all(line.startswith("the tokens stay as they are: ") for line in told)
+    assert len(told) == 4
+    assert "private" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "left", ["", "[ranking]\nk = 3\n", "[tokens]\n", '[server]\nhost = "127.0.0.1"\n']
+)
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_the_last_token_stays_until_a_restart(
+    file: Path, caplog: pytest.LogCaptureFixture, host: str, left: str
+) -> None:
+    begun = f'[server]\nhost = "{host}"\n' + table(OLD[1])
+    admission, found = reloaded(file, begun, left, begun + table(NEW[1]), left)
+    assert found == [True, False, True, True, True, True]
+    with pytest.raises(HttpProblem, match="needs a valid token"):
+        admission.admit(Caller("192.0.2.7", None), {"headers": []}, API[0])
+    lines = caplog.messages
+    assert len(lines) == 3  # refused as a whole: nothing about other settings
+    assert lines[1] == "the tokens have changed: old, new"
+    assert lines[0] == lines[2]
+    assert lines[0].startswith("the tokens stay as they are: ")
+    assert "restart the server" in lines[0]
+
+
+def test_a_file_that_is_saved_while_it_is_read_never_admits_more(file: Path) -> None:
+    """An editor may write a file piece by piece: every beginning of it may be read."""
+    whole = '[server]\nhost = "0.0.0.0"\n\n' + table(OLD[1]) + "\n" + table(NEW[1])
+    cuts = (whole[:end] for end in range(0, len(whole), 23))
+    admission, found = reloaded(file, whole, *cuts)
+    assert all(found[0::2])
+    with pytest.raises(HttpProblem, match="needs a valid token"):
+        admission.admit(Caller("192.0.2.7", None), {"headers": []}, API[0])
+
+
+def test_other_settings_wait_for_the_next_start(
+    file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    changed = "[ranking]\nk = 3\nwindow = 5.0\n" + table(OLD[1])
+    reloaded(file, table(OLD[1]), changed, changed)
+    assert caplog.messages == [
+        "other settings than tokens have changed: they take effect at the next start"
+    ]
+
+
+@pytest.mark.slow
+def test_a_server_takes_over_tokens_and_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with serving(folder, config=table(OLD[1])) as server:
+        with (
+            ebrank.Client(server.address, token=OLD[0]) as old,
+            ebrank.Client(server.address, token=NEW[0], retries=Retries(attempts=1)) as new,
+        ):
+            assert old.models().active == 0
+            with pytest.raises(ServiceError, match="valid token"):
+                new.models()
+            folder.with_name("store.toml").write_text(table(NEW[1]), encoding="utf-8")
+            os.kill(server.process.pid, signal.SIGHUP)
+            deadline = time.monotonic() + 20.0
+            while time.monotonic() < deadline:
+                try:
+                    assert new.models().active == 0
+                    break
+                except ServiceError:
+                    time.sleep(0.02)
+            with pytest.raises(ServiceError, match="valid token"):
+                old.models()
+        code, errors = server.stop()
+        assert (code, errors) == (0, "the tokens have changed: new\n")
+
+
+# --- a clock that cannot be right stops a server before it dates anything ------------------------
+
+
+NOW = 1_800_000_000.0
+YEAR = 365 * DAY
+
+
+@pytest.mark.parametrize(
+    ("last", "touched", "most_idle"),
+    [
+        (0.0, None, DAY),  # a new store
+        (0.0, NOW - 9 * YEAR, DAY),  # nothing is dated yet
+        (NOW, None, DAY),
+        (NOW + DAY / 2, None, DAY),  # times stand still for a while
+        (NOW - 9 * YEAR, NOW - DAY, 2 * DAY),  # idle, but something was saved yesterday
+        (NOW - 9 * YEAR, None, 0.0),  # switched off
+    ],
+)
+def test_a_clock_that_can_be_right_is_taken(
+    last: float, touched: float | None, most_idle: float
+) -> None:
+    check_clock(NOW, last, touched, most_idle)
+
+
+def written(folder: Path, moment: float) -> None:
+    """Make a store whose log and files are of a moment."""
+
+    async def session() -> None:
+        async with open(str(folder)) as store:
+            await store.items.put("q", new_items("a"), moment)
+
+    asyncio.run(session())
+    for file in folder.iterdir():
+        os.utime(file, (moment, moment))
+
+
+@pytest.mark.parametrize(
+    ("years", "told", "remedy"),
+    [(-2, "730 days after", "MAX_IDLE_SECONDS=0"), (2, "730 days before", "`ebrank repair STORE`")],
+)
+def test_a_server_does_not_start_with_such_a_clock(
+    tmp_path: Path, years: int, told: str, remedy: str
+) -> None:
+    written(tmp_path / "store", time.time() + years * YEAR)
+    for _ in range(2):  # what is refused is refused again, if a supervisor starts it again
+        said = refused("serve", "--store", tmp_path / "store", "--port", "0")
+        assert f"{told} the log's last entry" in said
+        assert remedy in said

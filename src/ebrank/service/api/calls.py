@@ -57,7 +57,7 @@ class ErrorBody(Struct, frozen=True, omit_defaults=True):
 
     code: str
     message: str
-    field: str | UnsetType = UNSET
+    field: str | None = None
 
 
 class ErrorResponse(Struct, frozen=True):
@@ -229,7 +229,7 @@ class FeaturesResponse(Struct, frozen=True):
 # --- ranking ---------------------------------------------------------------------------------
 
 
-class RankRequest(Struct, forbid_unknown_fields=True, frozen=True):
+class RankRequest(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
     """A request for a list.
 
     `items` restricts it to these candidates; those given with features are added or updated first.

@@ -11,5 +11,3 @@ Scope: TypeAlias = Message
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-Refusal: TypeAlias = tuple[int, list[tuple[bytes, bytes]], bytes]
-"""Status, headers and body of a response to what is not a request."""

@@ -10,23 +10,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import mimetypes
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from hashlib import sha256
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 
 from ebrank.service.core.problems import Problem
-from ebrank.service.http import Receive, Refusal, Scope, Send
-from ebrank.service.http.admission import Admission, header
-from ebrank.service.http.metrics import AccessLog, Metrics
-from ebrank.service.http.pages import all_routes
+from ebrank.service.http import Receive, Scope, Send, openapi
+from ebrank.service.http.admission import SCOPES, Admission, header
+from ebrank.service.http.metrics import CONTENT_TYPE, Metrics
 from ebrank.service.http.problems import HttpProblem, error_response
 from ebrank.service.http.readiness import Readiness, starting
-from ebrank.service.http.routes import JSON, Page, Request, Router
+from ebrank.service.http.routes import API, JSON, Page, Request, Route, Router, endpoint
 from ebrank.service.logs import about
 from ebrank.service.settings import LimitsSettings, Settings
 from ebrank.service.store.base import Conflict, StoreError
@@ -34,18 +36,19 @@ from ebrank.service.store.base import Conflict, StoreError
 if TYPE_CHECKING:
     from ebrank.service.engine import Engine
 
-SAFE = {
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-}
-"""Headers of every response; a page may have its own policy."""
-
 LAST_SECONDS = 1.0
 """How long a caller may take to send a body while the server closes."""
 UNCACHED = {"cache-control": "no-store"}
 CLOSE = {"connection": "close"}
 """For a response sent before its request was read: what follows is not a new request."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""A page may load its own files and ask this server, nothing else, and run no inline script."""
+
+HTML = "text/html; charset=utf-8"
 
 log = logging.getLogger("ebrank.service")
 
@@ -63,10 +66,9 @@ class Seen:
 class App:
     """An ASGI application; serves health and pages only until `readiness.started` is true."""
 
-    def __init__(self, engine: Engine, settings: Settings, *, log: AccessLog | None = None) -> None:
+    def __init__(self, engine: Engine, settings: Settings) -> None:
         self.readiness = Readiness(engine)
-        self.metrics = Metrics(log, engine)
-        self.metrics.store_failing = lambda: self.readiness.troubled
+        self.metrics = Metrics(engine, self.readiness)
         self._engine = engine
         self.admission = Admission(settings)
         self._bodies = Bodies(settings.limits)
@@ -80,7 +82,7 @@ class App:
         seen, began = Seen(), time.perf_counter()
         try:
             answer = await self._answer(scope, receive, seen)
-            headers, body = encoded(answer), b"" if scope["method"] == "HEAD" else answer.content
+            headers, body = answer.encoded(), b"" if scope["method"] == "HEAD" else answer.content
             start = {"type": "http.response.start", "status": answer.status, "headers": headers}
             await send(start)
             await send({"type": "http.response.body", "body": body})
@@ -92,11 +94,10 @@ class App:
             self.metrics.in_flight -= 1
             self._bodies.free(seen.held)
 
-    def refusal(self, problem: HttpProblem, caller: str) -> Refusal:
+    def refusal(self, problem: HttpProblem, caller: str) -> Page:
         """Return the response to bytes that are not a request, and count it."""
         self.metrics.answered("", "", problem.status, 0.0, caller)
-        answer = _error(problem)
-        return answer.status, encoded(answer), answer.content
+        return _error(problem)
 
     async def drained(self, seconds: float) -> None:
         """Wait until no request is being served, for at most this many seconds."""
@@ -201,8 +202,20 @@ class Bodies:
             raise HttpProblem(400, "content-length is not a number")
         if int(announced) > self._limit:
             raise self._too_large()
+        pieces: list[bytes] = []
+        more = True
         async with self._in_time():
-            return await self._received(receive, seen)
+            while more:
+                piece, more = await _piece(receive)
+                pieces.append(piece)
+                seen.held += len(piece)
+                self._held += len(piece)
+                if seen.held > self._limit:
+                    raise self._too_large()
+                if self._held > self._most_held:
+                    told = "all request bodies together exceed limits.bodies_bytes; try again"
+                    raise _again(told)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def pieces(self, receive: Receive) -> AsyncIterator[bytes]:
         """Yield a body as it arrives; none of it is held, so it may have any length.
@@ -229,20 +242,6 @@ class Bodies:
         for wait in self._waits:
             if not wait.expired():
                 wait.reschedule(last)
-
-    async def _received(self, receive: Receive, seen: Seen) -> bytes:
-        pieces: list[bytes] = []
-        more = True
-        while more:
-            piece, more = await _piece(receive)
-            pieces.append(piece)
-            seen.held += len(piece)
-            self._held += len(piece)
-            if seen.held > self._limit:
-                raise self._too_large()
-            if self._held > self._most_held:
-                raise _again("all request bodies together exceed limits.bodies_bytes; try again")
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:
@@ -285,8 +284,89 @@ def page(answer: object) -> Page:
     return Page(_ENCODER.encode(answer), JSON, headers=UNCACHED)
 
 
-def encoded(answer: Page) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a response."""
-    own = {"content-type": answer.media_type, "content-length": str(len(answer.content))}
-    headers = {**SAFE, **own, **answer.headers}
-    return [(key.encode("latin-1"), value.encode("latin-1")) for key, value in headers.items()]
+# --- health, metrics, documentation, and the dashboard -------------------------------------------
+
+
+class Health(msgspec.Struct, frozen=True):
+    """How the server is."""
+
+    status: str
+
+
+def all_routes(readiness: Readiness, metrics: Metrics) -> list[Route]:
+    """Return the routes of the API, and all others.
+
+    The dashboard's files are read once from the package, so that no URL can reach another file.
+    """
+    routes = [*API]
+    serve = partial(endpoint, "GET", among=routes, waits=False)
+    folder = resources.files("ebrank.service") / "dashboard"
+    files = {
+        file.name: _file(file.name, file.read_bytes())
+        for file in folder.iterdir()
+        if file.is_file()
+    }
+
+    @serve("/healthz")
+    async def healthz(call: Request) -> Health:
+        """Respond if the process is alive. Restart it if it does not respond."""
+        return Health("ok")
+
+    @serve("/readyz", errors=(503,))
+    async def readyz(call: Request) -> Health:
+        """Say whether requests can be served: 503 while starting, while closing, and while the
+        store fails. It is tried once a second, and the outcome of requests counts too.
+        """
+        await readiness.check()
+        return Health("ready")
+
+    @serve("/metrics", *SCOPES)
+    async def prometheus(call: Request) -> Page:
+        """Return counters and latencies in the text format of Prometheus."""
+        return Page(metrics.text(), CONTENT_TYPE)
+
+    @cache  # made on first use, in a thread: servers start sooner without, and lists do not wait
+    def document() -> dict[str, Any]:
+        return openapi.document(routes)
+
+    @serve("/openapi.json", hidden=True)
+    async def openapi_document(call: Request) -> Page:
+        """Return the OpenAPI document."""
+        return Page(msgspec.json.encode(await asyncio.to_thread(document)), JSON)
+
+    @serve("/docs", hidden=True)
+    async def documentation(call: Request) -> Page:
+        """Show the documentation."""
+        shown = openapi.page(await asyncio.to_thread(document), call.host or "127.0.0.1:8000")
+        return Page(shown.encode(), HTML, headers={"content-security-policy": POLICY})
+
+    @serve("/docs.css", hidden=True)
+    async def documentation_style(call: Request) -> Page:
+        """Return the style of the documentation."""
+        return Page(openapi.STYLE, "text/css; charset=utf-8")
+
+    @serve("/", hidden=True)
+    async def dashboard(call: Request) -> Page:
+        """Show the dashboard."""
+        return files["index.html"]
+
+    @serve("/dashboard/{file}", hidden=True)
+    async def dashboard_file(call: Request) -> Page:
+        """Return a file of the dashboard."""
+        if call.names["file"] not in files:
+            raise HttpProblem(404, "the dashboard has no such file")
+        return files[call.names["file"]]
+
+    return routes
+
+
+def _file(name: str, content: bytes) -> Page:
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    if kind.startswith("text/") or kind.endswith("javascript"):
+        kind += "; charset=utf-8"
+    headers = {
+        "content-security-policy": POLICY,
+        "cache-control": "no-cache",
+        "etag": f'"{sha256(content).hexdigest()[:16]}"',
+    }
+    return Page(content, kind, headers=headers)

@@ -18,18 +18,19 @@ import resource
 import socket
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from contextlib import suppress
 from email.utils import formatdate
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from ebrank.service.http import Application, Message, Receive, Refusal, Send
-from ebrank.service.http.problems import HttpProblem
+from ebrank.service.http import Message, Receive, Send
 from ebrank.service.http.protocol import HttpConnection
 from ebrank.service.settings import LimitsSettings
+
+if TYPE_CHECKING:
+    from ebrank.service.http.app import App
 
 Waiting: TypeAlias = Literal["leaving", "head", "next", "body", "answer"]
 """What a connection waits for: that its caller hangs up, sends the head of a request, sends the
@@ -52,24 +53,15 @@ class OpenConnections:
     """The open connections of a server.
 
     Args:
-        app: any ASGI application.
+        app: serves requests, says what to send to those who send something else, and counts
+            connections that were closed to keep the limits.
         limits: of connections.
-        refusal: returns the response to bytes that are not a request, given what is wrong with them
-            and the caller's address.
-        on_closed: called with the reason when a connection is closed to keep the limits.
     """
 
-    def __init__(
-        self,
-        app: Application,
-        limits: LimitsSettings,
-        *,
-        refusal: Callable[[HttpProblem, str], Refusal],
-        on_closed: Callable[[str], None],
-    ) -> None:
+    def __init__(self, app: App, limits: LimitsSettings) -> None:
         self._app = app
-        self.refusal = refusal
-        self._on_closed = on_closed
+        self.refusal = app.refusal
+        app.metrics.connections = self
         self.state = ServerState()
         self.config = Config(
             self._serve,
@@ -152,7 +144,7 @@ class OpenConnections:
         if len(self._open) <= self._most:
             self.waits(connection, "head")
             return
-        self._on_closed("full")
+        self._app.metrics.closed("full")
         for queue in self._waiting.values():
             if queue:
                 longest = next(iter(queue))
@@ -191,7 +183,7 @@ class OpenConnections:
 
     def _expire(self, connection: HttpConnection, kind: Waiting) -> None:
         if kind != "leaving":
-            self._on_closed(kind)
+            self._app.metrics.closed(kind)
         if kind == "head" and connection.began:
             connection.too_slow(self._seconds[kind])
         elif kind in ("head", "next"):

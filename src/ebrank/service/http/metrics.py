@@ -9,11 +9,10 @@ header, no body, no token.
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sized
+import logging
+from collections.abc import Iterator, Mapping, Sized
 from functools import partial
-from typing import TYPE_CHECKING, TextIO, TypeAlias, get_args
+from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -28,11 +27,13 @@ from prometheus_client import (
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from ebrank.service import api, logs
+from ebrank.service import api
 from ebrank.service.core.fleet import JOBS
+from ebrank.service.logs import about, access
 
 if TYPE_CHECKING:
     from ebrank.service.engine import Engine
+    from ebrank.service.http.readiness import Readiness
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -42,20 +43,17 @@ _METHODS = {"GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH"}
 
 
 class Metrics(Collector):
-    """Counts requests and their outcomes, and writes the access log.
+    """Counts requests and their outcomes, and writes the access log (`ebrank.service.logs`).
 
     Attributes:
         in_flight: requests being served.
         connections: those that are open.
-        store_failing: says whether the store fails.
     """
 
-    def __init__(self, log: AccessLog | None, engine: Engine) -> None:
-        self._log = log
-        self._engine = engine
+    def __init__(self, engine: Engine, readiness: Readiness) -> None:
+        self._engine, self._readiness = engine, readiness
         self.in_flight = 0
         self.connections: Sized = ()
-        self.store_failing: Callable[[], bool] = lambda: False
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside each series, which no dashboard asks for
         self._registry = own = CollectorRegistry()
         count = partial(Counter, registry=own)
@@ -109,7 +107,7 @@ class Metrics(Collector):
         return {
             "http_in_flight": ("Requests in progress.", self.in_flight),
             "connections": ("Open connections.", len(self.connections)),
-            "store_failing": ("1 while the store is failing.", self.store_failing()),
+            "store_failing": ("1 while the store is failing.", self._readiness.troubled),
             "flush_waiting": ("Requests waiting for a flush.", engine.flusher.waiting),
             "model_version": ("Version of the prior in use.", engine.version),
             "servers": ("Servers that share the store.", engine.fleet.size),
@@ -174,8 +172,10 @@ class Metrics(Collector):
         self._requests.labels(counted, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
         self._engine.answered(route, status)
-        if self._log is not None:
-            self._log.write(counted, route, status, seconds, caller)
+        if access.isEnabledFor(logging.INFO):
+            fields = {"method": counted, "route": route, "status": status}
+            took = round(seconds * 1e3, 3)
+            access.info("", extra=about("request", **fields, ms=took, caller=caller))
 
     def served(self, answer: object) -> None:
         """Count the content of a response."""
@@ -189,28 +189,3 @@ class Metrics(Collector):
         elif isinstance(answer, api.FeedbackResponse):
             for status in ("accepted", "duplicate", "rejected"):
                 self._events.labels(status).inc(getattr(answer, status))
-
-
-class AccessLog:
-    """Writes requests to a stream: a terminal or a log collector."""
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = sys.stderr if stream is None else stream
-
-    def write(self, method: str, route: str, status: int, seconds: float, caller: str) -> None:
-        """Write one line; a log that cannot be written must not stop the service.
-
-        Args:
-            method: such as GET.
-            route: the pattern that the URL matched; empty if none did.
-            status: of the response.
-            seconds: from the request's arrival to the response.
-            caller: the name of its token, or its address.
-        """
-        fields: dict[str, object] = {"method": method, "route": route, "status": status}
-        fields |= {"ms": round(seconds * 1e3, 3), "caller": caller}
-        try:
-            self._stream.write(logs.line(time.time(), "info", "request", "", **fields) + "\n")
-            self._stream.flush()
-        except (OSError, ValueError):
-            return

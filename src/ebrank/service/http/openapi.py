@@ -14,6 +14,7 @@ from html import escape
 from http import HTTPStatus
 from importlib import resources
 from inspect import cleandoc
+from string import Template
 from typing import Any
 
 import msgspec
@@ -22,7 +23,9 @@ from ebrank import __version__
 from ebrank.service.api import ErrorResponse
 from ebrank.service.http.routes import PARTS, Route
 
-STYLE = (resources.files("ebrank.service.http") / "docs.css").read_bytes()
+_FILES = resources.files("ebrank.service.http")
+STYLE = (_FILES / "docs.css").read_bytes()
+PAGE = Template((_FILES / "docs.html").read_text(encoding="utf-8"))
 _REF = "#/components/schemas/{name}"
 _VARIABLE = re.compile(r"{(\w+)}")
 _NAMES = {"query": "tea", "item": "sencha", "version": "1", "name": "prices"}
@@ -129,46 +132,34 @@ def _components(routes: Iterable[Route]) -> dict[str, Any]:
 
 def page(document: Mapping[str, Any], host: str) -> str:
     """Return the page of an OpenAPI document, with examples for a server at `host`."""
-    return "\n".join(
-        (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<title>EBRank API</title><link rel="icon" href="/dashboard/icon.svg">',
-            '<link rel="stylesheet" href="/docs.css"></head><body>',
-            f"<h1>EBRank API {escape(document['info']['version'])}</h1>",
-            "<p>JSON over HTTP. For programs:  ",
-            '<a href="/openapi.json">openapi.json</a>. Live view:  ',
-            '<a href="/">dashboard</a>.</p>',
-            f"<nav><ul>{''.join(_contents(document))}</ul></nav>",
-            *_operations(document, host),
-            '<h1 id="types">Types</h1>',
-            *_types(document["components"]["schemas"]),
-            "</body></html>",
-        )
+    operations = [
+        (method.upper(), path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    contents = (
+        f'<li><code><span class="method">{method}</span>'
+        f'<a href="#{escape(operation["operationId"])}">{escape(path)}</a></code></li>'
+        for method, path, operation in operations
+    )
+    return PAGE.substitute(
+        version=escape(document["info"]["version"]),
+        contents="".join(contents),
+        operations="\n".join(_operation_html(*operation, host) for operation in operations),
+        types="\n".join(_types(document["components"]["schemas"])),
     )
 
 
-def _contents(document: Mapping[str, Any]) -> Iterator[str]:
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            link = f'<a href="#{escape(operation["operationId"])}">{escape(path)}</a>'
-            yield f'<li><code><span class="method">{method.upper()}</span>{link}</code></li>'
-    yield '<li><a href="#types">Types</a></li>'
-
-
-def _operations(document: Mapping[str, Any], host: str) -> Iterator[str]:
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            yield (
-                f'<h2 id="{escape(operation["operationId"])}"><code>'
-                f'<span class="method">{method.upper()}</span>{escape(path)}</code></h2>'
-            )
-            yield f"<p>{_prose(operation['description'])}</p>"
-            if "x-scopes" in operation:
-                scopes = escape(" or ".join(operation["x-scopes"]))
-                yield f"<p>Needs a token with scope {scopes}.</p>"
-            yield f"<pre>{escape(_curl(host, method.upper(), path, operation))}</pre>"
-            yield f"<p>{_bodies(operation)}</p>"
+def _operation_html(method: str, path: str, operation: Mapping[str, Any], host: str) -> str:
+    scopes = escape(" or ".join(operation.get("x-scopes", ())))
+    return (
+        f'<h2 id="{escape(operation["operationId"])}"><code>'
+        f'<span class="method">{method}</span>{escape(path)}</code></h2>'
+        f"<p>{_prose(operation['description'])}</p>"
+        + (f"<p>Needs a token with scope {scopes}.</p>" if scopes else "")
+        + f"<pre>{escape(_curl(host, method, path, operation))}</pre>"
+        f"<p>{_bodies(operation)}</p>"
+    )
 
 
 def _prose(text: str) -> str:

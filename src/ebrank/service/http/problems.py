@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping
 
 import msgspec
-from msgspec import UNSET
 
 from ebrank.service.api import ErrorBody, ErrorResponse
 from ebrank.service.core.problems import Problem
@@ -54,7 +53,7 @@ class HttpProblem(Problem):
 
 def error_response(problem: Problem) -> ErrorResponse:
     """Return the body of a response."""
-    return ErrorResponse(ErrorBody(problem.code, str(problem), problem.field or UNSET))
+    return ErrorResponse(ErrorBody(problem.code, str(problem), problem.field))
 
 
 _PLACE = re.compile(r" - at (?:`key` in )?`\$?\.?(.*)`$")

@@ -249,12 +249,10 @@ class HttpConnection(HttpToolsProtocol):
         """Send a final error response, and close."""
         if self._problem is None or self._wire.is_closing():
             return
-        status, headers, body = self._all.refusal(
-            self._problem, self.client[0] if self.client else "unknown"
-        )
-        first = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
-        lines = [b"%s: %s" % header for header in [*self._all.headers, *headers, CLOSE]]
-        self._wire.write(b"\r\n".join([first, *lines, b"", body]))
+        page = self._all.refusal(self._problem, self.client[0] if self.client else "unknown")
+        first = f"HTTP/1.1 {page.status} {HTTPStatus(page.status).phrase}".encode()
+        lines = [b"%s: %s" % header for header in [*self._all.headers, *page.encoded(), CLOSE]]
+        self._wire.write(b"\r\n".join([first, *lines, b"", page.content]))
         self.leave()
 
     # --- the end of it ---

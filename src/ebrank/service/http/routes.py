@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 
+SAFE = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+}
+"""Headers of every response; a page may have its own policy."""
+
 PARTS: Mapping[str, Any] = {
     "query": api.Query,
     "item": api.Name,
@@ -74,6 +81,12 @@ class Page:
     media_type: str
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def encoded(self) -> list[tuple[bytes, bytes]]:
+        """Return all its headers."""
+        own = {"content-type": self.media_type, "content-length": str(len(self.content))}
+        headers = {**SAFE, **own, **self.headers}
+        return [(key.encode("latin-1"), value.encode("latin-1")) for key, value in headers.items()]
 
 
 @dataclass(frozen=True)

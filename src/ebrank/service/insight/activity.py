@@ -15,6 +15,7 @@ spans still give quantiles:
 
 from __future__ import annotations
 
+import asyncio
 import bisect
 import json
 from collections import Counter, defaultdict
@@ -50,6 +51,7 @@ class Activity:
     """Counts lists, events and items; the `Watcher` of the core.
 
     Attributes:
+        own: what this server has counted since it started, by the names of `api.Totals`.
         shared: whether there are other servers, whose counts are in the store.
         different: lists of this server that EBRank would have ordered differently.
     """
@@ -64,11 +66,11 @@ class Activity:
         self._worth = (0.0, *resources.behaviors.weights)
         self._book = MinuteBook(resources.settings.insights.bucket_seconds)
         self._totals: dict[str, int] = json.loads(resources.meta.get(TOTALS, "{}"))
-        self._unsaved = Counter[str]()
+        self.own = Counter[str]()
+        self._saved = Counter[str]()  # of them
+        self._saving = asyncio.Lock()
         self.shared = False
         self.different = 0
-        self._saving = Counter[str]()  # on its way
-        self._saved = Counter[str]()  # by us
         self.last_event: float | None = None
 
     @property
@@ -77,21 +79,16 @@ class Activity:
         return api.Totals(**{name: self._total(name) for name in api.Totals.__struct_fields__})
 
     @property
-    def own(self) -> Counter[str]:
-        """What this server has counted since it started, by the names of `api.Totals`."""
-        return self._saved + self._saving + self._unsaved
-
-    @property
     def events(self) -> int:
         """How many events were accepted since the store was made."""
         return self._total("events")
 
     def _total(self, name: str) -> int:
-        return self._totals.get(name, 0) + self._saving[name] + self._unsaved[name]
+        return self._totals.get(name, 0) + self.own[name] - self._saved[name]
 
     def items(self, *, items: int, queries: int) -> None:
         """Count new items and queries."""
-        self._unsaved.update(items=items, queries=queries)
+        self.own.update(items=items, queries=queries)
 
     def ranking(
         self, live: LiveQuery, served: Listing, would: Listing | None, entry: RankingEntry
@@ -101,7 +98,7 @@ class Activity:
         if entry.bot:
             sums["bot_lists"] += 1.0
             return
-        self._unsaved["rankings"] += 1
+        self.own["rankings"] += 1
         sums["rankings"] += 1.0
         if entry.arm is not None:
             self._trial(entry)
@@ -150,7 +147,7 @@ class Activity:
         live.earned[deserved] = time - live.state.entered[deserved]
         discoveries = int(np.count_nonzero(live.explored_first[deserved]))
         if discoveries:
-            self._unsaved["found"] += discoveries
+            self.own["found"] += discoveries
             self._book.add(time, found=discoveries)
 
     def event(self, live: LiveQuery, row: int, entry: EventEntry, written: Written) -> None:
@@ -163,7 +160,7 @@ class Activity:
             sums["bot_events"] += 1.0
             return
         new = live.state.entered[row] > entry.received - self._new_seconds
-        self._unsaved["events"] += 1
+        self.own["events"] += 1
         sums["events"] += 1.0
         clicks = (written.outcome > 0) - (written.replaces > 0)
         if entry.arm is not None and (clicks or written.outcome or written.replaces):
@@ -171,7 +168,7 @@ class Activity:
             first = new and clicks > 0 and not live.counts[row, 1:].any()
             self._trials.add(entry.arm, entry.cell, 0, clicks, worth, int(first))
         if clicks:
-            self._unsaved["clicks"] += clicks
+            self.own["clicks"] += clicks
             sums["clicks_new" if new else "clicks_old"] += clicks
         if written.shows:
             sums["shown"] += 1.0
@@ -231,21 +228,21 @@ class Activity:
 
     async def save(self) -> None:
         """Save what the store does not have yet; keep what it does not accept."""
-        minutes, trials, unsaved = self._book.taken(), self._trials.taken(), self._unsaved
-        if not (minutes or unsaved or self.shared):
-            return
-        self._unsaved = Counter()
-        self._saving.update(unsaved)  # not `+=`, which forgets clicks that were taken back
-        try:
-            self._totals = await self._store.meta.add(TOTALS, unsaved, minutes, trials)
-            self._saved.update(unsaved)
-        except StoreError:
-            self._book.put_back(minutes)
-            self._trials.put_back(trials)
-            self._unsaved.update(unsaved)
-            raise
-        finally:
-            self._saving.subtract(unsaved)
+        async with self._saving:
+            minutes, trials, own = self._book.taken(), self._trials.taken(), self.own.copy()
+            if not (minutes or own != self._saved or self.shared):
+                return
+            unsaved = {name: count - self._saved[name] for name, count in own.items()}
+            try:
+                self._totals = await self._store.meta.add(TOTALS, unsaved, minutes, trials)
+            except StoreError:
+                self._book.put_back(minutes)
+                self._trials.put_back(trials)
+                raise
+            except asyncio.CancelledError:  # they may be stored all the same
+                self._saved = own
+                raise
+            self._saved = own
 
     def _new(self, live: LiveQuery, rows: Ints, time: float) -> Bools:
         return live.state.entered[rows] > time - self._new_seconds

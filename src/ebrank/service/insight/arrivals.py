@@ -22,7 +22,7 @@ from ebrank.service import api
 from ebrank.service.core.lists import ScoredCandidates, scored, whole_order
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.resources import Resources
-from ebrank.service.insight.query_report import places_in
+from ebrank.service.insight.survey import places_in
 from ebrank.typing import Ints
 
 MOST_QUERIES = 500

@@ -159,6 +159,10 @@ class TrainingTable:
         features = self._among_candidates() if scaling.kind == "query" else self.features
         return scaling(features, self.pointers)[rows], self.stats[np.flatnonzero(rows)]
 
+    def taught(self, scaling: Scaling | None) -> tuple[Features, BehaviorStats]:
+        """Return the rows that were ever shown, scaled."""
+        return self.part(scaling or Scaling(), self.seen)
+
     def _among_candidates(self) -> Features:
         """Return the features, with withdrawn items moved into the range of the candidates."""
         if self.active.all():
@@ -186,7 +190,7 @@ def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
     if f"{job.active} {digest}" == table.learned_from:
         return TrainingResult(rows, False, "nothing has changed since the last run")
     active = _active(table.document, job)
-    ranker = _fitted(table, active, job)
+    ranker = fitted(table, active, job)
     beside = "; queries share evidence about items" if variance_of(ranker.state_) else ""
     beside += _with_contexts(ranker, active, table, job)
     judged = _judged(ranker, active, table, job)
@@ -216,17 +220,22 @@ def _arm(table: TrainingTable, policy: str, job: TrainingJob) -> str:
     """Return the file of the prior that an arm of an experiment has for itself."""
     own = msgspec.structs.replace(job, policy=policy)
     items = table.items if policies.parse(policy).shares else None
-    ranker = _fitted(replace(table, items=items), own.ranker(), own)
+    ranker = fitted(replace(table, items=items), own.ranker(), own)
     _with_contexts(ranker, own.ranker(), table, job)
     return model_file.to_bytes(ranker).decode()
+
+
+async def loaded(store: StoreView) -> list[QueryState]:
+    """Return all queries, in the order in which they were added."""
+    states = [await store.items.load(query) for query in await store.items.queries()]
+    return [state for state in states if state is not None]
 
 
 async def gather(
     store: StoreView, job: TrainingJob, log: StoredLog | None = None
 ) -> TrainingTable | None:
     """Return the items of all queries, None if there are none; single impressions from a log."""
-    loaded = [await store.items.load(query) for query in await store.items.queries()]
-    states = [state for state in loaded if state is not None]
+    states = await loaded(store)
     if not states:
         return None
     meta = await store.meta.all()
@@ -318,7 +327,7 @@ def _active(document: bytes | None, job: TrainingJob) -> EBRanker:
     return active if comparable else job.ranker()
 
 
-def _fitted(table: TrainingTable, active: EBRanker, job: TrainingJob) -> EBRanker:
+def fitted(table: TrainingTable, active: EBRanker, job: TrainingJob) -> EBRanker:
     """Return a new version: the one in use, fitted on, if it has the same parts and features."""
     scaling = Scaling.learn(job.scaling, table.features[table.seen])
     ranker = job.ranker(scaling)
@@ -326,9 +335,10 @@ def _fitted(table: TrainingTable, active: EBRanker, job: TrainingJob) -> EBRanke
     same = (theirs.learner, theirs.examination) == (own.learner, own.examination)
     if same and table.learned == tuple(table.keys):
         ranker.state_ = active.state_
-    part = table.part(scaling, table.seen)
     groups = table.queries[table.seen]
-    return ranker.fit(*part, groups=groups, items=table.seen_items, warm_start=True)
+    return ranker.fit(
+        *table.taught(scaling), groups=groups, items=table.seen_items, warm_start=True
+    )
 
 
 def _with_contexts(
@@ -341,7 +351,7 @@ def _with_contexts(
     if table.impressions is None:
         return ""
     ranker.fit_contexts(
-        *table.part(ranker.scaling or Scaling(), table.seen),
+        *table.taught(ranker.scaling),
         table.impressions.of_items(table.seen, ranker.curve),
         table.queries[table.seen],
         most=job.contexts,
@@ -362,14 +372,13 @@ class _Judged(NamedTuple):
 
 def _judged(ranker: EBRanker, active: EBRanker, table: TrainingTable, job: TrainingJob) -> _Judged:
     """Compare a new version with the one in use."""
-    part = table.part(ranker.scaling or Scaling(), table.seen)
+    part, items = table.taught(ranker.scaling), table.seen_items
     groups = table.queries[table.seen]
-    items = table.seen_items
     new = ranker.held_out_losses(*part, groups, items)
     seen = ranker.losses(*part, items)
     judged = EBRanker(active.policy, examination=job.examination.examination(), threads=1)
     judged.state_ = active.state_
-    old = judged.losses(*table.as_learned().part(active.scaling or Scaling(), table.seen), items)
+    old = judged.losses(*table.as_learned().taught(active.scaling), items)
     counted = ~np.isnan(new + old)
     new, seen, old = new[counted], seen[counted], old[counted]
     if active.state_ is not None:

@@ -1,4 +1,4 @@
-"""`ebrank check`: everything wrong with a store, however damaged it is.
+"""`ebrank check`: everything wrong with a store, however damaged it is; and with a clock.
 
 An unreadable part is a fault, and the check goes on with the next part. No check can find a value
 that changed to another plausible value, such as a feature: restore a backup if you know of such
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from ebrank.errors import EBRankError
@@ -22,7 +23,6 @@ from ebrank.service.core.background import GRACE_SECONDS
 from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.fixed_settings import BEHAVIORS
-from ebrank.service.ops.clock import MOST_BEHIND_SECONDS, day
 from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import Progress, Store, StoreError, StoreView
 from ebrank.service.store.counting import time_of
@@ -32,6 +32,9 @@ T = TypeVar("T")
 
 MOST = 10
 """Faults of one kind that are reported."""
+DAY = 86400.0
+MOST_BEHIND_SECONDS = DAY
+"""A clock less far behind the log is fine: times stand still until it catches up."""
 
 
 async def check(
@@ -129,3 +132,62 @@ async def _settings(store: StoreView, faults: _Faults) -> None:
     except (StoreError, ValueError) as problem:
         faults.add("setting", str(problem))
     await faults.tried("setting", store.meta.minutes(0.0))
+
+
+# --- the clock -----------------------------------------------------------------------------------
+
+
+class ClockError(EBRankError):
+    """The machine's clock and the store contradict each other: says what to do."""
+
+
+def check_clock(now: float, last: float, touched: float | None, most_idle: float) -> None:
+    """Raise if the machine's clock cannot be right, before anything is dated by it.
+
+    Times in the log never go back. One start with a clock years ahead would date the log in the
+    future: it would stand still for years, and nothing would be rolled up meanwhile. So a server
+    does not start if its clock is far behind the log, or so far ahead of the log and of the store's
+    files that the store must have been idle for longer than `store.max_idle_seconds`.
+
+    >>> check_clock(now=1_800_000_000.0, last=1_700_000_000.0, touched=None, most_idle=0.0)
+    >>> check_clock(now=1_800_000_000.0, last=1_700_000_000.0, touched=None, most_idle=86400.0)
+    Traceback (most recent call last):
+    ebrank.service.ops.check.ClockError: the machine's clock says 2027-01-15, 1,157 days after ...
+
+    Args:
+        now: what the clock says.
+        last: the time of the latest write of the log, 0 if there is none.
+        touched: when the store's files were last changed, by the clock of their disk.
+        most_idle: how many seconds a store may have been idle; 0 is any time.
+    """
+    if last - now > MOST_BEHIND_SECONDS:
+        raise ClockError(
+            f"the machine's clock says {day(now)}, {_days(last - now)} before the log's last "
+            f"entry, of {day(last)}. If the clock is wrong, set it. If it is right, an earlier "
+            "one was not: stop the server, and run `ebrank repair STORE`, or restore a backup of "
+            "the database"
+        )
+    latest = max(last, touched or 0.0)
+    if last and most_idle and now - latest > most_idle:
+        raise ClockError(
+            f"the machine's clock says {day(now)}, {_days(now - latest)} after the log's last "
+            f"entry and the last change of the store's files, of {day(latest)}. If the clock is "
+            "wrong, set it. If it is right, and the store was idle for so long, start once with "
+            "EBRANK_SERVE_STORE_MAX_IDLE_SECONDS=0"
+        )
+
+
+def day(time: float) -> str:
+    """Return the date of a time in seconds since 1970.
+
+    >>> day(0.0), day(1e18)
+    ('1970-01-01', 'a day that no calendar has')
+    """
+    try:
+        return datetime.fromtimestamp(time, UTC).date().isoformat()
+    except (OverflowError, OSError, ValueError):
+        return "a day that no calendar has"
+
+
+def _days(seconds: float) -> str:
+    return f"{seconds / DAY:,.0f} days"

@@ -13,11 +13,14 @@ ebrank.environment.config.SettingsError: flags: there is no ranking.polcy. Did y
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
+from inspect import cleandoc
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -36,8 +39,6 @@ OFF = "off"
 """The type of a setting that may have no value."""
 
 Tables = Mapping[str, Mapping[str, object]]
-Values = dict[tuple[str, str], object]
-"""By section and key."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,18 @@ def declarations() -> tuple[Declaration, ...]:
     declared: list[Declaration] = []
     for section, settings in _sections().items():
         kinds = get_type_hints(settings, include_extras=True)
+        meanings = _meanings(settings)
         for key in fields(settings):
-            meaning = key.metadata["about"].description
-            declared.append(Declaration(section, key.name, kinds[key.name], key.default, meaning))
+            kind, meaning = kinds[key.name], meanings.get(key.name, "")
+            declared.append(Declaration(section, key.name, kind, key.default, meaning))
     return tuple(declared)
+
+
+def _meanings(section: type) -> dict[str, str]:
+    """Return what the docstring of a section says about each of its settings."""
+    listed = cleandoc(section.__doc__ or "").partition("Attributes:\n")[2]
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", listed, re.MULTILINE)
+    return {name: " ".join(meaning.split()) for name, meaning in entries}
 
 
 def read(
@@ -89,15 +98,23 @@ def read(
     Raises:
         SettingsError: naming the file, variable or flag, the key and the remedy.
     """
-    values: Values = {}
+    values = {section: dict[str, Any]() for section in _sections()}
     tokens: tuple[Token, ...] = ()
     if path is not None:
-        table = _toml(Path(path))
+        try:
+            table = read_toml(Path(path))
+        except FileNotFoundError:
+            raise SettingsError(
+                f"{path}: there is no such file. Create it or leave it out"
+            ) from None
         tokens = _tokens(table.pop("tokens", {}), str(path))
-        values |= _checked(table, str(path))
-    values |= _from_environment(environment or {})
-    values |= _checked(flags or {}, "flags")
-    return _settings(values, tokens)
+        _take_tables(values, table, str(path))
+    _take_environment(values, environment or {})
+    _take_tables(values, flags or {}, "flags")
+    chosen: dict[str, Any] = {name: kind(**values[name]) for name, kind in _sections().items()}
+    settings = Settings(**chosen, tokens=tokens)
+    _check(settings)
+    return settings
 
 
 def effective(settings: Settings) -> dict[str, dict[str, object]]:
@@ -108,22 +125,11 @@ def effective(settings: Settings) -> dict[str, dict[str, object]]:
 
 def table() -> str:
     """Return all settings as a Markdown table, for the documentation."""
-    rows = [
-        f"| `{setting.name}` | `{_toml_text(setting.default)}` | {setting.meaning} |"
-        for setting in declarations()
-    ]
-    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
-
-
-def _toml_text(value: object) -> str:
-    """Return a default as in the file; a setting that is off has no value."""
-    if value is None:
-        return OFF
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return str(list(value))
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    rows = ["| setting | default | meaning |", "|---|---|---|"]
+    for setting in declarations():
+        default = OFF if setting.default is None else json.dumps(setting.default)
+        rows.append(f"| `{setting.name}` | `{default}` | {setting.meaning} |")
+    return "\n".join(rows)
 
 
 @cache
@@ -132,12 +138,8 @@ def _sections() -> dict[str, Any]:
     return {name: kind for name, kind in get_type_hints(Settings).items() if name != "tokens"}
 
 
-def _settings(values: Values, tokens: tuple[Token, ...]) -> Settings:
-    sections: dict[str, Any] = {
-        name: kind(**{key: value for (section, key), value in values.items() if section == name})
-        for name, kind in _sections().items()
-    }
-    settings = Settings(**sections, tokens=tokens)
+def _check(settings: Settings) -> None:
+    """Raise if settings mean nothing together."""
     checks: dict[str, Callable[[], object]] = {
         "[examination]": lambda: Valuation.of(settings.examination.examination(), slots=SLOTS),
         "events.behaviors": settings.events.declared,
@@ -150,38 +152,26 @@ def _settings(values: Values, tokens: tuple[Token, ...]) -> Settings:
             check()
         except ParameterError as problem:
             raise SettingsError(f"{place}: {problem}") from None
-    return settings
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return read_toml(path)
-    except FileNotFoundError:
-        raise SettingsError(f"{path}: there is no such file. Create it or leave it out") from None
-
-
-def _checked(tables: Mapping[str, Any], origin: str) -> Values:
-    """Return the values in their types; raise if a key is unknown or a value does not fit."""
-    declared = {(setting.section, setting.key): setting for setting in declarations()}
-    checked: Values = {}
+def _take_tables(values: dict[str, dict[str, Any]], tables: Mapping[str, Any], origin: str) -> None:
+    """Take values in their types; raise if a key is unknown or a value does not fit."""
     for section, table in tables.items():
         if section not in _sections():
             hint = _hint(section, [*_sections(), "tokens"])
             raise SettingsError(f"{origin}: there is no section {section}.{hint}")
         if not isinstance(table, Mapping):
             raise SettingsError(f"{origin}: {section} is a section. Write [{section}] above it")
-        keys = [key for owner, key in declared if owner == section]
+        declared = {each.key: each for each in declarations() if each.section == section}
         for key, value in table.items():
-            if key not in keys:
-                raise SettingsError(f"{origin}: there is no {section}.{key}.{_hint(key, keys)}")
-            place = f"{origin}: {section}.{key}"
-            checked[section, key] = _value(declared[section, key], value, place)
-    return checked
+            place = f"{section}.{key}"
+            if key not in declared:
+                raise SettingsError(f"{origin}: there is no {place}.{_hint(key, declared)}")
+            values[section][key] = _value(declared[key], value, f"{origin}: {place}")
 
 
-def _from_environment(environment: Mapping[str, str]) -> Values:
+def _take_environment(values: dict[str, dict[str, Any]], environment: Mapping[str, str]) -> None:
     declared = {setting.variable: setting for setting in declarations()}
-    values: Values = {}
     for variable, text in environment.items():
         if not variable.startswith(PREFIX):
             continue
@@ -190,8 +180,7 @@ def _from_environment(environment: Mapping[str, str]) -> Values:
         setting = declared[variable]
         many = setting.many and text != OFF
         value = [word.strip() for word in text.split(",") if word] if many else text
-        values[setting.section, setting.key] = _value(setting, value, variable, strict=False)
-    return values
+        values[setting.section][setting.key] = _value(setting, value, variable, strict=False)
 
 
 def _value(setting: Declaration, value: object, place: str, *, strict: bool = True) -> object:

@@ -15,10 +15,10 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,14 +77,13 @@ def guide(address: str) -> str:
 # --- the world that users know ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """A row of the dataset under a name; each time it arrives it is new and has another name."""
 
     row: int
     number: int
     stars: int
-    edition: int = 1
+    edition: int
 
     @property
     def name(self) -> str:
@@ -93,8 +92,7 @@ class Item:
         return " ".join(filter(None, (f"item {self.number}", "★" * self.stars, again)))
 
 
-@dataclass(frozen=True)
-class ItemSwap:
+class ItemSwap(NamedTuple):
     """An item that enters a query, and the oldest one, which leaves."""
 
     query: str
@@ -105,8 +103,8 @@ class ItemSwap:
 class DemoWorld:
     """Queries, their items, and what users think of them; the same seed gives the same world.
 
-    Only queries with more items than can be present at a time are used, so that there is always
-    one to arrive.
+    The items of a query arrive in an order that is drawn, again and again. Only queries with more
+    items than can be present at a time are used, so that there is always one to arrive.
     """
 
     def __init__(self, data: Dataset, seed: int) -> None:
@@ -114,23 +112,16 @@ class DemoWorld:
         self._key = trial_key(seed, 0)
         self._examination = Examination()  # the service's own curve: no rank is cut off
         self._relevance = relevance_probability(data.labels.astype(np.float64), data.max_label)
-        self._present: dict[str, deque[Item]] = {}
-        self._absent: dict[str, deque[Item]] = {}
-        self._by_name: dict[tuple[str, str], Item] = {}
-        for query in np.flatnonzero(data.candidates > PRESENT).tolist():
-            name, items = f"query {data.query_ids[query]}", deque(self._shuffled(query))
-            self._present[name] = deque(items.popleft() for _ in range(PRESENT))
-            self._absent[name] = items
-            self._by_name.update({(name, item.name): item for item in self._present[name]})
-        self.queries = list(self._present)
+        wide = np.flatnonzero(data.candidates > PRESENT).tolist()
+        self._orders = {f"query {data.query_ids[query]}": self._order(query) for query in wide}
+        self.queries = list(self._orders)
+        self._left = dict.fromkeys(self.queries, 0)
 
-    def _shuffled(self, query: int) -> list[Item]:
+    def _order(self, query: int) -> list[tuple[int, int]]:
+        """Return the rows of a query and their numbers, in the order of their arrival."""
         rows = self.data.rows_of(query)
-        items = [
-            Item(row=row, number=row - rows.start + 1, stars=int(self.data.labels[row]))
-            for row in range(rows.start, rows.stop)
-        ]
-        return sorted(items, key=lambda item: uniform(self._at(ARRIVALS, 0, query, item.row)))
+        numbered = [(row, row - rows.start + 1) for row in range(rows.start, rows.stop)]
+        return sorted(numbered, key=lambda each: uniform(self._at(ARRIVALS, 0, query, each[0])))
 
     def _at(self, *path: int) -> np.uint64:
         """Return the key of the draw at a path such as USERS / session / row."""
@@ -139,19 +130,23 @@ class DemoWorld:
             key = np.uint64(child(key, index))
         return key
 
+    def _item(self, query: str, place: int) -> Item:
+        """Return the item that arrives at a place, from 0 on."""
+        turn, place = divmod(place, len(self._orders[query]))
+        row, number = self._orders[query][place]
+        return Item(row, number, int(self.data.labels[row]), turn + 1)
+
     def candidates(self, query: str) -> list[Item]:
         """Return the current items of a query, oldest first."""
-        return list(self._present[query])
+        left = self._left[query]
+        return [self._item(query, place) for place in range(left, left + PRESENT)]
 
     def arrival(self, number: int) -> ItemSwap:
         """Let the next item arrive; arrivals are counted from 0."""
         query = self.queries[below(self._at(ARRIVALS, 1, number), len(self.queries))]
-        enters, leaves = self._absent[query].popleft(), self._present[query].popleft()
-        self._present[query].append(enters)
-        self._absent[query].append(replace(leaves, edition=leaves.edition + 1))
-        self._by_name[query, enters.name] = enters
-        del self._by_name[query, leaves.name]
-        return ItemSwap(query, enters, leaves)
+        left = self._left[query]
+        self._left[query] += 1
+        return ItemSwap(query, self._item(query, left + PRESENT), self._item(query, left))
 
     def asks(self, session: int) -> str:
         """Return what a session's user searches for."""
@@ -159,7 +154,8 @@ class DemoWorld:
 
     def clicks(self, session: int, query: str, names: Sequence[str]) -> list[str]:
         """Return what this user clicks in a list: items examined and found relevant."""
-        rows = [self._by_name[query, name].row for name in names]
+        row_of = {item.name: item.row for item in self.candidates(query)}
+        rows = [row_of[name] for name in names]
         minds = [uniform(self._at(USERS, session, row)) for row in rows]
         p = self._examination(np.arange(1, len(names) + 1)).tolist()
         outcomes = [0] * len(names)

@@ -11,24 +11,14 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from ebrank.environment.files import whole_file, write_whole
 from ebrank.errors import DataError
-from ebrank.policy import model_file, policies
-from ebrank.policy.ranking import Ranking
-from ebrank.policy.scaling import Scaling
-from ebrank.service.core.models import own_parts
-from ebrank.service.learning.fitting import gather
-from ebrank.service.learning.training import job
-from ebrank.service.ops.transfer.tables import arrow
-from ebrank.service.settings import Settings
-from ebrank.service.store.base import StoreView
+from ebrank.service.ops.transfer.exporting import arrow
 
 MOST = 3
 """The highest grade."""
@@ -73,54 +63,6 @@ class Judgments:
         """Return each relevance on the scale from 0 to 3."""
         top = max((judgment.mean for judgment in self.all), default=1.0) or 1.0
         return [MOST * judgment.mean / top for judgment in self.all]
-
-
-async def judged(store: StoreView, settings: Settings) -> Judgments:
-    """Return the judgments of a store by its active prior.
-
-    If there is none, one is fitted; without features, all items start out alike.
-    """
-    active = await store.models.active()
-    task = job(settings, active)
-    table = await gather(store, task)
-    if table is None or not table.seen.any():
-        raise DataError("nothing has been shown yet: there is nothing to judge")
-    if not table.features.shape[1]:
-        table = replace(table, features=np.ones((len(table.features), 1), np.float32), keys=("1",))
-    ranker, scaling = task.ranker(), Scaling()
-    if table.document is not None:
-        own = own_parts(policies.parse(task.policy))
-        ranker = model_file.from_bytes(table.document, f"model {active}", allow=own)
-        scaling, table = ranker.scaling or scaling, table.as_learned()
-    else:
-        scaling = Scaling.learn(task.scaling, table.features[table.seen])
-        part, groups = table.part(scaling, table.seen), table.queries[table.seen]
-        ranker.fit(*part, groups=groups, items=table.seen_items)
-    features, stats = table.part(scaling, table.seen)
-    ranker.scaling = None  # they are scaled
-    items = table.seen_items
-    earned = None if items is None else ranker.elsewhere(features, stats, items)
-    ranking = ranker.rank(features, stats, earned=earned)
-    candidates = ranking.candidates
-    ends = Ranking(np.arange(len(stats)), candidates).interval.clip(0.0, 1.0)
-    means, exposure = candidates.relevance.clip(0.0, 1.0), candidates.sums.exposure
-    names = [pair for pair, seen in zip(await _names(store), table.seen, strict=True) if seen]
-    rows = [
-        Judgment(*pair, float(mean), float(low), float(high), float(looks))
-        for pair, mean, (low, high), looks in zip(names, means, ends, exposure, strict=True)
-    ]
-    places = {query: place for place, (query, _) in enumerate(reversed(names))}
-    rows.sort(key=lambda row: (-places[row.query], -row.mean, row.item))
-    return Judgments(rows, active)
-
-
-async def _names(store: StoreView) -> list[tuple[str, str]]:
-    """Return the query and the item of each row of a training table."""
-    names = list[tuple[str, str]]()
-    for query in await store.items.queries():
-        state = await store.items.load(query)
-        names += [] if state is None else [(query, item) for item in state.ids]
-    return names
 
 
 def write_opensearch(judgments: Judgments, path: Path) -> None:

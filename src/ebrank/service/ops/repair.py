@@ -19,10 +19,9 @@ import numpy as np
 
 from ebrank.service.core.background import GRACE_SECONDS
 from ebrank.service.core.fixed_settings import half_life
-from ebrank.service.ops.check import unreadable
-from ebrank.service.ops.clock import day
+from ebrank.service.ops.check import day, unreadable
 from ebrank.service.ops.replay import listed, replay
-from ebrank.service.ops.transfer.importing import fill
+from ebrank.service.ops.transfer.copying import fill
 from ebrank.service.store import open
 from ebrank.service.store.base import Progress, Store, StoreError
 from ebrank.service.store.counting import items_of, time_of

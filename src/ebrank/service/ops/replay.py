@@ -17,6 +17,7 @@ equal: 1 item of 1 query, 0 events and 1 ranking replayed
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from ebrank.service.store import counting
@@ -131,11 +132,7 @@ async def replay(store: StoreView, progress: Progress | None = None) -> ReplayRe
         query: _Rebuilt(listed(query, await store.items.snapshot(query)))
         for query in await store.items.queries()
     }
-    total, done = await store.log.length(), 0
-    async for entry in store.log.entries():
-        if progress is not None and done % 1000 == 0:
-            progress(done, total)
-        done += 1
+    async for entry in watched(store, progress):
         if isinstance(entry, EventEntry):
             report.events += 1
         else:
@@ -147,6 +144,16 @@ async def replay(store: StoreView, progress: Progress | None = None) -> ReplayRe
     for query, counts in rebuilt.items():
         counts.compare(report, listed(query, await store.items.load(query)))
     return report
+
+
+async def watched(store: StoreView, progress: Progress | None) -> AsyncIterator[Operation]:
+    """Yield the log, and say now and then how much of it was read."""
+    total, done = await store.log.length(), 0
+    async for entry in store.log.entries():
+        if progress is not None and done % 1000 == 0:
+            progress(done, total)
+        done += 1
+        yield entry
 
 
 def listed(query: str, state: QueryState | None) -> QueryState:

@@ -5,6 +5,11 @@ says when the rest is ready. On SIGTERM or Ctrl-C it is no longer ready, and giv
 some time to notice; then it accepts nothing new, finishes what it is doing, flushes and ends. It
 does not wait for callers that never send the rest of a request, or never read its response. A
 second signal ends it at once. On SIGHUP it reads its tokens again, if they are in a file.
+
+Only tokens are taken over. An invalid file changes nothing, and the log says why; other settings
+that differ take effect at the next start, as the log says. A file without tokens admits everybody,
+and is also what an editor, a full disk or a typing error leaves behind. So it is read at a start
+only: a server that has tokens keeps them.
 """
 
 from __future__ import annotations
@@ -18,19 +23,19 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
+from ebrank.environment.config import SettingsError
 from ebrank.errors import EBRankError
 from ebrank.kernels.compiled import announced
 from ebrank.service import logs
 from ebrank.service.engine import Engine
-from ebrank.service.http.admission import is_loopback
+from ebrank.service.http.admission import Admission, is_loopback
 from ebrank.service.http.app import App
 from ebrank.service.http.connections import BACKLOG, OpenConnections
-from ebrank.service.http.metrics import AccessLog
 from ebrank.service.http.readiness import Readiness
-from ebrank.service.ops import clock
-from ebrank.service.ops.reloading import Reloading
+from ebrank.service.ops.check import check_clock
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 
@@ -105,7 +110,7 @@ def run(
     *,
     announce: Callable[[str], None],
     companion: Companion | None = None,
-    reloading: Reloading | None = None,
+    read: Callable[[], Settings] | None = None,
 ) -> None:
     """Serve until a signal arrives; the store is opened once the server can listen.
 
@@ -113,7 +118,7 @@ def run(
         settings: of the service.
         announce: called with the address once the service is ready.
         companion: runs alongside the server.
-        reloading: takes over changes of the tokens.
+        read: reads the settings again, for their tokens; None if they are not in a file.
     """
     check(settings)
 
@@ -122,10 +127,10 @@ def run(
         announce(address)
 
     async def served(opened: socket.socket) -> None:
-        await serve(settings, opened, _signals(reloading), ready, companion, reloading)
+        await serve(settings, opened, _signals(with_file=read is not None), ready, companion, read)
 
     with (
-        logs.written(settings.server.log),
+        logs.written(settings.server.log, requests=settings.server.access_log),
         listening(settings.server.host, settings.server.port) as opened,
         _no_collections(),
     ):
@@ -138,19 +143,15 @@ async def serve(
     stopped: asyncio.Event,
     announce: Callable[[str], None],
     companion: Companion | None = None,
-    reloading: Reloading | None = None,
+    read: Callable[[], Settings] | None = None,
 ) -> None:
     """Serve on a listening socket until an event is set."""
     async with open(settings.store.url) as store:
         last, most_idle = await store.log.last_time(), settings.store.max_idle_seconds
-        clock.check(time.time(), last, store.touched, most_idle)
+        check_clock(time.time(), last, store.touched, most_idle)
         engine = await Engine.open(store, settings)
-        requests = AccessLog() if settings.server.access_log else None
-        app = App(engine, settings, log=requests)
-        connections = OpenConnections(
-            app, settings.limits, refusal=app.refusal, on_closed=app.metrics.closed
-        )
-        app.metrics.connections = connections
+        app = App(engine, settings)
+        connections = OpenConnections(app, settings.limits)
         port = opened.getsockname()[1]
         address = f"http://{_bracketed(reachable(settings.server.host))}:{port}"
         beside: list[asyncio.Future[None]] = []
@@ -159,12 +160,14 @@ async def serve(
             with announced(partial(_say_compiling, app.readiness)):
                 await engine.start()
             app.readiness.started = True
+            if read is not None:
+                tokens = Tokens(app.admission, settings, read)
+                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, tokens.reload)
+                tokens.reload()  # the file may have changed since it was read
             announce(address)
             beside.append(asyncio.create_task(engine.warm_up()))
             if companion is not None:
                 beside.append(asyncio.ensure_future(companion(address)))
-            if reloading is not None:
-                beside.append(asyncio.create_task(reloading.follow(app.admission, settings)))
             await stopped.wait()
             app.readiness.leaving = True
             await asyncio.sleep(settings.server.leave_seconds)
@@ -176,6 +179,44 @@ async def serve(
             await app.drained(GRACE_SECONDS)
             await connections.close(LEAVE_SECONDS)
             await engine.close()
+
+
+class Tokens:
+    """The tokens that a server admits.
+
+    Args:
+        admission: of the server.
+        settings: with which it started.
+        read: returns the settings as they are now, or raises an `EBRankError`.
+    """
+
+    def __init__(
+        self, admission: Admission, settings: Settings, read: Callable[[], Settings]
+    ) -> None:
+        self._admission, self._settings, self._read = admission, settings, read
+
+    def reload(self) -> None:
+        """Take over the tokens, and log what changed."""
+        try:
+            settings, before = self._read(), self._settings
+            if before.tokens and not settings.tokens:
+                raise SettingsError(
+                    "the --config file has no tokens left, and without any, everybody is admitted. "
+                    "If you want that, restart the server"
+                )
+        except EBRankError as problem:
+            log.error("the tokens stay as they are: %s", problem, extra=logs.about("reload"))
+            return
+        self._settings = settings
+        if settings.tokens != before.tokens:
+            self._admission.use(settings.tokens)
+            names = ", ".join(token.name for token in settings.tokens) or "none"
+            log.warning("the tokens have changed: %s", names, extra=logs.about("reload"))
+        if replace(settings, tokens=before.tokens) != before:
+            log.warning(
+                "other settings than tokens have changed: they take effect at the next start",
+                extra=logs.about("reload"),
+            )
 
 
 def _say_compiling(readiness: Readiness) -> None:
@@ -205,11 +246,12 @@ def _settle() -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
 
 
-def _signals(reloading: Reloading | None) -> asyncio.Event:
+def _signals(*, with_file: bool) -> asyncio.Event:
     """Return an event that a signal sets; a second one ends the process as usual.
 
-    SIGHUP asks for the tokens in the settings file, now or once the server has started. Without a
-    file it changes nothing, unless it comes from a terminal that is closed.
+    SIGHUP asks for the tokens in the settings file; while the server starts, it changes nothing:
+    the file is read then anyway. Without a file it does not either, unless it comes from a terminal
+    that is closed.
     """
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -220,8 +262,8 @@ def _signals(reloading: Reloading | None) -> asyncio.Event:
             loop.remove_signal_handler(name)
         stopped.set()
 
-    if reloading is not None:
-        loop.add_signal_handler(signal.SIGHUP, reloading.ask)
+    if with_file:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     elif sys.stdin is not None and sys.stdin.isatty():
         names.append(signal.SIGHUP)
     else:

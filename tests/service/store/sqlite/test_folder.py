@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from ebrank.service.ops.transfer.copying import import_store
 from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.ops.transfer.exporting import export
-from ebrank.service.ops.transfer.importing import import_store
 from ebrank.service.store import open
 from ebrank.service.store.sqlite.store import private_copy
 from ebrank.testing.histories import fill

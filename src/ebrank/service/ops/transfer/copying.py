@@ -1,20 +1,24 @@
-"""`ebrank store copy`: a store of another kind, equal to the bit."""
+"""A new store made from another store or an export, whole or not at all, and equal to the bit."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import fields
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ebrank.service.ops.transfer.importing import fill
-from ebrank.service.store import StoreError, StoreView, open
+from ebrank.errors import DataError
+from ebrank.service.ops.replay import listed, watched
+from ebrank.service.ops.transfer.exported import Exported
+from ebrank.service.store import Store, StoreError, StoreView, open
 from ebrank.service.store.base import Progress
-from ebrank.service.store.records import QueryState
+from ebrank.service.store.records import NewItem, QueryState
 
-_REMEDY = "Run `ebrank check` on the store."
+T = TypeVar("T")
+
+ENTRIES_AT_ONCE = 1000
 
 
 class Copied(NamedTuple):
@@ -28,19 +32,79 @@ class Copied(NamedTuple):
 async def copy_store(source: str, target: str, progress: Progress | None = None) -> Copied:
     """Make a new store from another, salt included, and compare the two.
 
-    The store appears when both are equal.
-
     Raises:
         StoreError: if there is something at its place, or the copy is not equal.
     """
     async with open(source, "read") as view, open(target, "new") as store:
         await fill(store, view, progress)
         counts = Counter[str]()
-        copied = _parts(store, Counter())
-        async for part in _parts(view, counts):
-            if await anext(copied, None) != part:
-                raise StoreError(f"{part[0]} not the same in the copy. {_REMEDY}")
+        if difference := await _difference(view, store, counts):
+            raise StoreError(f"{difference}. Run `ebrank check` on the store.")
         return Copied(**{name: counts[name] for name in Copied._fields})
+
+
+async def import_store(exported: Exported, url: str, progress: Progress | None = None) -> None:
+    """Make a new store from an export, and check that it is what was exported.
+
+    Raises:
+        StoreError: if something exists in its place.
+        DataError: if the export contradicts itself.
+    """
+    async with open(url, "new") as store:
+        await fill(store, exported, progress)
+        if difference := await _difference(exported, store, Counter()):
+            remedy = "Run `ebrank replay` for details, then export again."
+            raise DataError(difference, path=exported.folder, remedy=remedy)
+
+
+async def fill(store: Store, source: StoreView, progress: Progress | None = None) -> None:
+    """Put everything in another store, or in an export, into an empty store."""
+    last_time = await source.log.last_time()
+    some, items = list[QueryState](), 0
+    for query in await source.items.queries():
+        some.append(listed(query, await source.items.snapshot(query)))
+        items += len(some[-1].ids)
+        if items >= ENTRIES_AT_ONCE:
+            await store.items.restore(some, last_time)
+            some, items = [], 0
+    await store.items.restore(some, last_time)
+    async for shared in _portions(source.catalog.entries()):
+        rows = [NewItem(name, tuple(features.tolist())) for name, features in shared]
+        await store.catalog.put(rows, last_time)
+    async for entries in _portions(watched(source, progress)):
+        written = (await store.log.write(entries)).written
+        if any(outcome.status != "accepted" for outcome in written):
+            raise DataError("the log contains an event twice")
+    await store.deletions.restore(await source.deletions.all())
+    for record in await source.models.all():
+        document = await source.models.document(record.version)
+        assert document is not None, "it is listed"
+        await store.models.add(record, document, await source.models.arms(record.version))
+    await store.models.activate(await source.models.active())
+    minutes, trials = await source.meta.minutes(0.0), await source.meta.trials()
+    await store.meta.set(await source.meta.all(), minutes, trials)
+    await store.flush()
+
+
+async def _portions(entries: AsyncIterator[T]) -> AsyncIterator[list[T]]:
+    """Yield entries in lists of some."""
+    portion: list[T] = []
+    async for entry in entries:
+        portion.append(entry)
+        if len(portion) == ENTRIES_AT_ONCE:
+            yield portion
+            portion = []
+    if portion:
+        yield portion
+
+
+async def _difference(source: StoreView, store: Store, counts: Counter[str]) -> str:
+    """Return what a copy has not as its source has it, "" if nothing; count what the source has."""
+    copied = _parts(store, Counter())
+    async for part in _parts(source, counts):
+        if await anext(copied, None) != part:
+            return f"{part[0]} not the same in the copy"
+    return ""
 
 
 async def _parts(store: StoreView, counts: Counter[str]) -> AsyncIterator[tuple[str, object]]:

@@ -7,36 +7,33 @@ import heapq
 import itertools
 import json
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
-from ebrank.service.ops.transfer import tables
+from ebrank.service.ops.transfer import exporting
+from ebrank.service.store import records
 from ebrank.service.store.base import Store
 from ebrank.service.store.deletions import StoredDeletions
 from ebrank.service.store.driver import StoreGroup
 from ebrank.service.store.items import StoredCatalog, StoredItems
 from ebrank.service.store.log import StoredLog
 from ebrank.service.store.meta import StoredMeta, StoredModels
-from ebrank.service.store.records import (
-    Deletion,
-    EventEntry,
-    Minute,
-    ModelRecord,
-    Operation,
-    QueryState,
-    RankingEntry,
-    Trial,
-)
+from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState, Trial
 from ebrank.service.store.rows import Count, ItemRow, counts_of, snapshot_of, state_of
 from ebrank.service.store.tables import padded
 from ebrank.typing import Features
+
+ROWS_AT_ONCE = 1000
+"""Rows that are read together."""
 
 
 class Exported(Store):
@@ -49,8 +46,7 @@ class Exported(Store):
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = expanded(folder)
         self.manifest = _manifest(self.folder)
-        lacks = tables.ADDED.get(self.manifest["version"], ())
-        self.files = {name: self._open(name) for name in tables.TABLES if name not in lacks}
+        self.files = {name: self._open(name) for name in exporting.TABLES}
         self.items = ExportedItems(self)
         self.catalog = ExportedCatalog(self)
         self.log = ExportedLog(self)
@@ -60,21 +56,22 @@ class Exported(Store):
 
     def _open(self, name: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
         path = self.folder / f"{name}.parquet"
-        arrow = tables.arrow()
+        arrow = exporting.arrow()
         try:
             file = arrow.parquet.ParquetFile(path)
         except (OSError, arrow.ArrowInvalid) as problem:
             raise _damaged(path, str(problem)) from problem
-        if not file.schema_arrow.equals(tables.schema(name, self.manifest["version"])):
+        if not file.schema_arrow.equals(exporting.schema(name)):
             raise _damaged(path, "its columns are not those of an export")
-        if file.metadata.num_rows != self.manifest["rows"].get(name):
-            raise _damaged(path, f"{file.metadata.num_rows} rows, {tables.MANIFEST} says otherwise")
+        if file.metadata.num_rows != self.manifest.rows.get(name):
+            raise _damaged(
+                path, f"{file.metadata.num_rows} rows, {exporting.MANIFEST} says otherwise"
+            )
         return file
 
-    def rows(self, table: str) -> Iterator[tables.Row]:
+    def rows(self, table: str) -> Iterator[exporting.Row]:
         """Yield the rows of a table."""
-        file = self.files.get(table)
-        for batch in [] if file is None else file.iter_batches(batch_size=tables.ROWS_AT_ONCE):
+        for batch in self.files[table].iter_batches(batch_size=ROWS_AT_ONCE):
             yield from batch.to_pylist()
 
 
@@ -105,7 +102,7 @@ class ExportedItems(_ExportedPart, StoredItems):
         rows = self._items.rows(query)
         if not rows:
             return None
-        items = [ItemRow(*(row[name] for name in tables.OF_ITEM)) for row in rows]
+        items = [ItemRow(*(row[name] for name in exporting.OF_ITEM)) for row in rows]
         counts = self._counts(self._evidence, query, [item.id for item in items])
         try:
             features = padded([row["features"] for row in rows])
@@ -126,7 +123,7 @@ class ExportedItems(_ExportedPart, StoredItems):
         for row in table.rows(query):
             if row["item"] not in places:
                 raise _damaged(table.path, f"query {query!r} has a count of something unknown")
-            outcome, slot, count, epoch = (row[name] for name in tables.OF_COUNT)
+            outcome, slot, count, epoch = (row[name] for name in exporting.OF_COUNT)
             counts.append((places[row["item"]], outcome, slot, count, epoch))
         try:
             counts_of(counts, query, ids)
@@ -137,11 +134,6 @@ class ExportedItems(_ExportedPart, StoredItems):
 
 class ExportedCatalog(_ExportedPart, StoredCatalog):
     """Features that queries share."""
-
-    async def read(self, names: Sequence[str], since: int = 0) -> dict[str, Features]:
-        """Return the rows of some items, by a scan of the whole catalog."""
-        wanted = set(names) if since < 1 else set()  # an export stays at version 1
-        return {name: row async for name, row in self.entries() if name in wanted}
 
     async def entries(self) -> AsyncIterator[tuple[str, Features]]:
         """Yield all items with their rows."""
@@ -154,25 +146,28 @@ class ExportedLog(_ExportedPart, StoredLog):
 
     def _entries(self, table: str, kind: type[Operation]) -> Iterator[tuple[int, Operation]]:
         for row in self._export.rows(table):
-            yield row["position"], tables.record_of(kind, row)
+            yield row["position"], exporting.record_of(kind, row)
 
     async def entries(self) -> AsyncIterator[Operation]:
         """Yield the log in order."""
-        parts = self._entries("rankings", RankingEntry), self._entries("events", EventEntry)
+        parts = (
+            self._entries("rankings", records.RankingEntry),
+            self._entries("events", records.EventEntry),
+        )
         for expected, (position, entry) in enumerate(heapq.merge(*parts, key=itemgetter(0))):
             if position != expected:
                 raise _damaged(self._export.folder, f"entry {expected} of the log is missing")
-            if expected % tables.ROWS_AT_ONCE == 0:
+            if expected % ROWS_AT_ONCE == 0:
                 await asyncio.sleep(0)  # a turn for others, such as Ctrl-C
             yield entry
 
     async def length(self) -> int:
         """Return how many entries the log holds."""
-        return int(self._manifest["rows"]["rankings"] + self._manifest["rows"]["events"])
+        return self._manifest.rows["rankings"] + self._manifest.rows["events"]
 
     async def last_time(self) -> float:
         """Return the time of the latest write."""
-        return float(self._manifest["last_time"])
+        return self._manifest.last_time
 
 
 class ExportedModels(_ExportedPart, StoredModels):
@@ -180,7 +175,7 @@ class ExportedModels(_ExportedPart, StoredModels):
 
     async def all(self) -> list[ModelRecord]:
         """Return all versions, oldest first."""
-        return [tables.record_of(ModelRecord, row) for row in self._export.rows("models")]
+        return [exporting.record_of(ModelRecord, row) for row in self._export.rows("models")]
 
     async def document(self, version: int) -> bytes | None:
         """Return the file of a version."""
@@ -191,21 +186,23 @@ class ExportedModels(_ExportedPart, StoredModels):
         arms: dict[str, str] = json.loads(self._row(version).get("arms") or "{}")
         return arms
 
-    def _row(self, version: int) -> tables.Row:
+    def _row(self, version: int) -> exporting.Row:
         rows = self._export.rows("models")
         return next((row for row in rows if row["version"] == version), {})
 
     async def active(self) -> int:
         """Return the active version."""
-        return int(self._manifest["active_model"])
+        return self._manifest.active_model
 
 
 class ExportedDeletions(_ExportedPart, StoredDeletions):
     """What was deleted."""
 
-    async def all(self) -> list[Deletion]:
+    async def all(self) -> list[records.Deletion]:
         """Return the proofs of all deletions, oldest first."""
-        return [tables.record_of(Deletion, row) for row in self._export.rows("deletions")]
+        return [
+            exporting.record_of(records.Deletion, row) for row in self._export.rows("deletions")
+        ]
 
 
 class ExportedMeta(_ExportedPart, StoredMeta):
@@ -217,7 +214,7 @@ class ExportedMeta(_ExportedPart, StoredMeta):
 
     async def all(self) -> dict[str, str]:
         """Return all settings, in the order of their names."""
-        return dict(self._manifest["settings"])
+        return dict(self._manifest.settings)
 
     async def minutes(self, since: float) -> list[Minute]:
         """Return the sums of the minutes since a time, in order."""
@@ -235,11 +232,11 @@ class ExportedMeta(_ExportedPart, StoredMeta):
 
 
 class _Groups:
-    """Rows of a table by query; the last group of rows that was read stays in memory."""
+    """Rows of a table by query; the last groups of rows that were read stay in memory."""
 
     def __init__(self, file: Any, path: Path) -> None:  # noqa: ANN401
         self.path = path
-        self._read = lru_cache(1)(lambda number: file.read_row_group(number).to_pylist())
+        self._read = lru_cache(1)(lambda first, end: file.read_row_groups(range(first, end)))
         groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
         self._bounds = list(itertools.accumulate((group.num_rows for group in groups), initial=0))
         self.places: dict[str, tuple[int, int]] = {}
@@ -256,41 +253,38 @@ class _Groups:
             self.places[query] = (begin, end)
             begin = end
 
-    def rows(self, query: str) -> list[tables.Row]:
+    def rows(self, query: str) -> list[exporting.Row]:
         """Return the rows of a query; none if it is unknown."""
-        begin, end = self.places.get(query, (0, 0))
-        rows: list[tables.Row] = []
-        for number, (start, stop) in enumerate(itertools.pairwise(self._bounds)):
-            if begin < stop and end > start:
-                rows += self._read(number)[max(begin - start, 0) : end - start]
+        if query not in self.places:
+            return []
+        begin, end = self.places[query]
+        first = bisect_right(self._bounds, begin) - 1
+        groups = self._read(first, bisect_left(self._bounds, end))
+        rows: list[exporting.Row] = groups.slice(
+            begin - self._bounds[first], end - begin
+        ).to_pylist()
         return rows
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
-    path = folder / tables.MANIFEST
+def _manifest(folder: Path) -> exporting.Manifest:
+    path = folder / exporting.MANIFEST
     try:
-        document = json.loads(path.read_bytes())
+        manifest = msgspec.json.decode(path.read_bytes(), type=exporting.Manifest)
     except OSError as problem:
         raise DataError(
             f"no complete export ({problem.strerror})",
             path=path,
             remedy="Name a folder that `ebrank export` wrote to its end.",
         ) from None
-    except ValueError as problem:
+    except msgspec.DecodeError as problem:
         raise _damaged(path, str(problem)) from problem
-    if not isinstance(document, dict) or document.get("format") != tables.FORMAT:
-        raise _damaged(path, "not the manifest of an export")
-    if document.get("version") not in (tables.VERSION, *tables.ADDED):
+    if manifest.version != exporting.VERSION:
         raise DataError(
-            f"an export of version {document.get('version')}, this ebrank knows {tables.VERSION}",
+            f"an export of version {manifest.version}, this ebrank knows {exporting.VERSION}",
             path=path,
             remedy="Upgrade ebrank.",
         )
-    expected = {"last_time": float, "active_model": int, "settings": dict, "rows": dict}
-    for name, kind in expected.items():
-        if not isinstance(document.get(name), kind):
-            raise _damaged(path, f"{name} is missing or of the wrong type")
-    return document
+    return manifest
 
 
 def _damaged(path: Path, why: str) -> DataError:

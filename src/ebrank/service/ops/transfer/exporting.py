@@ -1,4 +1,8 @@
-"""`ebrank export`: a store as a folder of Parquet files.
+"""`ebrank export`: a store as a folder of Parquet files; its tables, and how records become rows.
+
+`ebrank.service.store.tables` declares the columns. Times are seconds since 1970. `position` is the
+place in the log, which rankings and events share; `query` in `items` and `snapshot` is in the order
+in which queries were added.
 
 The manifest is written last, so a folder without one is an export that did not finish.
 
@@ -11,30 +15,116 @@ from __future__ import annotations
 import json
 import os
 from contextlib import ExitStack
+from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
+import msgspec
+
+from ebrank.environment.extras import import_extra
 from ebrank.environment.files import make_private_file, make_private_folder, write_whole
-from ebrank.service.ops.replay import listed
-from ebrank.service.ops.transfer import tables
+from ebrank.environment.paths import expanded
+from ebrank.service.ops.replay import listed, watched
+from ebrank.service.store import records
 from ebrank.service.store.base import SALT, Progress, StoreError, StoreView
-from ebrank.service.store.records import RankingEntry
+from ebrank.service.store.records import QueryState, RankingEntry
+from ebrank.service.store.rows import count_rows, item_rows
+from ebrank.service.store.tables import EXPORTED
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row: TypeAlias = dict[str, Any]
+Record = TypeVar("Record")
+
+MANIFEST = "export.json"
+VERSION = 4
 ROWS_AT_ONCE = 10_000
+"""Rows in a group of a Parquet file."""
+
+TABLES = tuple(EXPORTED)
+_FIELDS: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in fields(kind) if field.compare)
+    for kind in (RankingEntry, records.EventEntry, records.ModelRecord, records.Deletion)
+}
+OF_ITEM = ("item", "entered", "active", "first_shown")
+OF_COUNT = ("outcome", "slot", "count", "epoch")
+
+
+class Manifest(msgspec.Struct, kw_only=True):
+    """What an export says about itself, written last."""
+
+    format: Literal["ebrank export"] = "ebrank export"
+    version: int = VERSION
+    last_time: float
+    active_model: int
+    settings: dict[str, str]
+    rows: dict[str, int]
+
+
+def is_export(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is the folder of an export that was finished."""
+    return (expanded(path) / MANIFEST).is_file()
+
+
+def arrow() -> Any:  # noqa: ANN401 (pyarrow has no types)
+    """Return pyarrow, or say how to install it."""
+    import_extra("pyarrow.parquet", extra="service", purpose="to read and write exports")
+    return import_extra("pyarrow", extra="service", purpose="to read and write exports")
+
+
+def schema(table: str) -> pa.Schema:
+    """Return the columns of a table; only those marked with `?` may be null."""
+    pa = arrow()
+
+    def column(text: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
+        name, kind = text.rstrip("?").replace(":ints", ":int64s").split(":")
+        cell = pa.type_for_alias(kind.rstrip("s"))
+        return pa.field(name, pa.list_(cell) if kind.endswith("s") else cell, text.endswith("?"))
+
+    return pa.schema([column(text) for text in EXPORTED[table]])
+
+
+def rows_of_items(state: QueryState) -> list[Row]:
+    """Return the rows of `items` of a query."""
+    return [
+        {"query": state.query, "features": features, **dict(zip(OF_ITEM, row, strict=True))}
+        for features, row in zip(state.features, item_rows(state), strict=True)
+    ]
+
+
+def rows_of_counts(state: QueryState) -> list[Row]:
+    """Return the rows of `evidence` or `snapshot` of a query, those of its first item first."""
+    return [
+        {"query": state.query, "item": state.ids[place], **dict(zip(OF_COUNT, row, strict=True))}
+        for place, *row in count_rows(state)
+    ]
+
+
+def row_of(record: object) -> Row:
+    """Return the row of an entry of the log, a model or a deletion."""
+    return {name: getattr(record, name) for name in _FIELDS[type(record)]}
+
+
+def record_of(kind: type[Record], row: Row) -> Record:
+    """Return the record of a row; the inverse of `row_of`."""
+    values = ((name, row[name]) for name in _FIELDS[kind])
+    return kind(**{name: tuple(cell) if isinstance(cell, list) else cell for name, cell in values})
 
 
 class _ParquetFile:
     """A Parquet file that is written a group of rows at a time."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._arrow = tables.arrow()
-        self._schema = tables.schema(name)
+        self._arrow = arrow()
+        self._schema = schema(name)
         path = folder / f"{name}.parquet"
         make_private_file(path)
         self._file = self._arrow.parquet.ParquetWriter(path, self._schema, compression="zstd")
-        self._rows: list[tables.Row] = []
+        self._rows: list[Row] = []
         self.count = 0
 
-    def add(self, *rows: tables.Row) -> None:
+    def add(self, *rows: Row) -> None:
         self._rows += rows
         self.count += len(rows)
         if len(self._rows) >= ROWS_AT_ONCE:
@@ -65,23 +155,21 @@ async def export(
     path = Path(folder)
     make_folder(path)
     with ExitStack() as stack:
-        out = {name: _ParquetFile(path, name) for name in tables.TABLES}
+        out = {name: _ParquetFile(path, name) for name in TABLES}
         for table in out.values():
             stack.callback(table.close)
         for query in await store.items.queries():
             current = listed(query, await store.items.load(query))
             snapshot = listed(query, await store.items.snapshot(query))
-            out["items"].add(*tables.rows_of_items(current))
-            out["evidence"].add(*tables.rows_of_counts(current))
-            out["snapshot"].add(*tables.rows_of_counts(snapshot))
+            out["items"].add(*rows_of_items(current))
+            out["evidence"].add(*rows_of_counts(current))
+            out["snapshot"].add(*rows_of_counts(snapshot))
         async for item, features in store.catalog.entries():
             out["catalog"].add({"item": item, "features": features})
-        total, position = await store.log.length(), 0
-        async for entry in store.log.entries():
-            if progress is not None and position % 1000 == 0:
-                progress(position, total)
+        position = 0
+        async for entry in watched(store, progress):
             name = "rankings" if isinstance(entry, RankingEntry) else "events"
-            out[name].add({"position": position} | tables.row_of(entry))
+            out[name].add({"position": position} | row_of(entry))
             position += 1
         for minute in await store.meta.minutes(0.0):
             for name, value in minute.values.items():
@@ -90,21 +178,20 @@ async def export(
             document = await store.models.document(record.version)
             arms = await store.models.arms(record.version)
             files = {"document": document, "arms": json.dumps(arms) if arms else None}
-            out["models"].add(tables.row_of(record) | files)
+            out["models"].add(row_of(record) | files)
         out["trials"].add(*(trial._asdict() for trial in await store.meta.trials()))
         for deletion in await store.deletions.all():
-            out["deletions"].add(tables.row_of(deletion))
+            out["deletions"].add(row_of(deletion))
     counts = {name: table.count for name, table in out.items()}
     settings = await store.meta.all()
-    manifest = {
-        "format": tables.FORMAT,
-        "version": tables.VERSION,
-        "last_time": await store.log.last_time(),
-        "active_model": await store.models.active(),
-        "settings": {key: value for key, value in settings.items() if key != SALT},
-        "rows": counts,
-    }
-    write_whole(path / tables.MANIFEST, json.dumps(manifest, indent=2).encode(), private=True)
+    manifest = Manifest(
+        last_time=await store.log.last_time(),
+        active_model=await store.models.active(),
+        settings={key: value for key, value in settings.items() if key != SALT},
+        rows=counts,
+    )
+    document = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+    write_whole(path / MANIFEST, document, private=True)
     return counts
 
 

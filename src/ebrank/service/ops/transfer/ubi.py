@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from ebrank.environment.files import whole_file
+from ebrank.service.ops.replay import watched
 from ebrank.service.ops.transfer.exporting import make_folder
 from ebrank.service.store.base import Progress, StoreView
 from ebrank.service.store.records import EventEntry, RankingEntry
 
 FILE = "ubi.ndjson"
 QUERIES, EVENTS = "ubi_queries", "ubi_events"
-_AT_ONCE = 1000
 
 
 async def export_ubi(
@@ -36,15 +36,11 @@ async def export_ubi(
     """
     make_folder(folder)
     documents, counts = _Documents(application), Counter[str]({QUERIES: 0, EVENTS: 0})
-    total, position = await store.log.length(), 0
     with (
         whole_file(folder / FILE, private=True) as temporary,
         temporary.open("w", encoding="utf-8") as file,
     ):
-        async for entry in store.log.entries():
-            if progress is not None and position % _AT_ONCE == 0:
-                progress(position, total)
-            position += 1
+        async for entry in watched(store, progress):
             for index, name, document in () if entry.bot else documents.of(entry):
                 action = {"index": {"_index": index, "_id": name}}
                 file.write(f"{json.dumps(action)}\n{json.dumps(document, ensure_ascii=False)}\n")
