@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import shutil
+import threading
+import time
 import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -228,3 +233,34 @@ def test_another_format_is_not_taken(
     np.savez(path, allow_pickle=False, **arrays)
     with pytest.raises(DataError, match=str(path)):
         read_trial(path)
+
+
+# --- threads take turns with Python's parser, which reads the headers of arrays -------------------
+
+THREADS = 4
+
+
+@pytest.fixture
+def most_at_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many threads parsed at the same time, at most."""
+    parse, inside, counts = ast.literal_eval, set[int](), list[int]()
+
+    def slow_parse(text: str) -> object:
+        inside.add(threading.get_ident())
+        counts.append(len(inside))
+        time.sleep(0.005)
+        inside.remove(threading.get_ident())
+        return parse(text)
+
+    monkeypatch.setattr(ast, "literal_eval", slow_parse)
+    return lambda: max(counts)
+
+
+def test_one_thread_reads_a_header_at_a_time(
+    tmp_path: Path, trial: TrialResult, most_at_once: Callable[[], int]
+) -> None:
+    file = tmp_path / "trial.npz"
+    write_trial(file, trial, {"seed": 1}, IDS)
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(read_trial, [file] * THREADS))
+    assert most_at_once() == 1

@@ -26,6 +26,7 @@ import xxhash
 from ebrank.data.dataset import Dataset
 from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
+from ebrank.kernels.arrays import header_lock
 from ebrank.kernels.provenance import fingerprint, stamp
 from ebrank.rankers.base import Ranker
 from ebrank.simulation.config import SimulationConfig
@@ -136,7 +137,7 @@ def read_trial(path: Path) -> tuple[TrialResult, dict[str, Any]]:
     """
     try:
         content = io.BytesIO(path.read_bytes())
-        with np.load(content, allow_pickle=False) as file:
+        with header_lock, np.load(content, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop(HEADER)))
         arrays.pop(QUERY_IDS)
