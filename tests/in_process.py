@@ -6,13 +6,14 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import httpx
 
 from ebrank.service.engine import Engine
 from ebrank.service.http.app import App
-from ebrank.service.settings import Settings
+from ebrank.service.settings import LimitsSettings, Settings
 from ebrank.service.store import open
 from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
@@ -63,8 +64,13 @@ def in_process(
     store: Store | str | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Iterator[Local]:
-    """Yield a client of a ready application; a store that is given by its URL is closed."""
+    """Yield a client of a ready application; a store that is given by its URL is closed.
+
+    The usual limit of memory is for a server: a process full of tests may be beyond it already.
+    """
     chosen = settings or Settings()
+    if chosen.limits == LimitsSettings():
+        chosen = replace(chosen, limits=LimitsSettings(memory="64 GB"))
     with asyncio.Runner() as runner:
         opened: AbstractAsyncContextManager[Store] = (
             open(store) if isinstance(store, str) else nullcontext(store or MemoryStore())
