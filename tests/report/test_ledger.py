@@ -13,7 +13,7 @@ from ebrank.report.ledger import (
     tally,
     themes,
 )
-from ebrank.report.page.plots import theme_scale
+from ebrank.report.page.html import theme_scale
 from tests.golden import check_golden
 from tests.report.sample import FINDINGS, NASTY, document
 

@@ -211,11 +211,10 @@ def test_it_opens_with_one_look(reproduction_page: Chrome) -> None:
     panels = look.find_elements(By.CSS_SELECTOR, ".panels svg")
     assert len({(panel.location["x"], panel.location["y"]) for panel in panels}) == 4
     assert len({panel.location["y"] for panel in panels}) == 2, "two beside each other"
-    assert "Of the paper's rankers, EBRank (paper) is first in Cum-NDCG with 160.0" in look.text
+    assert "Price: the lists that users saw have a mean NDCG" in look.text
     header = browser.find_element(By.TAG_NAME, "header").text
     assert "59,000 sessions" in header
     assert "Exploitation bias: a ranker that" in header
-    assert len(look.find_elements(By.CSS_SELECTOR, "#summary-0-table tbody tr")) == 7
     assert violations(browser) == []
 
 
@@ -261,9 +260,9 @@ def test_a_line_can_be_shown_alone_and_all_again(reproduction_page: Chrome) -> N
 def test_a_table_that_goes_on_beyond_a_phone_says_so(reproduction_page: Chrome) -> None:
     show(reproduction_page, width=390, scheme="light")
     reproduction_page.refresh()
-    region = "document.querySelector('#summary .scroll')"
+    region = "document.querySelector('#shared .scroll')"
     assert ask(reproduction_page, f"{region}.scrollWidth > {region}.clientWidth")
-    words = reproduction_page.find_element(By.CSS_SELECTOR, "#summary .more")
+    words = reproduction_page.find_element(By.CSS_SELECTOR, "#shared .more")
     assert "More columns" in words.text
     reproduction_page.execute_script(f"{region}.scrollLeft = 9999")
     WebDriverWait(reproduction_page, 5).until(lambda _: not words.is_displayed())

@@ -49,7 +49,6 @@ HINGES = (
     "writes it, x^b is what the counterfactual rankers are fitted to, and they lose next to none "
     "of their Cold-NDCG"
 )
-"""Belongs wherever the loss of Cold-NDCG is shown."""
 MARKS = (
     "The best of a group is bold; W/-Behav (Concate) and W/-Behav (non-Concate) are one group. * : "
     "significantly better than all others of its group; † : than all others of the table (Fisher's "
