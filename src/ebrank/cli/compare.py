@@ -54,7 +54,7 @@ def compare(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
     if as_json:
         console.print_json(plain(comparison))
     else:
-        lab.print_table(table(comparison))
+        console.print_table(table(comparison))
     lab.warn_of_unserved(comparison.results)
     if options["out"] is not None:
         draw(comparison, Path(options["out"]))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from ebrank.experiments.framework.outcome import Table
 
 # For less than this, a bar would only flicker.
 _PATIENCE_SECONDS = 0.5
@@ -56,21 +56,23 @@ def counted(what: str, rows: Mapping[str, int]) -> str:
     return f"{what}: " + ", ".join(f"{count:,} {name}" for name, count in rows.items())
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table: numbers right-aligned with thousands separators, texts left-aligned."""
-    from rich import box
-    from rich.table import Table
+def print_table(table: Table) -> None:
+    """Print a table, in color on a terminal."""
+    from ebrank.report.tables.terminal import text
 
-    table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False)
-    for index, name in enumerate(columns):
-        table.add_column(
-            name,
-            justify="right" if any(isinstance(row[index], int) for row in rows) else "left",
-            overflow="fold",
-        )
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row))
-    click.echo(_rendered(table) + "\n")
+    width = shutil.get_terminal_size().columns
+    click.echo(text(table, width=width, color=sys.stdout.isatty()) + "\n")
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table of texts and whole numbers, which get thousands separators."""
+    from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
+
+    def cell(value: object) -> Cell | str:
+        return Cell(value, digits=0) if isinstance(value, int) else str(value)
+
+    shown = tuple(Row(tuple(map(cell, row))) for row in rows)
+    print_table(Table("", "", "", tuple(map(Column, columns)), shown))
 
 
 def wrapped(text: str, width: int = 0, indent: str = "") -> str:
@@ -152,18 +154,3 @@ def _line_per_stage() -> Callable[..., None]:
 def _say(text: str) -> None:
     """Print a line to stderr, wrapped between words on a terminal."""
     click.echo(wrapped(text) if sys.stderr.isatty() else text, err=True)
-
-
-def _rendered(table: Table) -> str:
-    """Return the table as text, in color if stdout is a terminal, without trailing blanks."""
-    from rich.console import Console
-
-    console = Console(highlight=False, emoji=False, markup=False)
-    with console.capture() as capture:
-        console.print(table)
-    lines = (line.rstrip() for line in capture.get().splitlines())
-    return "\n".join(line for line in lines if line)
-
-
-def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -137,7 +137,7 @@ def list_items(store: str, after: str, limit: int, token: str | None, as_json: b
         )
         for item in page.items
     ]
-    console.print_table(("item", *names, ""), rows)
+    console.print_rows(("item", *names, ""), rows)
     if page.next is not None:
         console.note(f"There are more: --after {shlex.quote(page.next)}")
 
@@ -406,7 +406,7 @@ def features(
         for feature in features
     ]
     header = ("feature", "of", "", "lacking", "items", f"model {response.model}", "")
-    console.print_table(header, rows)
+    console.print_rows(header, rows)
 
 
 async def features_in_store(

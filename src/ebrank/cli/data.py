@@ -54,7 +54,7 @@ def list_datasets(data_dir: str | None, as_json: bool) -> None:
         console.print_json({"data_dir": folder, "datasets": datasets})
         return
     headings = ("name", "queries", "rows", "features", "labels", "where")
-    console.print_table(headings, list(map(_row, datasets)))
+    console.print_rows(headings, list(map(_row, datasets)))
     if root is None:
         click.echo("No data folder is set: use --data-dir or EBRANK_DATA to name one.")
     else:
@@ -187,7 +187,7 @@ def print_report(report: dict[str, Any], interpretation: Interpretation) -> None
     """Print the report for people: results to stdout, notes and warnings to stderr."""
     click.echo(report["path"])
     files = [(Path(file["path"]).name, *map(file.get, COUNTS)) for file in report["files"]]
-    console.print_table(("file", *COUNTS), [*files, ("all", *map(report["all"].get, COUNTS))])
+    console.print_rows(("file", *COUNTS), [*files, ("all", *map(report["all"].get, COUNTS))])
     click.echo(str(interpretation))
     if report["prepared"]:
         left = report["prepared"]

@@ -84,7 +84,7 @@ def report(
     kind = "two policies in each list" if shown.interleaved else f"arms {by}"
     click.echo(f"{shown.name}: {shown.state}, {kind}, compared since {since}")
     click.echo("; ".join(f"{arm.name} is {arm.policy}" for arm in shown.arms))
-    console.print_table(*lines(shown))
+    console.print_rows(*lines(shown))
     per = "slot" if shown.interleaved else "list"
     click.echo(f"Figures are per {per}, with 95 % intervals that you may look at every day.")
     for note in shown.notes:

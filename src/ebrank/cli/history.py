@@ -170,7 +170,7 @@ def print_applications(applications: Sequence[Application]) -> None:
             rows.append((name, each.ranks, each.evidence, each.used, ""))
         for reason, count in each.dropped.items():
             rows.append((name, "left out", reason, "", count))
-    console.print_table(("application", "ranks", "because", "used", "left out"), rows)
+    console.print_rows(("application", "ranks", "because", "used", "left out"), rows)
 
 
 @verb("import")
@@ -327,7 +327,7 @@ def examine(path: str, config: str | None, features: str | None, as_json: bool) 
             )
             for rank in curve.ranks
         ]
-        console.print_table(("rank", "looked at", "error", "configured", "support", ""), rows)
+        console.print_rows(("rank", "looked at", "error", "configured", "support", ""), rows)
     if curve.pairs < FEWEST_ROWS:
         console.note(
             f"the configured curve applies: {curve.pairs} query-item pairs were shown, too few to "
@@ -422,10 +422,8 @@ def whatif(
     else:
         from ebrank.report.whatif import sentences, table
 
-        shown = table(forecast)
-        click.echo(click.style(shown.title, bold=True))
-        console.print_table(tuple(map(str, shown.columns)), [row.cells for row in shown.rows])
-        for sentence in (*sentences(forecast), shown.caption):
+        console.print_table(table(forecast))
+        for sentence in sentences(forecast):
             click.echo(console.wrapped(sentence))
     for note in forecast.notes:
         console.note(note)

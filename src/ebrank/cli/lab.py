@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
-import sys
 import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,7 +22,6 @@ from ebrank.experiments.framework.numbers import counted
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
-    from ebrank.experiments.framework.outcome import Table
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.result import Result
@@ -321,11 +318,3 @@ def warn_of_unserved(results: Sequence[Result]) -> None:
             f"no test query was served in {most.unserved} of {trials}, so there is no Run-NDCG; "
             "set more --sessions"
         )
-
-
-def print_table(table: Table) -> None:
-    """Print a table, in color on a terminal."""
-    from ebrank.report.tables.terminal import text
-
-    width = shutil.get_terminal_size().columns
-    click.echo(text(table, width=width, color=sys.stdout.isatty()) + "\n")

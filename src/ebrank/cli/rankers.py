@@ -45,7 +45,7 @@ def rankers(name: str | None, as_json: bool) -> None:
         console.print_json({"rankers": rankers})
         return
     rows = [(ranker["name"], in_words(ranker["settings"]), ranker["help"]) for ranker in rankers]
-    console.print_table(("name", "features", "what it does"), rows)
+    console.print_rows(("name", "features", "what it does"), rows)
     click.echo("Parameters of a ranker: ebrank rankers NAME")
 
 
@@ -81,7 +81,7 @@ def print_one(ranker: dict[str, Any]) -> None:
     console.print_facts(ranker["name"], {name: text for name, text in facts.items() if text})
     if rows:
         click.echo()
-        console.print_table(("parameter", "default", "takes", "what it is"), rows)
+        console.print_rows(("parameter", "default", "takes", "what it is"), rows)
 
 
 def in_words(settings: list[str]) -> str:

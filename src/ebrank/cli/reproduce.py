@@ -304,7 +304,7 @@ def print_summary(document: Document, folder: Path) -> None:
 
     for table in document.tables:
         if table.name == "table2":
-            lab.print_table(table)
+            console.print_table(table)
     for data in document.datasets:
         if data.findings:
             print_findings(data, document.trials)

@@ -180,7 +180,7 @@ def print_results(results: Sequence[Result], as_json: bool) -> None:
     if as_json:
         console.print_json(plain(results))
     elif any(result.trials for result in results):
-        lab.print_table(table([result for result in results if result.trials]))
+        console.print_table(table([result for result in results if result.trials]))
     lab.warn_of_unserved(results)
 
 

@@ -92,7 +92,7 @@ def tune(
         seconds = sum(point.result.seconds for point in tuning.points)
         console.print_json(document | {"seconds": seconds})
         return
-    lab.print_table(table(tuning))
+    console.print_table(table(tuning))
     for name in tuning.at_the_edge:
         console.warn(f"the best {name} is at the edge of its grid; a wider one may do better")
     click.echo(f"Use it: ebrank simulate {as_typed(OF_ONE_RUN)} --ranker {tuning.best.text}")

@@ -81,9 +81,7 @@ def found(document: Document, data: DatasetRecord) -> str:
     price = {
         "confirmed": f"at the price of lists that are {_percent(lost)} worse",
         "contradicted": f"in lists that are {_percent(-lost)} better",
-    }.get(
-        _verdicts(data).get(better_than(UCBRANK), ""), "and its lists do not differ significantly"
-    )
+    }.get(verdict, "and its lists do not differ significantly")
     shown = {key: _percent(shares[key]) for key in (AUTO, *RIVALS)}
     return (
         f"EBRank auto shows {shown[AUTO]} of the good new items within {SOON} searches, a ranker "
