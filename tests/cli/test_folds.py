@@ -54,7 +54,7 @@ def test_all_folds_are_pooled(dataset: Path) -> None:
         assert both["sessions"] == 120
     said = good(*whole, "--fold", "all")
     assert "fold 1: 18 queries" in said.stdout
-    assert "mine, fold 2, 2 trials" in said.stderr
+    assert "mine, all folds, 2 trials" in said.stderr
     with Path("queries.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {(row["fold"], row["query"][0]) for row in rows} == {("1", "c"), ("2", "a")}

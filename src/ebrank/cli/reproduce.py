@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +22,9 @@ if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
     from ebrank.experiments.assembly import DatasetPart
     from ebrank.experiments.document import DatasetRecord, Document
-    from ebrank.experiments.framework.folds import Fold
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.parallel import TrialPool
-    from ebrank.simulation.worker import Locator
-    from ebrank.typing import Texts
 
 EMBEDDED = "mq2007-like"
 TRIALS = "trials"
@@ -103,14 +99,13 @@ def reproduce(
         ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786
         ebrank reproduce --dataset MQ2008 --fold all
     """
-    lab.refuse_jobs_on_clusters()
-    lab.say_what_begins(", ".join(datasets), options["trials"], options["seed"])
+    lab.begin(", ".join(datasets))
     for module in ("matplotlib", "jinja2"):  # fail now rather than after the runs
         import_extra(module, extra="report", purpose="for the report")
     plan = make_plan(options)
     jobs, address = options.pop("jobs"), options.pop("cluster")
     with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
-        loaded = [load(name, plan, options) for name in dict.fromkeys(datasets)]
+        loaded = [lab.load(name, plan.config, options) for name in dict.fromkeys(datasets)]
         check_names(loaded)
         folder = prepared_folder(out, loaded)
         note_what_is_left_out(folder, plan)
@@ -150,64 +145,14 @@ def make_plan(options: dict[str, Any]) -> ReproductionPlan:
     )
 
 
-@dataclass(frozen=True)
-class Source:
-    """A dataset to reproduce, or all folds of one.
-
-    Attributes:
-        name: what tables call it.
-        dataset: itself, or its first fold.
-        locators: how others find it, or each of its folds.
-        folds: what there is to say of each fold; () without them.
-    """
-
-    name: str
-    dataset: Dataset
-    locators: tuple[Locator, ...]
-    folds: tuple[Fold, ...] = ()
-
-    @property
-    def folder_name(self) -> str:
-        """The name of its folder; all folds share a single fold's folder, and its trials."""
-        from ebrank.experiments.framework.folds import set_name
-
-        return set_name(self.dataset.name) if self.folds else self.name
-
-    def opened(self, place: int) -> Dataset:
-        """Return the fold at a place."""
-        return self.dataset if place == 0 else lab.read_again(self.locators[place])
-
-
-def load(name: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
-    """Return a dataset, or all folds of one: each was read and fits the plan, the first is kept."""
-    from ebrank.experiments.framework.folds import Fold, check_disjoint, pooled_name, set_name
-
-    folds: list[Fold] = []
-    locators: list[Locator] = []
-    test_ids: dict[str, Texts] = {}
-    first: Dataset | None = None
-    for number in lab.folds_to_run(options | {"dataset": name}):
-        own = options | {"fold": number}
-        data, locator = lab.read_dataset(name, plan.config, f"reading {name}", own)
-        test_ids[f"fold {number}"] = lab.test_ids_of(data)
-        folds.append(Fold.of(data, plan.config, f"{set_name(data.name)}, fold {number}"))
-        locators.append(locator)
-        first = first or data
-    check_disjoint(test_ids)
-    assert first is not None
-    if len(folds) == 1:
-        return Source(first.name, first, tuple(locators))
-    return Source(pooled_name(first.name, len(folds)), first, tuple(locators), tuple(folds))
-
-
-def check_names(sources: Sequence[Source]) -> None:
+def check_names(sources: Sequence[lab.Loaded]) -> None:
     """Raise if tables would call two datasets the same."""
     name, times = Counter(source.name for source in sources).most_common(1)[0]
     if times > 1:
         raise ParameterError(f"two datasets have the name {name}; reproduce one at a time")
 
 
-def prepared_folder(out: str | None, loaded: Sequence[Source]) -> Path:
+def prepared_folder(out: str | None, loaded: Sequence[lab.Loaded]) -> Path:
     """Return the folder for the results, marked as ours; raise if it holds something else."""
     from ebrank.environment.files import write_whole
     from ebrank.experiments.document import KIND, RESULTS
@@ -245,7 +190,7 @@ def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
 
 def run(
     plan: ReproductionPlan,
-    loaded: Sequence[Source],
+    loaded: Sequence[lab.Loaded],
     folder: Path,
     jobs: int | None,
     cluster: Cluster | None,
@@ -262,7 +207,7 @@ def run(
     with console.progress("starting") as progress:
         for source in loaded:
 
-            def opened(place: int, source: Source = source) -> tuple[Dataset, TrialPool | None]:
+            def opened(place: int, source: lab.Loaded = source) -> tuple[Dataset, TrialPool | None]:
                 data = source.opened(place)
                 if cluster is None:
                     return data, None

@@ -82,7 +82,7 @@ def simulate(
         Path(per_query).parent.mkdir(parents=True, exist_ok=True)  # fail now rather than later
     if trec is not None:
         Path(trec).mkdir(parents=True, exist_ok=True)
-    finished = FinishedFolds(chosen, len(lab.folds_to_run(options)))
+    finished = FinishedFolds(chosen, len(lab.folds_to_run(options["dataset"], options)))
     rows: list[QueryRow] = []
     with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
         try:

@@ -270,7 +270,7 @@ def run_now(
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
         raise ParameterError(f"to run {names}, set --dataset; only folders bring their own")
-    finished = FinishedFolds(rankers, len(lab.folds_to_run(options)))
+    finished = FinishedFolds(rankers, len(lab.folds_to_run(options["dataset"], options)))
     try:
         for plan in plans_that_meet(earlier, options):
             finished.run(plan)
