@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import json_option, option
-from ebrank.cli.verbs import verb
+from ebrank.cli.options import AS_JSON
+from ebrank.cli.verbs import arg, option, verb
 from ebrank.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 PICTURE = "compare"
 
 
-@verb()
-@click.argument("runs", nargs=-1, required=True, metavar=f"FOLDER|{lab.RANKER}...")
-@lab.simulation_options(
-    dataset=option("--dataset NAME|FOLDER", f"{lab.DATASET}; needed to run rankers."),
-    out="Folder for compare.svg, compare.png and the trials of rankers that run now; trials it "
-    "already holds are not run again.",
+@verb(
+    *lab.simulation_options(
+        dataset=option("--dataset NAME|FOLDER", f"{lab.DATASET}; needed to run rankers."),
+        out="Folder for compare.svg, compare.png and the trials of rankers that run now; trials it "
+        "already holds are not run again.",
+    )
 )
-@json_option
-def compare(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def compare(
+    runs: tuple[str, ...] = arg(f"FOLDER|{lab.RANKER}..."),
+    as_json: bool = AS_JSON,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Compare rankers and show which differences are significant.
 
     Name folders that `ebrank simulate --out` wrote, with all the rankers they hold, and rankers to

@@ -16,8 +16,9 @@ import click
 from click.core import ParameterSource
 
 from ebrank.cli import console
-from ebrank.cli.options import ALL_FOLDS, Option, dataset_options, option, together
+from ebrank.cli.options import ALL_FOLDS, dataset_options
 from ebrank.cli.protocol import config_of, protocol_options
+from ebrank.cli.verbs import Option, option
 from ebrank.experiments.framework.numbers import counted
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def simulation_options(
     without: Collection[str] = (),
     dataset: Option[Any] | None = None,
     out: str = "Folder for the results; trials it already holds are not run again.",
-) -> Option[Any]:
-    """Add the options of the lab's verbs: the dataset, what to simulate on it, and how to run it.
+) -> list[Option[Any]]:
+    """Return the options of the lab's verbs: the dataset, what to simulate on it, and how.
 
     Args:
         without: settings of the protocol that are no options of the verb.
@@ -66,49 +67,47 @@ def simulation_options(
         out: the help of `--out`.
     """
     at_least_one = click.IntRange(min=1)
-    return together(
-        [
-            dataset or option("--dataset NAME|FOLDER", f"{DATASET}.", required=True),
-            option(
-                "--trials NUMBER",
-                "How often to repeat the simulation, each time with other users.",
-                type=at_least_one,
-                default=5,
-            ),
-            option(
-                "--seed NUMBER",
-                "Seed of all random draws.",
-                type=click.IntRange(min=0),
-                callback=_seed,
-                default=0,
-            ),
-            protocol_options(without),
-            option(
-                "--jobs NUMBER",
-                "Trials to run in parallel, by default one per core; this does not affect results.",
-                type=at_least_one,
-            ),
-            option(
-                "--cluster ADDRESS",
-                "Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or "
-                "local:N for N processes here; this does not affect results.",
-                callback=_cluster,
-            ),
-            option("--out DIR", out, type=click.Path(file_okay=False)),
-            option(
-                "--scale SHARE",
-                "Share of a preset's queries to generate.",
-                type=click.FloatRange(min=0, min_open=True),
-            ),
-            option(
-                "--interactions SHARE",
-                "Share of a preset's linear signal to move into products of features, which trees "
-                "can learn and linear models cannot; none by default.",
-                type=click.FloatRange(0, 1),
-            ),
-            dataset_options,
-        ]
-    )
+    return [
+        dataset or option("--dataset NAME|FOLDER", f"{DATASET}.", required=True),
+        option(
+            "--trials NUMBER",
+            "How often to repeat the simulation, each time with other users.",
+            type=at_least_one,
+            default=5,
+        ),
+        option(
+            "--seed NUMBER",
+            "Seed of all random draws.",
+            type=click.IntRange(min=0),
+            callback=_seed,
+            default=0,
+        ),
+        *protocol_options(without),
+        option(
+            "--jobs NUMBER",
+            "Trials to run in parallel, by default one per core; this does not affect results.",
+            type=at_least_one,
+        ),
+        option(
+            "--cluster ADDRESS",
+            "Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or "
+            "local:N for N processes here; this does not affect results.",
+            callback=_cluster,
+        ),
+        option("--out DIR", out, type=click.Path(file_okay=False)),
+        option(
+            "--scale SHARE",
+            "Share of a preset's queries to generate.",
+            type=click.FloatRange(min=0, min_open=True),
+        ),
+        option(
+            "--interactions SHARE",
+            "Share of a preset's linear signal to move into products of features, which trees "
+            "can learn and linear models cannot; none by default.",
+            type=click.FloatRange(0, 1),
+        ),
+        *dataset_options,
+    ]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import json_option
-from ebrank.cli.verbs import verb
+from ebrank.cli.options import AS_JSON
+from ebrank.cli.verbs import arg, verb
 
 if TYPE_CHECKING:
     from ebrank.rankers.base import Ranker
@@ -18,9 +18,7 @@ SETTINGS = {"none": "W/o-Behav", "concate": "Concate", "non-concate": "non-Conca
 
 
 @verb()
-@click.argument("name", required=False)
-@json_option
-def rankers(name: str | None, as_json: bool) -> None:
+def rankers(name: str | None = arg("", None), as_json: bool = AS_JSON) -> None:
     """List the rankers, or describe one.
 
     With NAME, shows that ranker's parameters and their defaults. Other commands take a ranker as

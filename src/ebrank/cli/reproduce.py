@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import json_option, option
+from ebrank.cli.options import AS_JSON
 from ebrank.cli.protocol import as_typed, config_of
-from ebrank.cli.verbs import verb
+from ebrank.cli.verbs import SHARED, arg, opt, option, verb
 from ebrank.environment.extras import import_extra
 from ebrank.errors import DataError, ParameterError
 
@@ -36,45 +36,44 @@ ANY_FOLDER = "FOLDER"
 """Stands for the folder of published data, which differs from reader to reader."""
 
 
-@verb()
-@option(
-    "--only NAMES",
-    "Some of table1, table2, table3, time, entering, ablation, toy, waiting; by default all of "
-    "these. beyond (auto against EBRank and others), shared (a shop whose queries share items) and "
-    "opinions (auto with features that are opinions) run only if you name them, or all.",
+@verb(
+    *lab.simulation_options(
+        without=["eta"],  # which the experiments vary
+        dataset=option(
+            "--dataset NAME|FOLDER",
+            f"{lab.DATASET}; repeatable.",
+            called="datasets",
+            multiple=True,
+            default=(EMBEDDED,),
+        ),
+        out="Folder for results and finished trials, by default reproduction/DATASET.",
+    )
 )
-@option(
-    f"--given {lab.RANKER}",
-    "A ranker with the ε to use, such as ebrank:epsilon=30; without this, ε is tuned on "
-    "validation queries.",
-    multiple=True,
-)
-@option(
-    f"--also {lab.RANKER}",
-    "Your own ranker, or another one from `ebrank rankers`, to add to Table 2.",
-    multiple=True,
-)
-@option(
-    f"--tune {lab.RANKER}",
-    "The same, but first tune all its parameters that have a grid on validation queries.",
-    multiple=True,
-)
-@lab.simulation_options(
-    without=["eta"],  # which the experiments vary
-    dataset=option(
-        "--dataset NAME|FOLDER",
-        f"{lab.DATASET}; repeatable.",
-        called="datasets",
-        multiple=True,
-        default=(EMBEDDED,),
-    ),
-    out="Folder for results and finished trials, by default reproduction/DATASET.",
-)
-@json_option
 def reproduce(
-    datasets: tuple[str, ...],
-    out: str | None,
-    as_json: bool,
+    datasets: tuple[str, ...] = SHARED,
+    out: str | None = SHARED,
+    only: str | None = opt(
+        None,
+        "Some of table1, table2, table3, time, entering, ablation, toy, waiting; by default all of "
+        "these. beyond (auto against EBRank and others), shared (a shop whose queries share items) "
+        "and opinions (auto with features that are opinions) run only if you name them, or all.",
+        "NAMES",
+    ),
+    given: tuple[str, ...] = opt(
+        (),
+        "A ranker with the ε to use, such as ebrank:epsilon=30; without this, ε is tuned on "
+        "validation queries.",
+        lab.RANKER,
+    ),
+    also: tuple[str, ...] = opt(
+        (), "Your own ranker, or another one from `ebrank rankers`, to add to Table 2.", lab.RANKER
+    ),
+    tune: tuple[str, ...] = opt(
+        (),
+        "The same, but first tune all its parameters that have a grid on validation queries.",
+        lab.RANKER,
+    ),
+    as_json: bool = AS_JSON,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Reproduce the paper: all its tables and figures, and more.
@@ -102,7 +101,7 @@ def reproduce(
     lab.begin(", ".join(datasets))
     for module in ("matplotlib", "jinja2"):  # fail now rather than after the runs
         import_extra(module, extra="report", purpose="for the report")
-    plan = make_plan(options)
+    plan = make_plan(only, given, also, tune, options)
     jobs, address = options.pop("jobs"), options.pop("cluster")
     with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
         loaded = [lab.load(name, plan.config, options) for name in dict.fromkeys(datasets)]
@@ -122,14 +121,19 @@ def reproduce(
         print_summary(document, folder)
 
 
-def make_plan(options: dict[str, Any]) -> ReproductionPlan:
-    """Remove the options that say what to run, and return the plan."""
+def make_plan(
+    only: str | None,
+    given: tuple[str, ...],
+    also: tuple[str, ...],
+    tune: tuple[str, ...],
+    options: dict[str, Any],
+) -> ReproductionPlan:
+    """Return the plan; remove the options that it takes."""
     from ebrank.experiments import exhibits
     from ebrank.experiments.framework import tuning
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.rankers import registry
 
-    only, given, also, tune = map(options.pop, ("only", "given", "also", "tune"))
     for text in also:
         registry.parse(text)  # raises if there is no such ranker
     for text in tune:
@@ -283,14 +287,16 @@ def print_findings(data: DatasetRecord, trials: int) -> None:
 
 
 @verb()
-@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
-@option(
-    "--out DIR",
-    "Folder for the report, by default the folder of the results.",
-    type=click.Path(file_okay=False),
-)
-@json_option
-def report(folder: str, out: str | None, as_json: bool) -> None:
+def report(
+    folder: str = arg("DIR", type=click.Path(file_okay=False)),
+    out: str | None = opt(
+        None,
+        "Folder for the report, by default the folder of the results.",
+        "DIR",
+        type=click.Path(file_okay=False),
+    ),
+    as_json: bool = AS_JSON,
+) -> None:
     """Rewrite the report of a reproduction from its results.
 
     DIR is a folder that `ebrank reproduce` wrote. This makes report.html, the tables, the figures

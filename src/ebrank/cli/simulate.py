@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import json_option, option
-from ebrank.cli.verbs import verb
+from ebrank.cli.options import AS_JSON
+from ebrank.cli.verbs import REQUIRED, opt, verb
 from ebrank.errors import EBRankError, ParameterError
 
 if TYPE_CHECKING:
@@ -25,31 +25,26 @@ WIDE = 92
 """The fewest characters that leave room for run times."""
 
 
-@verb()
-@option(
-    f"--ranker {lab.RANKER}",
-    "A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
-    called="rankers",
-    required=True,
-    multiple=True,
-)
-@lab.simulation_options()
-@option(
-    "--per-query FILE",
-    "CSV file for the measures of each test query.",
-    type=click.Path(dir_okay=False),
-)
-@option(
-    "--trec DIR",
-    "Folder for files in TREC format: qrels.txt, and a run per ranker and trial.",
-    type=click.Path(file_okay=False),
-)
-@json_option
+@verb(*lab.simulation_options())
 def simulate(
-    rankers: tuple[str, ...],
-    per_query: str | None,
-    trec: str | None,
-    as_json: bool,
+    rankers: tuple[str, ...] = opt(
+        REQUIRED,
+        "A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
+        f"--ranker {lab.RANKER}",
+    ),
+    per_query: str | None = opt(
+        None,
+        "CSV file for the measures of each test query.",
+        "FILE",
+        type=click.Path(dir_okay=False),
+    ),
+    trec: str | None = opt(
+        None,
+        "Folder for files in TREC format: qrels.txt, and a run per ranker and trial.",
+        "DIR",
+        type=click.Path(file_okay=False),
+    ),
+    as_json: bool = AS_JSON,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Run rankers on simulated users and measure them.

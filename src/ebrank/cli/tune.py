@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import ALL_FOLDS, json_option, option
+from ebrank.cli.options import ALL_FOLDS, AS_JSON
 from ebrank.cli.protocol import as_typed
-from ebrank.cli.verbs import verb
+from ebrank.cli.verbs import REQUIRED, opt, verb
 
 if TYPE_CHECKING:
     from ebrank.experiments.framework.outcome import Table
@@ -24,27 +24,20 @@ OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "cluster", "out", "
 """Options that say what to do with a simulation, rather than what it is."""
 
 
-@verb()
-@option(f"--ranker {lab.RANKER}", "A ranker from `ebrank rankers`.", required=True)
-@option(
-    "--param NAME",
-    "Parameter to choose, by default all that have a grid; repeat it to try combinations.",
-    called="params",
-    multiple=True,
-)
-@option(
-    "--grid VALUES",
-    "Values to try, such as 0,1,5: one --grid per --param; by default its own grid.",
-    called="grids",
-    multiple=True,
-)
-@lab.simulation_options()
-@json_option
+@verb(*lab.simulation_options())
 def tune(
-    ranker: str,
-    params: tuple[str, ...],
-    grids: tuple[str, ...],
-    as_json: bool,
+    ranker: str = opt(REQUIRED, "A ranker from `ebrank rankers`.", lab.RANKER),
+    params: tuple[str, ...] = opt(
+        (),
+        "Parameter to choose, by default all that have a grid; repeat it to try combinations.",
+        "--param NAME",
+    ),
+    grids: tuple[str, ...] = opt(
+        (),
+        "Values to try, such as 0,1,5: one --grid per --param; by default its own grid.",
+        "--grid VALUES",
+    ),
+    as_json: bool = AS_JSON,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Choose a ranker's parameters on validation queries.
