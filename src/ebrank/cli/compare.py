@@ -52,7 +52,7 @@ def compare(
     from ebrank.cli.stored_runs import results_of
     from ebrank.experiments.comparison import compared, plain, table
 
-    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
+    with lab.note_of_compilation():
         comparison = compared(results_of(runs, options))
     if as_json:
         console.print_json(plain(comparison))

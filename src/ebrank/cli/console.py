@@ -1,4 +1,4 @@
-"""What people and scripts see: tables, facts, progress and JSON.
+"""What people and scripts see: tables, progress and JSON.
 
 Results go to stdout, everything else to stderr; color and progress bars appear on terminals only.
 """
@@ -75,26 +75,15 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None
     print_table(Table("", "", "", tuple(map(Column, columns)), shown))
 
 
-def wrapped(text: str, width: int = 0, indent: str = "") -> str:
-    """Return a text wrapped between words, by default to the width of the terminal."""
+def wrapped(text: str, indent: str = "") -> str:
+    """Return a text wrapped between words to the width of the terminal."""
     return textwrap.fill(
         text,
-        width or shutil.get_terminal_size().columns,
+        shutil.get_terminal_size().columns,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def print_facts(title: str, facts: Mapping[str, str]) -> None:
-    """Print a title and lines of `name  text`, with the text wrapped beside its name."""
-    width = max(60, min(100, shutil.get_terminal_size().columns))
-    margin = max(map(len, facts)) + 4
-    click.echo(click.style(title, bold=True))
-    for name, text in facts.items():
-        lines = "\n".join(wrapped(line, width - margin) for line in text.splitlines())
-        label = click.style(f"  {name}".ljust(margin), dim=True)
-        click.echo(label + lines.replace("\n", f"\n{' ' * margin}"))
 
 
 def note(message: str) -> None:

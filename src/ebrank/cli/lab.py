@@ -1,16 +1,13 @@
-"""What the lab's verbs share: options, the simulation they describe, interrupts, numbers."""
+"""What the lab's verbs share: options, the simulation they describe, stops."""
 
 from __future__ import annotations
 
-import signal
-import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 import click
 from click.core import ParameterSource
@@ -283,39 +280,6 @@ def running(
         pool = None if cluster is None else cluster.workers(plan.dataset, plan.locator)
         how = {"trials": plan.trials, "jobs": plan.jobs, "pool": pool, "store": store}
         yield how | {"progress": progress}
-
-
-class _Interrupt(KeyboardInterrupt):
-    """Ctrl-C, remembered while it is being handled."""
-
-    def __init__(self, under_way: WeakSet[_Interrupt]) -> None:
-        super().__init__()
-        under_way.add(self)
-
-
-@contextmanager
-def one_interrupt_at_a_time() -> Iterator[None]:
-    """Ignore Ctrl-C while an earlier one is being handled, so that its report is always printed.
-
-    A Ctrl-C that got lost, as happens in callbacks of the compiler, is not being handled; then the
-    next one counts.
-    """
-    under_way: WeakSet[_Interrupt] = WeakSet()
-
-    def interrupt(*_: object) -> None:
-        if not under_way:
-            raise _Interrupt(under_way)
-
-    before = signal.getsignal(signal.SIGINT)
-    in_charge = threading.current_thread() is threading.main_thread()
-    if not in_charge or before is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def note_of_compilation() -> AbstractContextManager[None]:

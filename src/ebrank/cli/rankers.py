@@ -70,16 +70,14 @@ def print_one(ranker: dict[str, Any]) -> None:
     """Print a ranker and its parameters."""
     from ebrank.parameters import typed
 
-    facts = {"what it does": ranker["help"], "features": in_words(ranker["settings"])}
+    click.secho(ranker["name"], bold=True)
+    click.echo(console.wrapped(ranker["help"]))
+    click.echo(f"Features: {in_words(ranker['settings'])}\n")
     rows = [
         (param["name"], typed(param["default"]), param["takes"], param["help"])
         for param in ranker["parameters"]
     ]
-    facts |= {} if rows else {"parameters": "none"}
-    console.print_facts(ranker["name"], {name: text for name, text in facts.items() if text})
-    if rows:
-        click.echo()
-        console.print_rows(("parameter", "default", "takes", "what it is"), rows)
+    console.print_rows(("parameter", "default", "takes", "what it is"), rows)
 
 
 def in_words(settings: list[str]) -> str:

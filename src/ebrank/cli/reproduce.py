@@ -103,7 +103,7 @@ def reproduce(
         import_extra(module, extra="report", purpose="for the report")
     plan = make_plan(only, given, also, tune, options)
     jobs, address = options.pop("jobs"), options.pop("cluster")
-    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
+    with lab.note_of_compilation():
         loaded = [lab.load(name, plan.config, options) for name in dict.fromkeys(datasets)]
         check_names(loaded)
         folder = prepared_folder(out, loaded)

@@ -79,7 +79,7 @@ def simulate(
         Path(trec).mkdir(parents=True, exist_ok=True)
     finished = FinishedFolds(chosen, len(lab.folds_to_run(options["dataset"], options)))
     rows: list[QueryRow] = []
-    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
+    with lab.note_of_compilation():
         try:
             for plan in lab.plan_folds(**options):
                 if not as_json:
@@ -136,15 +136,10 @@ class FinishedFolds:
         return folds[0] if len(folds) == 1 else list(map(pooled, zip(*folds, strict=True)))
 
     def print_so_far(self, as_json: bool) -> None:
-        """Print the results of each fold, which cannot be pooled before all have finished."""
-        if self.folds > 1 and as_json and self.by_fold:
-            folds = [{"fold": fold} | plain(own) for fold, own in self.by_fold.items()]
-            console.print_json({"folds": folds})
-            return
-        for fold, results in self.by_fold.items():
-            if self.folds > 1 and any(result.trials for result in results):
-                click.echo(f"Fold {fold}:")
-            print_results(results, as_json)
+        """Print the results of an only dataset; folds cannot be pooled before all have finished."""
+        if self.folds == 1:
+            for results in self.by_fold.values():
+                print_results(results, as_json)
 
     def progress(self, trials: int) -> tuple[int, int]:
         """Return how many trials finished, and how many there are in all folds."""

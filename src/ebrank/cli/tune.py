@@ -64,7 +64,7 @@ def tune(
         raise click.UsageError("parameters are chosen in one fold at a time; choose one")
     chosen = registry.parse(ranker)
     grid = read_grid(chosen, params, grids)
-    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
+    with lab.note_of_compilation():
         (plan,) = lab.plan_folds(**options)
         seed = tuning_seed(plan.seed)
         if not as_json:
