@@ -1,4 +1,4 @@
-"""The parts of the page: chapters of exhibits, and the ledger dataset by dataset."""
+"""The parts of the page: chapters of exhibits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from ebrank.experiments.document import DatasetRecord, Document
 from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.folds import in_words
 from ebrank.experiments.framework.outcome import Table
-from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.report.figures.render import inline_panels
 from ebrank.report.ledger import tally
 
@@ -37,15 +36,6 @@ class Chapter:
     about: str
     exhibits: Sequence[Exhibit]
     folded: bool = False
-
-
-@dataclass(frozen=True)
-class LedgerChapter:
-    """The ledger of one dataset."""
-
-    id: str
-    title: str
-    sections: Sequence[LedgerSection]
 
 
 def chapters(document: Document) -> list[Chapter]:
@@ -81,18 +71,6 @@ def _own(data: DatasetRecord, only: Sequence[str], *, beyond: bool) -> list[Exhi
 
 def _is_beyond(value: Table | Figure) -> bool:
     return value.name.partition("-")[0] == "beyond"
-
-
-def ledger_chapters(document: Document) -> list[LedgerChapter]:
-    """Return the ledger without the findings, which are at the top of the page."""
-    return [
-        LedgerChapter(
-            f"ledger-{number}",
-            data.name,
-            [section for section in data.ledger if not section.findings],
-        )
-        for number, data in enumerate(document.datasets)
-    ]
 
 
 def size(data: DatasetRecord) -> str:
