@@ -9,7 +9,6 @@ import json
 import shutil
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,8 +19,6 @@ import click
 if TYPE_CHECKING:
     from ebrank.experiments.framework.outcome import Table
 
-# For less than this, a bar would only flicker.
-_PATIENCE_SECONDS = 0.5
 # A log should name the stages that take minutes, not those that take a moment.
 _LOG_SECONDS = 5.0
 
@@ -113,19 +110,12 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), Remaining())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(label, total=None)
-    # By the clock: work that tells only its stages may be silent for hours after the first.
-    starter = threading.Timer(_PATIENCE_SECONDS, bar.start)
 
     def update(done: int, total: int, label: str | None = None) -> None:
         bar.update(task, completed=done, total=total, description=label)
 
-    starter.start()
-    try:
+    with bar:
         yield update
-    finally:
-        starter.cancel()
-        starter.join()
-        bar.stop()
 
 
 def _line_per_stage() -> Callable[..., None]:

@@ -232,8 +232,7 @@ def _csv(path: Path) -> Iterator[bytes]:
             raise wrong_width(path, line, len(row), len(names))
         yield from [b""] * (line - numbered - 1)
         numbered = line
-        cells = dict(zip_longest(names, row, fillvalue=""))
-        yield _line({name: _cell(name, text) for name, text in cells.items()}) if row else b""
+        yield _line(dict(zip_longest(names, row, fillvalue=""))) if row else b""
 
 
 def _parquet(path: Path) -> Iterator[bytes]:
@@ -265,20 +264,15 @@ def _line(row: dict[str, Any]) -> bytes:
 
 
 def _sent(value: object) -> object:
-    """Return a feature as JSON: NaN is missing; infinity becomes a text, which is rejected."""
+    """Return a feature as JSON: "" and NaN are missing; what is no number is rejected later."""
+    if isinstance(value, str):
+        try:
+            value = float(value or "nan")
+        except ValueError:
+            return value
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value
-
-
-def _cell(column: str, text: str) -> float | str | None:
-    """Return an id as it is, and a feature as a number or None; other cells are rejected later."""
-    if column == "id":
-        return text
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return text
 
 
 @verb()

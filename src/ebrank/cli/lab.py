@@ -32,12 +32,6 @@ COMPILING = "note: compiling for this machine; this takes a few seconds, only th
 RANKER = "NAME[:PARAM=VALUE,…]"
 
 
-def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
-    if value > LARGEST_SEED:
-        raise click.BadParameter(f"{value} is too large; the largest seed is {LARGEST_SEED}")
-    return value
-
-
 def _cluster(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     if value is None:
         return None
@@ -75,8 +69,7 @@ def simulation_options(
         option(
             "--seed NUMBER",
             "Seed of all random draws.",
-            type=click.IntRange(min=0),
-            callback=_seed,
+            type=click.IntRange(0, LARGEST_SEED),
             default=0,
         ),
         *protocol_options(without),

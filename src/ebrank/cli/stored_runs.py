@@ -142,9 +142,7 @@ def read_run(folder: Path) -> tuple[Conditions, list[ComparedRanker]]:
     rankers = []
     for ranker, files in entries:
         if not files or len(files) != trials:
-            problem = f"no finished trial of {ranker}"
-            if files:
-                problem = f"{len(files)} finished trials of {ranker}, {trials} of {entries[0][0]}"
+            problem = f"{len(files)} finished trials of {ranker}, {trials} of {entries[0][0]}"
             raise DataError(problem, path=folder, remedy=AGAIN)
         results, engine = _stored_trials(folder, [*run, ranker], files)
         result = Result(document["dataset"]["name"], ranker, config, document["seed"], results)
