@@ -18,7 +18,7 @@ import msgspec
 from ebrank.cli import lab
 from ebrank.cli.options import ALL_FOLDS
 from ebrank.cli.protocol import given_options
-from ebrank.cli.simulate import FinishedFolds
+from ebrank.cli.simulate import run_all
 from ebrank.data.loading import folds_in
 from ebrank.errors import DataError, ParameterError
 from ebrank.kernels.provenance import fingerprint, stamp, versions
@@ -268,15 +268,7 @@ def run_now(
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
         raise ParameterError(f"to run {names}, set --dataset; only folders bring their own")
-    finished = FinishedFolds(rankers, len(lab.folds_to_run(options["dataset"], options)))
-    try:
-        for plan in plans_that_meet(earlier, options):
-            finished.run(plan)
-    except KeyboardInterrupt:
-        if not finished.by_fold:
-            raise
-        raise lab.stopped(*finished.progress(options["trials"]), options["out"]) from None
-    return finished.results()
+    return run_all(plans_that_meet(earlier, options), rankers, options)
 
 
 def plans_that_meet(
