@@ -97,21 +97,12 @@ def test_every_table_and_figure_is_there(opened: Chrome, reproduced: Document) -
         assert {one.label for panel in figure.panels for one in panel.series} <= names
 
 
-def test_each_claim_is_a_row_with_its_verdict_effect_and_plot(opened: Chrome) -> None:
-    shown = opened.find_element(By.ID, "findings").text
-    for words in ("1 confirmed, 1 undecided, 1 contradicted", "UCBRank is first. p = .3"):
-        assert words in " ".join(shown.split())
-    rows = opened.find_elements(By.CSS_SELECTOR, ".forest li:not(.scale)")
-    assert [row.get_attribute("class") for row in rows] == [
-        "confirmed",
-        "undecided",
-        "contradicted",
-    ]
-    assert "+.100 [+.050, +.150]" in rows[0].text
-    for row, drawn in zip(rows, (1, 1, 0), strict=True):
-        assert len(row.find_elements(By.CSS_SELECTOR, "line.interval")) == drawn
-    dots = [row.find_element(By.TAG_NAME, "circle") for row in rows[:2]]
-    assert dots[0].location["x"] > dots[1].location["x"] + 50, "what speaks for it is to the right"
+def test_each_claim_is_a_row_with_its_verdict_and_effect(opened: Chrome) -> None:
+    shown = " ".join(opened.find_element(By.ID, "findings").text.split())
+    for words in ("1 confirmed, 1 undecided, 1 contradicted", "p = .3", "+.100 [+.050, +.150]"):
+        assert words in shown
+    rows = opened.find_elements(By.CSS_SELECTOR, "#findings tbody tr:not(.heading)")
+    assert len(rows) == 3
 
 
 def test_every_link_within_the_page_leads_somewhere(opened: Chrome) -> None:
