@@ -63,14 +63,6 @@ def test_all_folds_are_pooled(dataset: Path) -> None:
         assert trial["query_ids"].tolist() == [f"c{query}" for query in range(6)]
 
 
-def test_a_comparison_is_over_the_queries_of_all_folds(dataset: Path) -> None:
-    order = ("compare", "bm25", "oracle", "--dataset", dataset, *SHORT)
-    whole, first = (answered(*order, "--fold", fold) for fold in ("all", "1"))
-    assert whole["dataset"].endswith(", 2 folds")
-    p_values = [document["pairs"][1]["p_value"] for document in (whole, first)]
-    assert p_values == [2 / 2**12, 2 / 2**6], "twelve queries decide more than six"
-
-
 def test_a_reproduction_pools_folds(dataset: Path) -> None:
     tuned = ("ebrank:epsilon=30", "ebrank:epsilon=20,estimator=exposure", "ucbrank:epsilon=0.01")
     given = [word for ranker in tuned for word in ("--given", ranker)]

@@ -17,7 +17,6 @@ import ebrank as package
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
-from ebrank.simulation.users import parse
 from tests.cli.commands import (
     LONG,
     PATIENCE,
@@ -64,24 +63,14 @@ def test_trials_too_short_to_serve_a_test_query_keep_their_other_measures() -> N
 @pytest.mark.slow
 def test_json_is_one_object_alone_on_stdout_with_the_librarys_numbers() -> None:
     ranker = "ebrank:epsilon=3"
-    users = ("--users", USERS, "--click-rate", "0.5", "--list-length", "7", "--eta", "0.5")
-    with started("simulate", "--ranker", ranker, *SHORT, *users, "--json") as process:
+    with started("simulate", "--ranker", ranker, *SHORT, "--json") as process:
         stdout, stderr = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, stderr
-    assert stderr == ""
+    assert (process.returncode, stderr) == (0, "")
     [document] = json.loads(stdout)["rankers"]
     measures = ("cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg")
     labels = ("cold_ndcg_labels", "warm_ndcg_labels", "run_ndcg_labels")
     assert list(document) == ["ranker", *measures, *labels, "sessions", "seconds"]
-    config = SimulationConfig(
-        entering_probability=0.5,
-        sessions=80,
-        updates=4,
-        users=parse(USERS),
-        click_rate=0.5,
-        list_length=7,
-    )
-    data = package.load("mq2007-like", scale=0.01)
+    config, data = SimulationConfig(sessions=80, updates=4), package.load("mq2007-like", scale=0.01)
     expected = simulate(data, registry.parse(ranker), config, seed=1, trials=2)
     for metric in (*measures, *labels):
         values = getattr(expected, metric)
