@@ -21,8 +21,8 @@ from ebrank.experiments.framework.folds import AnyRanker
 from ebrank.experiments.framework.measures import MEASURES
 from ebrank.experiments.framework.outcome import Outcome, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
-from ebrank.experiments.ledger import build
-from ebrank.experiments.ledger.references import reference_for, stands_in_for
+from ebrank.experiments.ledger import ledger
+from ebrank.experiments.references import reference_for, stands_in_for
 from ebrank.kernels.provenance import versions
 from ebrank.rankers import registry
 from ebrank.simulation.result import LABELS, Result, about_config
@@ -68,7 +68,7 @@ def dataset_part(command: str, finished: FinishedDataset, *, several: bool) -> D
         tables=tuple(_named(table, setup.name, several) for table in own),
         figures=tuple(_named(figure, setup.name, several) for figure in whole.figures),
         findings=whole.findings,
-        ledger=build.ledger(command, setup, finished.results, whole.findings),
+        ledger=ledger(command, setup, finished.results, whole.findings),
         reference="" if published is None else published.whose,
         test_queries=setup.test_queries,
         folds=tuple(fold.number for fold in setup.folds if fold.number is not None),

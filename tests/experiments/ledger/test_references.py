@@ -7,10 +7,10 @@ import pytest
 import ebrank
 from ebrank.data.dataset import Origin
 from ebrank.data.presets import PRESETS
+from ebrank.experiments import references
 from ebrank.experiments.framework.entrants import TUNED
 from ebrank.experiments.framework.experiment import Setup
-from ebrank.experiments.ledger import references
-from ebrank.experiments.ledger.references import (
+from ebrank.experiments.references import (
     AS_RELEASED,
     REFERENCES,
     VARIANTS,

@@ -31,7 +31,7 @@ from ebrank.experiments.framework.measures import COLD, CUM, MEASURES, RUN, WARM
 from ebrank.experiments.framework.numbers import p_text
 from ebrank.experiments.framework.outcome import Cell, Column, Finding, Outcome, Row, Table
 from ebrank.experiments.framework.significance import lead, pairwise
-from ebrank.experiments.ledger.references import variants
+from ebrank.experiments.references import variants
 from ebrank.simulation.result import Result
 
 ByKey: TypeAlias = Mapping[str, Result]

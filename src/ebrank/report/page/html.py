@@ -18,7 +18,7 @@ from ebrank.experiments.document import Document
 from ebrank.experiments.framework.entrants import EBRANK
 from ebrank.experiments.framework.numbers import counted
 from ebrank.experiments.framework.significance import caution
-from ebrank.experiments.ledger.entries import RULE
+from ebrank.experiments.ledger import RULE
 from ebrank.report import ledger
 from ebrank.report.figures import render
 from ebrank.report.page import chapters, summary
