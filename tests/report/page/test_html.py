@@ -18,7 +18,7 @@ from ebrank.report.page.chapters import identifier
 from ebrank.report.page.html import page
 from tests.browser import COLORS, console_errors, violations
 from tests.report.results import reproduction
-from tests.report.sample import FIGURE, NASTY, PERFORMANCE, document
+from tests.report.sample import NASTY, document
 
 
 @pytest.fixture(scope="module")
@@ -257,22 +257,6 @@ def test_a_table_that_goes_on_beyond_a_phone_says_so(reproduction_page: Chrome) 
     assert "More columns" in words.text
     reproduction_page.execute_script(f"{region}.scrollLeft = 9999")
     WebDriverWait(reproduction_page, 5).until(lambda _: not words.is_displayed())
-
-
-def test_the_chapter_beyond_the_paper_comes_second(browser: Chrome, tmp_path: Path) -> None:
-    plain = reproduction()
-    (data,) = plain.datasets
-    beyond = (replace(FIGURE, name="beyond"), replace(FIGURE, name="beyond-entering"))
-    auto = replace(PERFORMANCE, name="beyond")
-    data = replace(data, figures=beyond, tables=(*data.tables, auto))
-    path = tmp_path / "report.html"
-    path.write_text(page(replace(plain, datasets=(data,))))
-    browser.get(path.as_uri())
-    sections = ask(browser, "[...document.querySelectorAll('main > section')].map(one => one.id)")
-    assert sections[:3] == ["summary", "beyond", "findings"]
-    shown = browser.find_element(By.ID, "beyond")
-    assert len(shown.find_elements(By.TAG_NAME, "figure")) == 2
-    assert not shown.find_element(By.ID, "table-beyond").is_displayed(), "it is long: opened first"
 
 
 @pytest.mark.slow
