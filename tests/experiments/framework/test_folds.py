@@ -176,8 +176,8 @@ def test_each_fold_has_its_own_choice(both: FinishedDataset, single: list[Finish
 
 @pytest.mark.slow
 def test_the_record_says_which_folds(both: FinishedDataset, single: list[FinishedDataset]) -> None:
-    record = assembly.dataset_part("x", both, several=False).record
-    own = [assembly.dataset_part("x", each, several=False).record for each in single]
+    record = assembly.dataset_part("x", both, several=False)[0]
+    own = [assembly.dataset_part("x", each, several=False)[0] for each in single]
     assert (record.name, record.folds) == ("MQ2007, 2 folds", (1, 2))
     assert record.fingerprint == "+".join(each.fingerprint for each in own)
     assert (record.sessions, record.queries) == (240, max(each.queries for each in own))
@@ -190,6 +190,6 @@ def test_the_record_says_which_folds(both: FinishedDataset, single: list[Finishe
 
 
 def shown(finished: FinishedDataset, name: str) -> Table:
-    record = assembly.dataset_part("x", finished, several=False)
-    tables = [*record.record.tables, *record.shared.values()]
+    record, shared = assembly.dataset_part("x", finished, several=False)
+    tables = [*record.tables, *shared.values()]
     return next(table for table in tables if table.name == name)
