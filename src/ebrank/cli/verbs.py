@@ -97,6 +97,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[tuple[str, Option[Any]
 def _parameter(name: str, kind: Any, declared: _Declared) -> Option[Any]:  # noqa: ANN401
     """Return an option or argument, whose annotation is its kind."""
     default, help, line, about = declared
+    about = {"required": default is REQUIRED} | about
     if get_origin(kind) in (UnionType, Union):
         kind = get_args(kind)[0]
     several = get_origin(kind) is tuple
@@ -104,7 +105,6 @@ def _parameter(name: str, kind: Any, declared: _Declared) -> Option[Any]:  # noq
         about = {"type": click.Choice(get_args(kind))} | about
     elif kind is int:
         about = {"type": int} | about
-    about["required"] = default is REQUIRED
     if not any(default is none for none in (REQUIRED, None, False, ())):
         about["default"] = default
     if not help:
