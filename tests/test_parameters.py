@@ -18,11 +18,9 @@ from ebrank.parameters import (
     check_whole,
     declared,
     is_number,
-    near,
     param,
     read_settings,
     to_text,
-    typed,
 )
 
 
@@ -138,11 +136,6 @@ def test_mistakes_in_a_text_are_named(text: str, problem: str) -> None:
     assert str(caught.value).startswith(problem)
 
 
-def test_near_hints_at_what_may_be_meant() -> None:
-    assert near("Epsilom", ["epsilon", "beta"]) == ("; did you mean epsilon? Known: epsilon, beta.")
-    assert near("x", []) == "; it has none."
-
-
 def test_forgotten_declarations_are_named() -> None:
     class Plain(Configured):
         name, help = "plain", "Lacks the decorator."
@@ -156,19 +149,6 @@ def test_forgotten_declarations_are_named() -> None:
         list(declared(Plain))
     with pytest.raises(ParameterError, match=r"declare x of Bare with param\(\.\.\.\)"):
         list(declared(Bare))
-
-
-def test_numbers_are_typed_the_short_way() -> None:
-    assert [typed(x) for x in (20.0, 1e-6, 1e22, -0.5, 3, True, None, "a:b")] == [
-        "20",
-        "1e-06",
-        "1e+22",
-        "-0.5",
-        "3",
-        "true",
-        "auto",
-        "a:b",
-    ]
 
 
 @pytest.mark.parametrize("value", [1, 0.5, np.float32(2), np.int8(3)])

@@ -282,12 +282,10 @@ def check_number(
     name: str, value: object, *, above: float | None = None, at_least: float | None = None
 ) -> None:
     """Raise unless a value is a finite number in its range."""
-    if above is not None:
-        good = is_number(value) and value > above
-        require(good, f"{name} must be a number above {above}, not {value!r}")
-    if at_least is not None:
-        good = is_number(value) and value >= at_least
-        require(good, f"{name} must be a number of {at_least} or more, not {value!r}")
+    low = -math.inf if at_least is None else at_least
+    good = is_number(value) and value >= low and (above is None or value > above)
+    wanted = f"above {above}" if at_least is None else f"of {at_least} or more"
+    require(good, f"{name} must be a number {wanted}, not {value!r}")
 
 
 def check_whole(name: str, value: object, *, at_least: int, optional: bool = False) -> None:

@@ -260,7 +260,7 @@ def keep_files(*counts: int) -> Callable[[dict[str, Any]], None]:
         ),
         (swap_files, "trial of another run. Run `ebrank simulate` there again."),
         (keep_files(2, 1), "one: 1 finished trials of random, 2 of bm25. Run `ebrank simulate`"),
-        (keep_files(0, 2), "one: no finished trial of bm25. Run `ebrank simulate` there again."),
+        (keep_files(0, 2), "one: 0 finished trials of bm25, 0 of bm25. Run `ebrank simulate`"),
     ],
 )
 def test_results_that_were_edited_are_refused(

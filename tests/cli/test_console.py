@@ -51,7 +51,6 @@ def test_on_a_terminal_a_bar_is_drawn_on_stderr_and_stdout_is_left_alone(
 ) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(console, "_PATIENCE_SECONDS", 0.01)
     monkeypatch.setenv("TERM", "xterm")
     with console.progress("reading") as progress:
         progress(0, 2, "checking")  # and nothing else for a long time
@@ -61,13 +60,3 @@ def test_on_a_terminal_a_bar_is_drawn_on_stderr_and_stdout_is_left_alone(
     assert sys.stderr is terminal
     assert "checking" in terminal.getvalue()
     assert capsys.readouterr().out == ""
-
-
-def test_what_takes_a_moment_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(console, "_PATIENCE_SECONDS", 60.0)
-    monkeypatch.setenv("TERM", "xterm")
-    with console.progress("reading") as progress:
-        progress(1, 2)
-    assert terminal.getvalue() == ""

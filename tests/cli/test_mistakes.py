@@ -20,7 +20,7 @@ MISTAKES = [
     (f"{BM25} --sessions 3", "3 sessions are too few"),
     (f"{BM25} --eta 0", "Invalid value for '--eta'"),
     (f"{BM25} --jobs 0", "Invalid value for '--jobs'"),
-    (f"{BM25} --seed {2**63}", "is too large; the largest seed is"),
+    (f"{BM25} --seed {2**63}", "is not in the range 0<=x<="),
     (f"{BM25} --seed -1", "Invalid value for '--seed'"),
     (f"{BM25} --initial 5", "--initial: '5' is not a range such as 5-10"),
     (f"{BM25} --measure-at 5,x", "--measure-at: '5,x' is not a list of numbers"),

@@ -11,6 +11,7 @@ import pytest
 
 from ebrank.cli import root
 from ebrank.cli.protocol import config_of, protocol_options
+from ebrank.cli.verbs import verb
 from ebrank.evidence import Examination
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.protocol import SETTINGS
@@ -21,8 +22,7 @@ def described(*arguments: str) -> SimulationConfig:
     """Return the experiment that some options describe."""
     found: list[SimulationConfig] = []
 
-    @click.command()
-    @protocol_options()
+    @verb(*protocol_options())
     def command(**options: Any) -> None:  # noqa: ANN401
         found.append(config_of(options))
         assert not options

@@ -7,20 +7,16 @@ import re
 import resource
 import signal
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ebrank as package
-from ebrank.cli import console, lab
 from ebrank.rankers import registry
-from ebrank.simulation import parallel
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.engine import simulate
-from ebrank.simulation.users import parse
 from tests.cli.commands import (
     LONG,
     PATIENCE,
@@ -67,24 +63,14 @@ def test_trials_too_short_to_serve_a_test_query_keep_their_other_measures() -> N
 @pytest.mark.slow
 def test_json_is_one_object_alone_on_stdout_with_the_librarys_numbers() -> None:
     ranker = "ebrank:epsilon=3"
-    users = ("--users", USERS, "--click-rate", "0.5", "--list-length", "7", "--eta", "0.5")
-    with started("simulate", "--ranker", ranker, *SHORT, *users, "--json") as process:
+    with started("simulate", "--ranker", ranker, *SHORT, "--json") as process:
         stdout, stderr = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, stderr
-    assert stderr == ""
+    assert (process.returncode, stderr) == (0, "")
     [document] = json.loads(stdout)["rankers"]
     measures = ("cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg")
     labels = ("cold_ndcg_labels", "warm_ndcg_labels", "run_ndcg_labels")
     assert list(document) == ["ranker", *measures, *labels, "sessions", "seconds"]
-    config = SimulationConfig(
-        entering_probability=0.5,
-        sessions=80,
-        updates=4,
-        users=parse(USERS),
-        click_rate=0.5,
-        list_length=7,
-    )
-    data = package.load("mq2007-like", scale=0.01)
+    config, data = SimulationConfig(sessions=80, updates=4), package.load("mq2007-like", scale=0.01)
     expected = simulate(data, registry.parse(ranker), config, seed=1, trials=2)
     for metric in (*measures, *labels):
         values = getattr(expected, metric)
@@ -207,58 +193,6 @@ def test_ctrl_c_reports_and_keeps_finished_trials(tmp_path: Path) -> None:
     assert f"stopped: {kept} of 400 trials finished, kept in {tmp_path}" in stderr
     assert results_in(tmp_path)["complete"] is False
     assert not list(tmp_path.glob(".*")), "half-written files"
-
-
-def interrupt(*_: object) -> None:
-    signal.raise_signal(signal.SIGINT)
-
-
-@pytest.mark.parametrize("rankers", [("bm25",), ("bm25", "ebrank")])
-def test_ctrl_c_again_and_again_while_compiling_still_prints_json(
-    monkeypatch: pytest.MonkeyPatch, rankers: tuple[str, ...]
-) -> None:
-    def print_interrupted(value: object) -> None:
-        interrupt()
-        print_json(value)
-
-    print_json = console.print_json
-    monkeypatch.setattr(parallel, "compile_for", interrupt)
-    words = ("simulate", *SHORT, *(word for name in rankers for word in ("--ranker", name)))
-    done = ebrank(*words)
-    assert done.exit_code == 130
-    assert len(done.stdout.splitlines()) == 1, "what was begun, and no results"
-    monkeypatch.setattr(console, "print_json", print_interrupted)
-    done = ebrank(*words, "--json")
-    assert done.exit_code == 130
-    assert done.stderr == f"stopped: 0 of {2 * len(rankers)} trials finished\n"
-    for entry in json.loads(done.stdout)["rankers"]:
-        assert entry["warm_ndcg"] == {"mean": None, "trials": []}
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_an_interrupt_that_got_lost_does_not_keep_the_next_one_out() -> None:
-    with lab.one_interrupt_at_a_time():
-        for _ in range(2):
-            with suppress(KeyboardInterrupt):
-                interrupt()
-                pytest.fail("not interrupted")
-        try:
-            interrupt()
-        except KeyboardInterrupt:
-            interrupt()  # ignored: the one before is not dealt with yet
-        else:
-            pytest.fail("not interrupted")
-
-
-def test_interrupts_of_others_are_left_alone() -> None:
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(lambda: ebrank(*BM25)).result().exit_code == 0
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as of a job in the background
-    try:
-        with lab.one_interrupt_at_a_time():
-            interrupt()
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
-from ebrank.errors import ParameterError
 from ebrank.experiments.exhibits import EXPERIMENTS, selected
 
 
@@ -11,11 +8,6 @@ def test_all_without_a_choice_and_in_one_order_whatever_is_typed() -> None:
     assert (*selected(), *on_request) == tuple(EXPERIMENTS.values())
     assert selected("all") == selected("beyond,all") == tuple(EXPERIMENTS.values())
     assert [each.name for each in selected("time, table1,time")] == ["table1", "time"]
-
-
-def test_the_first_name_that_is_wrong_is_told() -> None:
-    with pytest.raises(ParameterError, match=r"called 'tabel2'; did you mean table2\?"):
-        selected("table1,tabel2,extras,epsilon,beta,all")
 
 
 def test_the_paper_comes_first() -> None:

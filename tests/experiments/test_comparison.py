@@ -72,7 +72,7 @@ def test_the_figure_has_a_line_for_each_ranker_in_its_own_colors(found: Comparis
     for panel in panels:
         assert [line.label for line in panel.series] == [each.ranker for each in found.results]
         styles = [line.style for line in panel.series]
-        assert styles == ["random", "oracle", "bm25", "ebrank-exposure", "ebrank"]
+        assert styles == ["random", "oracle", "bm25", "ebrank", "4 ebrank"]
         assert all(len(line.x) == len(line.y) == len(line.error) == 3 for line in panel.series)
     assert panels[2].series[2].y[-1] == pytest.approx(found.results[2].cum_ndcg.mean())
 

@@ -46,7 +46,7 @@ def test_several_datasets_share_two_tables_and_name_their_own(
     first, second = assembly.document("x", plan, [part, part]).tables
     assert (first.name, len(first.rows)) == ("table1", 2)
     assert (second.name, len(second.columns), len(second.rows)) == ("table2", 15, 21)
-    record = part.record
+    record = part[0]
     names = [table.name for table in record.tables]
     assert (names[0], names[-1]) == (f"table3{suffix}", f"tuning{suffix}")
     assert f"time{suffix}" in [figure.name for figure in record.figures]

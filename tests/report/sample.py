@@ -8,7 +8,7 @@ from ebrank.experiments.document import DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework.entrants import FIGURES
 from ebrank.experiments.framework.figures import Figure, Panel, Series
 from ebrank.experiments.framework.outcome import Cell, Column, Effect, Finding, Row, Table
-from ebrank.experiments.ledger.entries import LedgerEntry, LedgerSection
+from ebrank.experiments.ledger import LedgerEntry, LedgerSection
 
 NASTY = "<script>document.title='hit'</script> & \"q\" 'a' | \\x{y} `c` $z$ %_^~#*[1]"
 """What a folder, and so a dataset, might be called."""

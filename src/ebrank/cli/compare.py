@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import json_option, option
-from ebrank.cli.verbs import verb
+from ebrank.cli.options import AS_JSON
+from ebrank.cli.verbs import arg, option, verb
 from ebrank.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 PICTURE = "compare"
 
 
-@verb()
-@click.argument("runs", nargs=-1, required=True, metavar=f"FOLDER|{lab.RANKER}...")
-@lab.simulation_options(
-    dataset=option("--dataset NAME|FOLDER", f"{lab.DATASET}; needed to run rankers."),
-    out="Folder for compare.svg, compare.png and the trials of rankers that run now; trials it "
-    "already holds are not run again.",
+@verb(
+    *lab.simulation_options(
+        dataset=option("--dataset NAME|FOLDER", f"{lab.DATASET}; needed to run rankers."),
+        out="Folder for compare.svg, compare.png and the trials of rankers that run now; trials it "
+        "already holds are not run again.",
+    )
 )
-@json_option
-def compare(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # noqa: ANN401
+def compare(
+    runs: tuple[str, ...] = arg(f"FOLDER|{lab.RANKER}..."),
+    as_json: bool = AS_JSON,
+    **options: Any,  # noqa: ANN401
+) -> None:
     """Compare rankers and show which differences are significant.
 
     Name folders that `ebrank simulate --out` wrote, with all the rankers they hold, and rankers to
@@ -49,12 +52,12 @@ def compare(runs: tuple[str, ...], as_json: bool, **options: Any) -> None:  # no
     from ebrank.cli.stored_runs import results_of
     from ebrank.experiments.comparison import compared, plain, table
 
-    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
+    with lab.note_of_compilation():
         comparison = compared(results_of(runs, options))
     if as_json:
         console.print_json(plain(comparison))
     else:
-        lab.print_table(table(comparison))
+        console.print_table(table(comparison))
     lab.warn_of_unserved(comparison.results)
     if options["out"] is not None:
         draw(comparison, Path(options["out"]))

@@ -1,4 +1,4 @@
-"""What people and scripts see: tables, facts, progress and JSON.
+"""What people and scripts see: tables, progress and JSON.
 
 Results go to stdout, everything else to stderr; color and progress bars appear on terminals only.
 """
@@ -9,7 +9,6 @@ import json
 import shutil
 import sys
 import textwrap
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,10 +17,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from ebrank.experiments.framework.outcome import Table
 
-# For less than this, a bar would only flicker.
-_PATIENCE_SECONDS = 0.5
 # A log should name the stages that take minutes, not those that take a moment.
 _LOG_SECONDS = 5.0
 
@@ -56,43 +53,34 @@ def counted(what: str, rows: Mapping[str, int]) -> str:
     return f"{what}: " + ", ".join(f"{count:,} {name}" for name, count in rows.items())
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table: numbers right-aligned with thousands separators, texts left-aligned."""
-    from rich import box
-    from rich.table import Table
+def print_table(table: Table) -> None:
+    """Print a table, in color on a terminal."""
+    from ebrank.report.tables.terminal import text
 
-    table = Table(box=box.SIMPLE, header_style="bold", pad_edge=False)
-    for index, name in enumerate(columns):
-        table.add_column(
-            name,
-            justify="right" if any(isinstance(row[index], int) for row in rows) else "left",
-            overflow="fold",
-        )
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row))
-    click.echo(_rendered(table) + "\n")
+    width = shutil.get_terminal_size().columns
+    click.echo(text(table, width=width, color=sys.stdout.isatty()) + "\n")
 
 
-def wrapped(text: str, width: int = 0, indent: str = "") -> str:
-    """Return a text wrapped between words, by default to the width of the terminal."""
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table of texts and whole numbers, which get thousands separators."""
+    from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
+
+    def cell(value: object) -> Cell | str:
+        return Cell(value, digits=0) if isinstance(value, int) else str(value)
+
+    shown = tuple(Row(tuple(map(cell, row))) for row in rows)
+    print_table(Table("", "", "", tuple(map(Column, columns)), shown))
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """Return a text wrapped between words to the width of the terminal."""
     return textwrap.fill(
         text,
-        width or shutil.get_terminal_size().columns,
+        shutil.get_terminal_size().columns,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def print_facts(title: str, facts: Mapping[str, str]) -> None:
-    """Print a title and lines of `name  text`, with the text wrapped beside its name."""
-    width = max(60, min(100, shutil.get_terminal_size().columns))
-    margin = max(map(len, facts)) + 4
-    click.echo(click.style(title, bold=True))
-    for name, text in facts.items():
-        lines = "\n".join(wrapped(line, width - margin) for line in text.splitlines())
-        label = click.style(f"  {name}".ljust(margin), dim=True)
-        click.echo(label + lines.replace("\n", f"\n{' ' * margin}"))
 
 
 def note(message: str) -> None:
@@ -122,19 +110,12 @@ def progress(label: str) -> Iterator[Callable[..., None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), Remaining())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(label, total=None)
-    # By the clock: work that tells only its stages may be silent for hours after the first.
-    starter = threading.Timer(_PATIENCE_SECONDS, bar.start)
 
     def update(done: int, total: int, label: str | None = None) -> None:
         bar.update(task, completed=done, total=total, description=label)
 
-    starter.start()
-    try:
+    with bar:
         yield update
-    finally:
-        starter.cancel()
-        starter.join()
-        bar.stop()
 
 
 def _line_per_stage() -> Callable[..., None]:
@@ -152,18 +133,3 @@ def _line_per_stage() -> Callable[..., None]:
 def _say(text: str) -> None:
     """Print a line to stderr, wrapped between words on a terminal."""
     click.echo(wrapped(text) if sys.stderr.isatty() else text, err=True)
-
-
-def _rendered(table: Table) -> str:
-    """Return the table as text, in color if stdout is a terminal, without trailing blanks."""
-    from rich.console import Console
-
-    console = Console(highlight=False, emoji=False, markup=False)
-    with console.capture() as capture:
-        console.print(table)
-    lines = (line.rstrip() for line in capture.get().splitlines())
-    return "\n".join(line for line in lines if line)
-
-
-def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -12,13 +12,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import json_option, option, token_option
-from ebrank.cli.verbs import verb, verbs
+from ebrank.cli.options import AS_JSON, TOKEN
+from ebrank.cli.verbs import arg, opt, verb, verbs
 from ebrank.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Request = TypeVar("Request", bound="msgspec.Struct")
 
-ACTIONS = ("show", "add", "require", "remove", "rename", "name")
-store_argument = click.argument("store", metavar="STORE|URL")
+Action: TypeAlias = Literal["show", "add", "require", "remove", "rename", "name"]
+STORE: Any = arg("STORE|URL")
 
 
 def checked(request: Request) -> Request:
@@ -94,13 +94,14 @@ async def catalog_of(
 # --- ebrank items --------------------------------------------------------------------------------
 
 
-@verb("list")
-@store_argument
-@option("--after ID", "Begin after this item.", default="", show_default=False)
-@option("--limit", "Maximum number of items.", type=int, default=100)
-@token_option
-@json_option
-def list_items(store: str, after: str, limit: int, token: str | None, as_json: bool) -> None:
+@verb(name="list")
+def list_items(
+    store: str = STORE,
+    after: str = opt("", "Begin after this item.", "ID", show_default=False),
+    limit: int = opt(100, "Maximum number of items."),
+    token: str | None = TOKEN,
+    as_json: bool = AS_JSON,
+) -> None:
     """List the items in the catalog.
 
     They are ordered by id. If a server is running, you may also give its URL instead of STORE.
@@ -137,17 +138,18 @@ def list_items(store: str, after: str, limit: int, token: str | None, as_json: b
         )
         for item in page.items
     ]
-    console.print_table(("item", *names, ""), rows)
+    console.print_rows(("item", *names, ""), rows)
     if page.next is not None:
         console.note(f"There are more: --after {shlex.quote(page.next)}")
 
 
 @verb()
-@store_argument
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@token_option
-@json_option
-def put(store: str, file: Path, token: str | None, as_json: bool) -> None:
+def put(
+    store: str = STORE,
+    file: Path = arg("", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
+    token: str | None = TOKEN,
+    as_json: bool = AS_JSON,
+) -> None:
     """Add or update items in the catalog from a file.
 
     FILE is NDJSON (.ndjson, .jsonl) with lines like {"id": ..., "features": {...}}, or CSV or
@@ -230,8 +232,7 @@ def _csv(path: Path) -> Iterator[bytes]:
             raise wrong_width(path, line, len(row), len(names))
         yield from [b""] * (line - numbered - 1)
         numbered = line
-        cells = dict(zip_longest(names, row, fillvalue=""))
-        yield _line({name: _cell(name, text) for name, text in cells.items()}) if row else b""
+        yield _line(dict(zip_longest(names, row, fillvalue=""))) if row else b""
 
 
 def _parquet(path: Path) -> Iterator[bytes]:
@@ -263,27 +264,21 @@ def _line(row: dict[str, Any]) -> bytes:
 
 
 def _sent(value: object) -> object:
-    """Return a feature as JSON: NaN is missing; infinity becomes a text, which is rejected."""
+    """Return a feature as JSON: "" and NaN are missing; what is no number is rejected later."""
+    if isinstance(value, str):
+        try:
+            value = float(value or "nan")
+        except ValueError:
+            return value
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value
 
 
-def _cell(column: str, text: str) -> float | str | None:
-    """Return an id as it is, and a feature as a number or None; other cells are rejected later."""
-    if column == "id":
-        return text
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return text
-
-
 @verb()
-@store_argument
-@click.argument("items", metavar="ID...", nargs=-1, required=True)
-@token_option
-def withdraw(store: str, items: tuple[str, ...], token: str | None) -> None:
+def withdraw(
+    store: str = STORE, items: tuple[str, ...] = arg("ID..."), token: str | None = TOKEN
+) -> None:
     """Withdraw items from the lists of all queries.
 
     They must be in the catalog. Their features and their history stay; `ebrank items put` brings
@@ -329,21 +324,14 @@ def items() -> None:
 
 
 @verb()
-@store_argument
-@click.argument("action", type=click.Choice(ACTIONS), default="show")
-@click.argument("names", nargs=-1)
-@option("--shared", "All queries share the added features.")
-@option("--dry-run", "Show what would change, without changing it.")
-@token_option
-@json_option
 def features(
-    store: str,
-    action: str,
-    names: tuple[str, ...],
-    shared: bool,
-    dry_run: bool,
-    token: str | None,
-    as_json: bool,
+    store: str = STORE,
+    action: Action = arg("", "show"),
+    names: tuple[str, ...] = arg("", ()),
+    shared: bool = opt(False, "All queries share the added features."),
+    dry_run: bool = opt(False, "Show what would change, without changing it."),
+    token: str | None = TOKEN,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Show the features of a store's items; add, remove, rename and require them.
 
@@ -406,7 +394,7 @@ def features(
         for feature in features
     ]
     header = ("feature", "of", "", "lacking", "items", f"model {response.model}", "")
-    console.print_table(header, rows)
+    console.print_rows(header, rows)
 
 
 async def features_in_store(
@@ -428,21 +416,15 @@ async def features_in_store(
 
 
 @verb()
-@store_argument
-@option("--item NAME", "An item, in all queries and in the catalog.")
-@option("--query NAME", "A query, with its items and its history.")
-@option("--user NAME", "A user's name, in the log of lists.")
-@option("--vacuum", "Only rewrite the files, after deletions through a server.")
-@option("--list", "List the proofs of deletions.", called="listing")
-@token_option
-@json_option
 def delete(
-    store: str,
-    vacuum: bool,
-    listing: bool,
-    token: str | None,
-    as_json: bool,
-    **names: Any,  # noqa: ANN401 (by what kind of thing they name)
+    store: str = STORE,
+    item: str | None = opt(None, "An item, in all queries and in the catalog.", "NAME"),
+    query: str | None = opt(None, "A query, with its items and its history.", "NAME"),
+    user: str | None = opt(None, "A user's name, in the log of lists.", "NAME"),
+    vacuum: bool = opt(False, "Only rewrite the files, after deletions through a server."),
+    listing: bool = opt(False, "List the proofs of deletions.", "--list"),
+    token: str | None = TOKEN,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Permanently delete an item, a query or a user's name.
 
@@ -464,14 +446,15 @@ def delete(
     """
     from ebrank.service import api
 
-    given: dict[Any, str] = {kind: name for kind, name in names.items() if name is not None}
+    names: dict[Any, str | None] = {"item": item, "query": query, "user": user}
+    given = [(kind, name) for kind, name in names.items() if name is not None]
     if len(given) + vacuum + listing != 1:
         raise click.UsageError("Give one of --item, --query, --user, --vacuum and --list.")
     if vacuum and is_served(store):
         raise click.UsageError(
             "--vacuum needs the store itself, not a server. Stop the server first."
         )
-    request = checked(api.DeletionRequest(*next(iter(given.items())))) if given else None
+    request = checked(api.DeletionRequest(*given[0])) if given else None
 
     def over_http(client: Client) -> list[api.DeletionOut]:
         if request is None:
@@ -515,27 +498,19 @@ async def deleted_in_store(
 
 
 @verb()
-@store_argument
-@option("--since TIME", "Lists and events from this time on, such as 2026-11-17T18:00Z.")
-@option("--until TIME", "Those before this time.")
-@option("--user NAME", "Lists of a user.")
-@option("--query NAME", "Lists of a query.")
-@option("--ranking ID", "One list, by its ranking_id.")
-@option("--asked-by NAME", "Lists that a token asked for, by its name.")
-@option("--apply", "Take them back; without this, nothing changes.")
-@token_option
-@json_option
 def retract(
-    store: str,
-    since: str | None,
-    until: str | None,
-    user: str | None,
-    query: str | None,
-    ranking: str | None,
-    asked_by: str | None,
-    apply: bool,
-    token: str | None,
-    as_json: bool,
+    store: str = STORE,
+    since: str | None = opt(
+        None, "Lists and events from this time on, such as 2026-11-17T18:00Z.", "TIME"
+    ),
+    until: str | None = opt(None, "Those before this time.", "TIME"),
+    user: str | None = opt(None, "Lists of a user.", "NAME"),
+    query: str | None = opt(None, "Lists of a query.", "NAME"),
+    ranking: str | None = opt(None, "One list, by its ranking_id.", "ID"),
+    asked_by: str | None = opt(None, "Lists that a token asked for, by its name.", "NAME"),
+    apply: bool = opt(False, "Take them back; without this, nothing changes."),
+    token: str | None = TOKEN,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Take back what lists and events of a time, user, query or token added.
 

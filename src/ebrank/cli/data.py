@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import ALL_FOLDS, data_dir_option, dataset_options, json_option
-from ebrank.cli.verbs import verb, verbs
+from ebrank.cli.options import ALL_FOLDS, AS_JSON, data_dir_option, dataset_options
+from ebrank.cli.verbs import SHARED, verb, verbs
 from ebrank.errors import DataError, EBRankError, ParameterError
 
 if TYPE_CHECKING:
@@ -25,10 +25,8 @@ COUNTS = ("queries", "rows", "features", "max_label")
 # --- ebrank data list ----------------------------------------------------------------------------
 
 
-@verb("list")
-@data_dir_option
-@json_option
-def list_datasets(data_dir: str | None, as_json: bool) -> None:
+@verb(data_dir_option, name="list")
+def list_datasets(data_dir: str | None = SHARED, as_json: bool = AS_JSON) -> None:
     """List the known datasets and where they are.
 
     Published datasets are looked for in the data folder; synthetic presets are built in.
@@ -54,7 +52,7 @@ def list_datasets(data_dir: str | None, as_json: bool) -> None:
         console.print_json({"data_dir": folder, "datasets": datasets})
         return
     headings = ("name", "queries", "rows", "features", "labels", "where")
-    console.print_table(headings, list(map(_row, datasets)))
+    console.print_rows(headings, list(map(_row, datasets)))
     if root is None:
         click.echo("No data folder is set: use --data-dir or EBRANK_DATA to name one.")
     else:
@@ -93,11 +91,8 @@ def _row(dataset: dict[str, Any]) -> tuple[object, ...]:
 # --- ebrank data check ---------------------------------------------------------------------------
 
 
-@verb()
-@click.argument("path")
-@dataset_options
-@json_option
-def check(path: str, as_json: bool, **options: Any) -> None:  # noqa: ANN401
+@verb(*dataset_options)
+def check(path: str, as_json: bool = AS_JSON, **options: Any) -> None:  # noqa: ANN401
     """Parse a dataset and count its queries, rows, features and labels.
 
     PATH is a file, a folder with train.txt, vali.txt and test.txt, or the name of a published
@@ -187,7 +182,7 @@ def print_report(report: dict[str, Any], interpretation: Interpretation) -> None
     """Print the report for people: results to stdout, notes and warnings to stderr."""
     click.echo(report["path"])
     files = [(Path(file["path"]).name, *map(file.get, COUNTS)) for file in report["files"]]
-    console.print_table(("file", *COUNTS), [*files, ("all", *map(report["all"].get, COUNTS))])
+    console.print_rows(("file", *COUNTS), [*files, ("all", *map(report["all"].get, COUNTS))])
     click.echo(str(interpretation))
     if report["prepared"]:
         left = report["prepared"]

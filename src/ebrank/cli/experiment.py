@@ -7,22 +7,20 @@ import io
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from ebrank.cli import console
-from ebrank.cli.contents import answer, checked, store_argument
-from ebrank.cli.options import Option, json_option, option, together, token_option
-from ebrank.cli.verbs import verb, verbs
+from ebrank.cli.contents import STORE, answer, checked
+from ebrank.cli.options import AS_JSON, TOKEN
+from ebrank.cli.verbs import arg, opt, verb, verbs
 from ebrank.environment.files import write_whole
 from ebrank.errors import ParameterError
 
 if TYPE_CHECKING:
     from ebrank.client import Client
     from ebrank.service import api
-
-name_argument = click.argument("name")
 
 
 def pairs(given: tuple[str, ...], what: str) -> dict[str, str]:
@@ -45,19 +43,13 @@ def shares_of(given: tuple[str, ...]) -> dict[str, float] | None:
     return shares or None
 
 
-def asked_of(*options: Option[Any]) -> Option[Any]:
-    """Add what every verb asks: the store or server, the experiment, and these options."""
-    return together([store_argument, name_argument, *options, token_option, json_option])
-
-
 def report(
-    name: str,
-    over_http: Callable[[Client], api.ExperimentOut],
-    change: Callable[[str, float], str] | None = None,
-    *,
     store: str,
+    name: str,
     token: str | None,
     as_json: bool,
+    over_http: Callable[[Client], api.ExperimentOut],
+    change: Callable[[str, float], str] | None = None,
 ) -> None:
     """Change an experiment if asked to, and print its readout."""
     from ebrank.service.core import trials
@@ -84,7 +76,7 @@ def report(
     kind = "two policies in each list" if shown.interleaved else f"arms {by}"
     click.echo(f"{shown.name}: {shown.state}, {kind}, compared since {since}")
     click.echo("; ".join(f"{arm.name} is {arm.policy}" for arm in shown.arms))
-    console.print_table(*lines(shown))
+    console.print_rows(*lines(shown))
     per = "slot" if shown.interleaved else "list"
     click.echo(f"Figures are per {per}, with 95 % intervals that you may look at every day.")
     for note in shown.notes:
@@ -92,38 +84,24 @@ def report(
 
 
 @verb()
-@asked_of(
-    option(
-        "--arm ARM=POLICY",
-        "A policy, or own: the caller's own order; the first is the control.",
-        multiple=True,
-    ),
-    option(
-        "--share ARM=SHARE",
-        "Share of the traffic; by default, all of it in equal parts.",
-        multiple=True,
-    ),
-    option(
-        "--unit",
-        "What is assigned to arms.",
-        type=click.Choice(["query", "user", "caller"]),
-        default="query",
-    ),
-    option(
-        "--evidence",
-        "Whether arms share what queries say about items of others.",
-        type=click.Choice(["apart", "shared"]),
-    ),
-    option("--interleaved", "Mix both arms in each list."),
-)
 def start(
-    name: str,
-    arm: tuple[str, ...],
-    share: tuple[str, ...],
-    unit: Any,  # noqa: ANN401 (a literal)
-    evidence: Any,  # noqa: ANN401 (a literal)
-    interleaved: bool,
-    **where: Any,  # noqa: ANN401 (of `report`)
+    store: str = STORE,
+    name: str = arg(""),
+    arm: tuple[str, ...] = opt(
+        (),
+        "A policy, or own: the caller's own order; the first is the control.",
+        "ARM=POLICY",
+    ),
+    share: tuple[str, ...] = opt(
+        (), "Share of the traffic; by default, all of it in equal parts.", "ARM=SHARE"
+    ),
+    unit: Literal["query", "user", "caller"] = opt("query", "What is assigned to arms."),
+    evidence: Literal["apart", "shared"] | None = opt(
+        None, "Whether arms share what queries say about items of others."
+    ),
+    interleaved: bool = opt(False, "Mix both arms in each list."),
+    token: str | None = TOKEN,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Start an experiment.
 
@@ -144,23 +122,22 @@ def start(
         )
     )
     report(
-        name,
+        *(store, name, token, as_json),
         lambda client: client.start_experiment(request),
         lambda text, now: trials.started(text, request, now),
-        **where,
     )
 
 
 @verb()
-@asked_of(
-    option("--share ARM=SHARE", "Share of the traffic.", multiple=True),
-    option("--arm ARM=POLICY", "Another policy of an arm: the readout begins anew.", multiple=True),
-)
 def ramp(
-    name: str,
-    share: tuple[str, ...],
-    arm: tuple[str, ...],
-    **where: Any,  # noqa: ANN401 (of `report`)
+    store: str = STORE,
+    name: str = arg(""),
+    share: tuple[str, ...] = opt((), "Share of the traffic.", "ARM=SHARE"),
+    arm: tuple[str, ...] = opt(
+        (), "Another policy of an arm: the readout begins anew.", "ARM=POLICY"
+    ),
+    token: str | None = TOKEN,
+    as_json: bool = AS_JSON,
 ) -> None:
     """Change the shares of a running experiment.
 
@@ -177,16 +154,16 @@ def ramp(
     arms = pairs(arm, "--arm ARM=POLICY") or None
     request = checked(api.ChangeExperimentRequest(shares_of(share), arms))
     report(
-        name,
+        *(store, name, token, as_json),
         lambda client: client.change_experiment(name, request),
         lambda text, now: trials.changed(text, name, request, now),
-        **where,
     )
 
 
 @verb()
-@asked_of()
-def stop(name: str, **where: Any) -> None:  # noqa: ANN401 (of `report`)
+def stop(
+    store: str = STORE, name: str = arg(""), token: str | None = TOKEN, as_json: bool = AS_JSON
+) -> None:
     """Stop an experiment.
 
     Its readout stays. Events that arrive later no longer count for it.
@@ -198,16 +175,16 @@ def stop(name: str, **where: Any) -> None:  # noqa: ANN401 (of `report`)
     from ebrank.service.core import trials
 
     report(
-        name,
+        *(store, name, token, as_json),
         lambda client: client.stop_experiment(name),
         lambda text, now: trials.stopped(text, name, now),
-        **where,
     )
 
 
 @verb()
-@asked_of()
-def show(name: str, **where: Any) -> None:  # noqa: ANN401 (of `report`)
+def show(
+    store: str = STORE, name: str = arg(""), token: str | None = TOKEN, as_json: bool = AS_JSON
+) -> None:
     """Show what an experiment has found so far.
 
     You may look as often as you like, and stop when you are sure.
@@ -216,15 +193,16 @@ def show(name: str, **where: Any) -> None:  # noqa: ANN401 (of `report`)
         ebrank experiment show http://127.0.0.1:8000 bonus
         ebrank experiment show ebrank-store bonus --json
     """
-    report(name, lambda client: client.experiment(name), **where)
+    report(store, name, token, as_json, lambda client: client.experiment(name))
 
 
 @verb()
-@click.argument("store")
-@name_argument
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@json_option
-def rows(store: str, name: str, file: Path, as_json: bool) -> None:
+def rows(
+    store: str,
+    name: str,
+    file: Path = arg("", type=click.Path(dir_okay=False, path_type=Path)),
+    as_json: bool = AS_JSON,
+) -> None:
     """Write the lists of an experiment as CSV that GrowthBook can read.
 
     One row per list that is still in the log and that the readout compares, with the names of

@@ -7,13 +7,13 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import history_options, json_option, option
-from ebrank.cli.verbs import verb
+from ebrank.cli.options import AS_JSON, FEATURES, HISTORY, SETTINGS
+from ebrank.cli.verbs import REQUIRED, arg, opt, verb
 from ebrank.environment.paths import expanded
 from ebrank.errors import ParameterError
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ebrank.service.ops.transfer.evidence import Imported
     from ebrank.service.settings import Settings
     from ebrank.service.store.base import StoreView
-    from ebrank.whatif.replay import Begin
 
 T = TypeVar("T")
 
@@ -31,72 +30,57 @@ BAR = 24
 
 
 @verb()
-@click.argument("log", nargs=-1, required=True)
-@option("--out FILE", "The Parquet file to write; must not exist.", required=True)
-@option(
-    "--engine",
-    "Engine that computes; the results are the same.",
-    type=click.Choice(["duckdb", "spark"]),
-    default="duckdb",
-)
-@option(
-    "--map FIELD=COLUMN",
-    "Columns of ranking, query, item, type, rank, value and time, if they have other names; "
-    "lists.FIELD=COLUMN for the file of lists. A dot reaches into nested columns.",
-    called="maps",
-    multiple=True,
-)
-@option("--ubi", "The columns are those of User Behavior Insights.")
-@option(
-    "--lists FILE",
-    "Lists that were served: ranking, query, and items by rank. Gives events their queries.",
-    multiple=True,
-)
-@option(
-    "--impressions",
-    "Whether an item counts as shown when its list was served, or when an event confirms it.",
-    type=click.Choice(["served", "confirmed"]),
-    default="confirmed",
-)
-@option(
-    "--behavior TYPE[=WORTH]",
-    "An event type that counts, and its worth up to 1; dwell>=30=0.6 sets a threshold.  "
-    "[default: click]",
-    called="behaviors",
-    multiple=True,
-)
-@option(
-    "--negative TYPE",
-    "An event type that makes an impression worth nothing, such as hide.",
-    multiple=True,
-)
-@option("--impression TYPE", "The event type of impressions.", default="impression")
-@option(
-    "--clicked COLUMN",
-    "The log has a row for each item shown, and this column says whether it was clicked; it then "
-    "needs no type, and no ranking either.",
-)
-@option(
-    "--first-rank",
-    "Number of the first rank in the log.  [default: 1; with --ubi, found out per application]",
-    type=click.IntRange(0, 1),
-)
-@option("--skip-bad", "Skip bad rows instead of stopping at the first.")
-@option("--memory SIZE", "Memory for the engine; the rest spills to disk.", default="4 GB")
-@option("--spill FOLDER", "Where to spill.  [default: next to the output file]")
-@option("--threads N", "Cores to use.  [default: all]", type=click.IntRange(min=1))
-@option("--master URL", "A Spark cluster.  [default: this machine]")
-@json_option
 def aggregate(
     log: tuple[str, ...],
-    out: str,
-    maps: tuple[str, ...],
-    ubi: bool,
-    behaviors: tuple[str, ...],
-    negative: tuple[str, ...],
-    memory: str,
-    as_json: bool,
-    **options: Any,  # noqa: ANN401 (of `ebrank.logs.aggregate`)
+    out: str = opt(REQUIRED, "The Parquet file to write; must not exist.", "FILE"),
+    engine: Literal["duckdb", "spark"] = opt(
+        "duckdb", "Engine that computes; the results are the same."
+    ),
+    maps: tuple[str, ...] = opt(
+        (),
+        "Columns of ranking, query, item, type, rank, value and time, if they have other names; "
+        "lists.FIELD=COLUMN for the file of lists. A dot reaches into nested columns.",
+        "--map FIELD=COLUMN",
+    ),
+    ubi: bool = opt(False, "The columns are those of User Behavior Insights."),
+    lists: tuple[str, ...] = opt(
+        (),
+        "Lists that were served: ranking, query, and items by rank. Gives events their queries.",
+        "FILE",
+    ),
+    impressions: Literal["served", "confirmed"] = opt(
+        "confirmed",
+        "Whether an item counts as shown when its list was served, or when an event confirms it.",
+    ),
+    behaviors: tuple[str, ...] = opt(
+        (),
+        "An event type that counts, and its worth up to 1; dwell>=30=0.6 sets a threshold.  "
+        "[default: click]",
+        "--behavior TYPE[=WORTH]",
+    ),
+    negative: tuple[str, ...] = opt(
+        (), "An event type that makes an impression worth nothing, such as hide.", "TYPE"
+    ),
+    impression: str = opt("impression", "The event type of impressions.", "TYPE"),
+    clicked: str | None = opt(
+        None,
+        "The log has a row for each item shown, and this column says whether it was clicked; it "
+        "then needs no type, and no ranking either.",
+        "COLUMN",
+    ),
+    first_rank: int | None = opt(
+        None,
+        "Number of the first rank in the log.  [default: 1; with --ubi, found out per application]",
+        type=click.IntRange(0, 1),
+    ),
+    skip_bad: bool = opt(False, "Skip bad rows instead of stopping at the first."),
+    memory: str = opt("4 GB", "Memory for the engine; the rest spills to disk.", "SIZE"),
+    spill: str | None = opt(None, "Where to spill.  [default: next to the output file]", "FOLDER"),
+    threads: int | None = opt(
+        None, "Cores to use.  [default: all]", "N", type=click.IntRange(min=1)
+    ),
+    master: str | None = opt(None, "A Spark cluster.  [default: this machine]", "URL"),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Turn logs of any size into evidence for each query and item.
 
@@ -128,7 +112,16 @@ def aggregate(
             fields=FieldMap.of(maps, UBI if ubi else None),
             behaviors=Behaviors.parse(behaviors or CLICKS.names, negative),
             memory=bytes_of(memory),
-            **options,
+            engine=engine,
+            lists=lists,
+            impressions=impressions,
+            impression=impression,
+            clicked=clicked,
+            first_rank=first_rank,
+            skip_bad=skip_bad,
+            spill=spill,
+            threads=threads,
+            master=master,
             progress=progress,
         )
     if as_json:
@@ -170,26 +163,25 @@ def print_applications(applications: Sequence[Application]) -> None:
             rows.append((name, each.ranks, each.evidence, each.used, ""))
         for reason, count in each.dropped.items():
             rows.append((name, "left out", reason, "", count))
-    console.print_table(("application", "ranks", "because", "used", "left out"), rows)
+    console.print_rows(("application", "ranks", "because", "used", "left out"), rows)
 
 
-@verb("import")
-@click.argument("path", metavar="EXPORT|EVIDENCE")
-@click.argument("store")
-@option(
-    "--features FILE",
-    "Features of items, for evidence: columns item, optionally query, and numbers.",
-)
-@option("--literal", "Do not normalize query names in evidence (store.normalize_queries = false).")
-@option("--config FILE", "Settings of the service that will use the store, in TOML.")
-@json_option
+@verb(name="import")
 def import_(
-    path: str,
-    store: str,
-    features: str | None,
-    literal: bool,
-    config: str | None,
-    as_json: bool,
+    path: str = arg("EXPORT|EVIDENCE"),
+    store: str = arg(""),
+    features: str | None = opt(
+        None,
+        "Features of items, for evidence: columns item, optionally query, and numbers.",
+        "FILE",
+    ),
+    literal: bool = opt(
+        False, "Do not normalize query names in evidence (store.normalize_queries = false)."
+    ),
+    config: str | None = opt(
+        None, "Settings of the service that will use the store, in TOML.", "FILE"
+    ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Create a store from an export or from the output of `ebrank aggregate`.
 
@@ -250,17 +242,15 @@ def imported_lines(store: str, came: Imported, features: str | None) -> list[str
 
 
 @verb()
-@history_options
-@option("--out FILE", "The file to write; must not exist.", required=True)
-@option(
-    "--format",
-    "For OpenSearch's workbench, Quepid, trec_eval, or any tool that reads Parquet.",
-    type=click.Choice(["opensearch", "quepid", "trec", "parquet"]),
-    default="parquet",
-)
-@json_option
 def judgments(
-    path: str, config: str | None, features: str | None, out: str, format: str, as_json: bool
+    path: str = HISTORY,
+    config: str | None = SETTINGS,
+    features: str | None = FEATURES,
+    out: str = opt(REQUIRED, "The file to write; must not exist.", "FILE"),
+    format: Literal["opensearch", "quepid", "trec", "parquet"] = opt(
+        "parquet", "For OpenSearch's workbench, Quepid, trec_eval, or any tool that reads Parquet."
+    ),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Write how relevant each item is to its query, as users showed it.
 
@@ -293,9 +283,12 @@ def judgments(
 
 
 @verb()
-@history_options
-@json_option
-def examine(path: str, config: str | None, features: str | None, as_json: bool) -> None:
+def examine(
+    path: str = HISTORY,
+    config: str | None = SETTINGS,
+    features: str | None = FEATURES,
+    as_json: bool = AS_JSON,
+) -> None:
     """Estimate how far down users look.
 
     Items shown at several ranks reveal how likely users are to look at each rank, relative to the
@@ -328,7 +321,7 @@ def examine(path: str, config: str | None, features: str | None, as_json: bool) 
             )
             for rank in curve.ranks
         ]
-        console.print_table(("rank", "looked at", "error", "configured", "support", ""), rows)
+        console.print_rows(("rank", "looked at", "error", "configured", "support", ""), rows)
     if curve.pairs < FEWEST_ROWS:
         console.note(
             f"the configured curve applies: {curve.pairs} query-item pairs were shown, too few to "
@@ -337,41 +330,31 @@ def examine(path: str, config: str | None, features: str | None, as_json: bool) 
 
 
 @verb()
-@history_options
-@option(
-    "--policy POLICY",
-    "A policy, or any ranker of the lab; `today` is the one in use. Repeat it for several; "
-    "default: today and auto.",
-    called="policies",
-    multiple=True,
-)
-@option(
-    "--from WHEN",
-    "Begin with today's evidence, or with none at the start of the log.",
-    called="begin",
-    type=click.Choice(["today", "start"]),
-    default="today",
-)
-@option("--worlds N", "Worlds to draw.", type=click.IntRange(min=2), default=32)
-@option(
-    "--lists N", "Lists to serve; default: as many as the log has.", type=click.IntRange(min=20)
-)
-@option("--length N", "Items in a list; default: as in the log.", type=click.IntRange(min=1))
-@option("--seed N", "Seed of all draws.", type=int, default=0)
-@option("--out FOLDER", "Folder for a page to read, with its table and figure.")
-@json_option
 def whatif(
-    path: str,
-    config: str | None,
-    features: str | None,
-    policies: tuple[str, ...],
-    begin: Begin,
-    worlds: int,
-    lists: int | None,
-    length: int | None,
-    seed: int,
-    out: str | None,
-    as_json: bool,
+    path: str = HISTORY,
+    config: str | None = SETTINGS,
+    features: str | None = FEATURES,
+    policies: tuple[str, ...] = opt(
+        (),
+        "A policy, or any ranker of the lab; `today` is the one in use. Repeat it for several; "
+        "default: today and auto.",
+        "--policy POLICY",
+    ),
+    begin: Literal["today", "start"] = opt(
+        "today",
+        "Begin with today's evidence, or with none at the start of the log.",
+        "--from WHEN",
+    ),
+    worlds: int = opt(32, "Worlds to draw.", "N", type=click.IntRange(min=2)),
+    lists: int | None = opt(
+        None, "Lists to serve; default: as many as the log has.", "N", type=click.IntRange(min=20)
+    ),
+    length: int | None = opt(
+        None, "Items in a list; default: as in the log.", "N", type=click.IntRange(min=1)
+    ),
+    seed: int = opt(0, "Seed of all draws.", "N"),
+    out: str | None = opt(None, "Folder for a page to read, with its table and figure.", "FOLDER"),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Forecast what policies would do with the traffic of a log.
 
@@ -423,10 +406,8 @@ def whatif(
     else:
         from ebrank.report.whatif import sentences, table
 
-        shown = table(forecast)
-        click.echo(click.style(shown.title, bold=True))
-        console.print_table(tuple(map(str, shown.columns)), [row.cells for row in shown.rows])
-        for sentence in (*sentences(forecast), shown.caption):
+        console.print_table(table(forecast))
+        for sentence in sentences(forecast):
             click.echo(console.wrapped(sentence))
     for note in forecast.notes:
         console.note(note)

@@ -1,30 +1,26 @@
-"""What the lab's verbs share: options, the simulation they describe, interrupts, numbers."""
+"""What the lab's verbs share: options, the simulation they describe, stops."""
 
 from __future__ import annotations
 
-import shutil
-import signal
-import sys
-import threading
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 import click
 from click.core import ParameterSource
 
 from ebrank.cli import console
-from ebrank.cli.options import ALL_FOLDS, Option, dataset_options, option, together
+from ebrank.cli.options import ALL_FOLDS, dataset_options
 from ebrank.cli.protocol import config_of, protocol_options
+from ebrank.cli.verbs import Option, option
 from ebrank.experiments.framework.numbers import counted
 
 if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
-    from ebrank.experiments.framework.outcome import Table
+    from ebrank.experiments.framework.folds import Fold
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.config import SimulationConfig
     from ebrank.simulation.result import Result
@@ -36,12 +32,6 @@ COMPILING = "note: compiling for this machine; this takes a few seconds, only th
 RANKER = "NAME[:PARAM=VALUE,…]"
 
 
-def _seed(ctx: click.Context, param: click.Parameter, value: int) -> int:
-    if value > LARGEST_SEED:
-        raise click.BadParameter(f"{value} is too large; the largest seed is {LARGEST_SEED}")
-    return value
-
-
 def _cluster(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     if value is None:
         return None
@@ -49,14 +39,6 @@ def _cluster(ctx: click.Context, param: click.Parameter, value: str | None) -> s
 
     ClusterAddress.read(value)  # fail now rather than later
     return value
-
-
-def refuse_jobs_on_clusters() -> None:
-    """Raise if both --jobs and --cluster are given."""
-    context = click.get_current_context()
-    typed = context.get_parameter_source("jobs") is ParameterSource.COMMANDLINE
-    if typed and context.params.get("cluster") is not None:
-        raise click.UsageError("--jobs applies to this machine only; leave it out with --cluster")
 
 
 DATASET = "A preset, a published dataset, or a folder with train.txt, vali.txt and test.txt"
@@ -67,8 +49,8 @@ def simulation_options(
     without: Collection[str] = (),
     dataset: Option[Any] | None = None,
     out: str = "Folder for the results; trials it already holds are not run again.",
-) -> Option[Any]:
-    """Add the options of the lab's verbs: the dataset, what to simulate on it, and how to run it.
+) -> list[Option[Any]]:
+    """Return the options of the lab's verbs: the dataset, what to simulate on it, and how.
 
     Args:
         without: settings of the protocol that are no options of the verb.
@@ -76,49 +58,46 @@ def simulation_options(
         out: the help of `--out`.
     """
     at_least_one = click.IntRange(min=1)
-    return together(
-        [
-            dataset or option("--dataset NAME|FOLDER", f"{DATASET}.", required=True),
-            option(
-                "--trials NUMBER",
-                "How often to repeat the simulation, each time with other users.",
-                type=at_least_one,
-                default=5,
-            ),
-            option(
-                "--seed NUMBER",
-                "Seed of all random draws.",
-                type=click.IntRange(min=0),
-                callback=_seed,
-                default=0,
-            ),
-            protocol_options(without),
-            option(
-                "--jobs NUMBER",
-                "Trials to run in parallel, by default one per core; this does not affect results.",
-                type=at_least_one,
-            ),
-            option(
-                "--cluster ADDRESS",
-                "Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or "
-                "local:N for N processes here; this does not affect results.",
-                callback=_cluster,
-            ),
-            option("--out DIR", out, type=click.Path(file_okay=False)),
-            option(
-                "--scale SHARE",
-                "Share of a preset's queries to generate.",
-                type=click.FloatRange(min=0, min_open=True),
-            ),
-            option(
-                "--interactions SHARE",
-                "Share of a preset's linear signal to move into products of features, which trees "
-                "can learn and linear models cannot; none by default.",
-                type=click.FloatRange(0, 1),
-            ),
-            dataset_options,
-        ]
-    )
+    return [
+        dataset or option("--dataset NAME|FOLDER", f"{DATASET}.", required=True),
+        option(
+            "--trials NUMBER",
+            "How often to repeat the simulation, each time with other users.",
+            type=at_least_one,
+            default=5,
+        ),
+        option(
+            "--seed NUMBER",
+            "Seed of all random draws.",
+            type=click.IntRange(0, LARGEST_SEED),
+            default=0,
+        ),
+        *protocol_options(without),
+        option(
+            "--jobs NUMBER",
+            "Trials to run in parallel, by default one per core; this does not affect results.",
+            type=at_least_one,
+        ),
+        option(
+            "--cluster ADDRESS",
+            "Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or "
+            "local:N for N processes here; this does not affect results.",
+            callback=_cluster,
+        ),
+        option("--out DIR", out, type=click.Path(file_okay=False)),
+        option(
+            "--scale SHARE",
+            "Share of a preset's queries to generate.",
+            type=click.FloatRange(min=0, min_open=True),
+        ),
+        option(
+            "--interactions SHARE",
+            "Share of a preset's linear signal to move into products of features, which trees "
+            "can learn and linear models cannot; none by default.",
+            type=click.FloatRange(0, 1),
+        ),
+        *dataset_options,
+    ]
 
 
 @dataclass(frozen=True)
@@ -160,56 +139,63 @@ class SimulationPlan:
         return "".join(f", {what}" for what, differs in unusual.items() if differs)
 
 
-def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
-    """Yield the simulation that the options describe, or one per fold.
+@dataclass(frozen=True)
+class Loaded:
+    """A dataset that fits a simulation, or all its folds: all were read, the first is in memory.
 
-    All folds are read first, since they must not share a test query. Only the first stays in
-    memory; each other one is read again when it is needed. Each has its own folder in --out.
+    Attributes:
+        first: the dataset, or its first fold.
+        locators: how others find it, or each of its folds.
+        numbers: of the folds, None if it is not known.
+        folds: what there is to say of each fold if there are several, else ().
     """
-    from ebrank.experiments.framework.folds import check_disjoint
-    from ebrank.kernels.threads import available_threads
 
-    refuse_jobs_on_clusters()
-    folds = folds_to_run(options)
-    own = ("dataset", "trials", "seed", "jobs", "cluster", "out")  # not of `ebrank.load`
-    name, trials, seed, jobs, cluster, out = map(options.pop, own)
-    plans: list[SimulationPlan] = []
-    test_ids: dict[str, Texts] = {}
-    for fold in folds:
-        say_what_begins(name if fold is None else f"{name}, fold {fold}", trials, seed)
-        others = options | {"fold": fold}
-        config = config_of(others)
-        dataset, locator = read_dataset(name, config, "reading", others)
-        test_ids[f"fold {fold}"] = test_ids_of(dataset)
-        jobs = jobs or available_threads()
-        inside = f"Fold{fold}" if options["fold"] == ALL_FOLDS else ""
-        folder = None if out is None else str(Path(out) / inside)
-        kept = plans[0].dataset if plans else dataset
-        plan = SimulationPlan(kept, config, trials, seed, jobs, cluster, locator, folder, fold)
-        plans.append(plan)
-    check_disjoint(test_ids)
-    first, *later = plans
-    yield first
-    for plan in later:
-        yield replace(plan, dataset=read_again(plan.locator))
+    first: Dataset
+    locators: tuple[Locator, ...]
+    numbers: tuple[int | None, ...]
+    folds: tuple[Fold, ...]
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        from ebrank.experiments.framework.folds import pooled_name
+
+        return pooled_name(self.first.name, len(self.folds)) if self.folds else self.first.name
+
+    @property
+    def folder_name(self) -> str:
+        """The name of its folder; all folds share a single fold's folder, and its trials."""
+        from ebrank.experiments.framework.folds import set_name
+
+        return set_name(self.first.name) if self.folds else self.name
+
+    def opened(self, place: int) -> Dataset:
+        """Return the fold at a place."""
+        return self.first if place == 0 else read_again(self.locators[place])
 
 
-def read_dataset(
-    name: str, config: SimulationConfig, label: str, options: Mapping[str, Any]
-) -> tuple[Dataset, Locator]:
-    """Return a dataset that is large enough for the simulation, and how workers find it."""
+def load(name: str, config: SimulationConfig, options: Mapping[str, Any]) -> Loaded:
+    """Read a dataset, or the folds that the options choose, which must not share a test query."""
     import ebrank
+    from ebrank.experiments.framework.folds import Fold, check_disjoint, set_name
     from ebrank.simulation.worker import Locator
 
-    with console.progress(label) as progress:
-        dataset = ebrank.load(name, progress=progress, **options)
-    config.session_count(dataset)  # raises if it is too short
-    return dataset, Locator.of(name, **options)
-
-
-def test_ids_of(dataset: Dataset) -> Texts:
-    """Return the ids of a dataset's test queries."""
-    return dataset.query_ids[dataset.queries_in("test")]
+    first: Dataset | None = None
+    folds: list[Fold] = []
+    locators: list[Locator] = []
+    test_ids: dict[str, Texts] = {}
+    numbers = folds_to_run(name, options)
+    for number in numbers:
+        own = {**options, "fold": number}
+        with console.progress(f"reading {name}") as progress:
+            data = ebrank.load(name, progress=progress, **own)
+        folds.append(Fold.of(data, config, f"{set_name(data.name)}, fold {number}"))
+        locators.append(Locator.of(name, **own))
+        test_ids[f"fold {number}"] = data.query_ids[data.queries_in("test")]
+        first = first or data
+    check_disjoint(test_ids)
+    assert first is not None
+    return Loaded(first, tuple(locators), tuple(numbers), tuple(folds) if len(folds) > 1 else ())
 
 
 def read_again(locator: Locator) -> Dataset:
@@ -219,20 +205,44 @@ def read_again(locator: Locator) -> Dataset:
         return locator.load()
 
 
-def folds_to_run(options: Mapping[str, Any]) -> Sequence[int | None]:
-    """Return the numbers of the folds that the options choose."""
+def folds_to_run(name: str, options: Mapping[str, Any]) -> Sequence[int | None]:
+    """Return the numbers of a dataset's folds that the options choose."""
     if options["fold"] != ALL_FOLDS:
         return [options["fold"]]
     from ebrank.data.loading import folds_of
 
-    return folds_of(options["dataset"], options["data_dir"])
+    return folds_of(name, options["data_dir"])
 
 
-def say_what_begins(dataset: str, trials: int, seed: int) -> None:
-    """Tell people at once what is under way: importing and reading take seconds."""
+def plan_folds(**options: Any) -> Iterator[SimulationPlan]:  # noqa: ANN401
+    """Yield the simulation that the options describe, or one per fold, with its folder in --out."""
+    from ebrank.kernels.threads import available_threads
+
+    own = ("dataset", "trials", "seed", "jobs", "cluster", "out")  # not of `ebrank.load`
+    name, trials, seed, jobs, cluster, out = map(options.pop, own)
+    fold = options["fold"]
+    begin({None: name, ALL_FOLDS: f"{name}, all folds"}.get(fold, f"{name}, fold {fold}"))
+    config = config_of(options)
+    loaded = load(name, config, options)
+    for place, locator in enumerate(loaded.locators):
+        number = loaded.numbers[place]
+        folder = None if out is None else str(Path(out, *[f"Fold{number}"] * (fold == ALL_FOLDS)))
+        data, jobs = loaded.opened(place), jobs or available_threads()
+        yield SimulationPlan(data, config, trials, seed, jobs, cluster, locator, folder, number)
+
+
+def begin(dataset: str) -> None:
+    """Tell people at once what is under way: importing and reading take seconds.
+
+    Raises if both --jobs and --cluster are given.
+    """
     context = click.get_current_context()
-    if not context.params.get("as_json"):
-        begins = f"{dataset}, {counted(trials, 'trial')}, seed {seed}"
+    options = context.params
+    typed = context.get_parameter_source("jobs") is ParameterSource.COMMANDLINE
+    if typed and options["cluster"] is not None:
+        raise click.UsageError("--jobs applies to this machine only; leave it out with --cluster")
+    if not options["as_json"]:
+        begins = f"{dataset}, {counted(options['trials'], 'trial')}, seed {options['seed']}"
         click.echo(f"ebrank {context.info_name}: {begins}", err=True)
 
 
@@ -265,39 +275,6 @@ def running(
         yield how | {"progress": progress}
 
 
-class _Interrupt(KeyboardInterrupt):
-    """Ctrl-C, remembered while it is being handled."""
-
-    def __init__(self, under_way: WeakSet[_Interrupt]) -> None:
-        super().__init__()
-        under_way.add(self)
-
-
-@contextmanager
-def one_interrupt_at_a_time() -> Iterator[None]:
-    """Ignore Ctrl-C while an earlier one is being handled, so that its report is always printed.
-
-    A Ctrl-C that got lost, as happens in callbacks of the compiler, is not being handled; then the
-    next one counts.
-    """
-    under_way: WeakSet[_Interrupt] = WeakSet()
-
-    def interrupt(*_: object) -> None:
-        if not under_way:
-            raise _Interrupt(under_way)
-
-    before = signal.getsignal(signal.SIGINT)
-    in_charge = threading.current_thread() is threading.main_thread()
-    if not in_charge or before is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def note_of_compilation() -> AbstractContextManager[None]:
     """Return a context that tells on stderr when kernels are not cached and must be compiled."""
     from ebrank.kernels.compiled import announced
@@ -321,11 +298,3 @@ def warn_of_unserved(results: Sequence[Result]) -> None:
             f"no test query was served in {most.unserved} of {trials}, so there is no Run-NDCG; "
             "set more --sessions"
         )
-
-
-def print_table(table: Table) -> None:
-    """Print a table, in color on a terminal."""
-    from ebrank.report.tables.terminal import text
-
-    width = shutil.get_terminal_size().columns
-    click.echo(text(table, width=width, color=sys.stdout.isatty()) + "\n")

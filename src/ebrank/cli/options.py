@@ -2,68 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import click
 
+from ebrank.cli.verbs import Option, arg, opt, option
 from ebrank.data.interpretation import AUTO, MAX_FEATURE, NONE
 
-F = TypeVar("F", bound=Callable[..., Any])
-Option: TypeAlias = Callable[[F], F]
-
-
-def option(line: str, help: str, *, called: str = "", **about: Any) -> Option[Any]:  # noqa: ANN401
-    """Return an option by its line in the help, such as `--map FIELD=COLUMN`; it shows its default.
-
-    Args:
-        line: its name and, unless it is a flag, what stands for its value.
-        help: what it means.
-        called: the parameter that gets the value, by default the option's name.
-        about: what else `click.option` takes.
-    """
-    name, _, metavar = line.partition(" ")
-    usual = {
-        "metavar": metavar or None,
-        "is_flag": not metavar and "type" not in about,
-        "show_default": "default" in about,
-    }
-    return click.option(name, *([called] if called else []), help=help, **usual | about)
-
-
-json_option: Option[Any] = option(
-    "--json", "Print one JSON document for scripts.", called="as_json"
+AS_JSON: Any = opt(False, "Print one JSON document for scripts.", "--json")
+TOKEN: Any = opt(
+    None, "Token, if the server needs one; default: EBRANK_TOKEN.", "TOKEN", envvar="EBRANK_TOKEN"
 )
-token_option: Option[Any] = option(
-    "--token TOKEN", "Token, if the server needs one; default: EBRANK_TOKEN.", envvar="EBRANK_TOKEN"
-)
+SETTINGS: Any = opt(None, "Settings of the service, in TOML.", "FILE")
+FEATURES: Any = opt(None, "Features of items, for evidence.", "FILE")
+HISTORY: Any = arg("STORE|EXPORT|EVIDENCE")
+"""Where verbs find what users did."""
 data_dir_option: Option[Any] = option(
     "--data-dir FOLDER",
     "Folder with the datasets, as NAME/Fold1/train.txt; default: EBRANK_DATA, then "
     "data_dir in the configuration file.",
     type=click.Path(file_okay=False),
 )
-
-
-def together(options: Iterable[Option[Any]]) -> Option[F]:
-    """Return what adds several options, in their order."""
-
-    def add(function: F) -> F:
-        for option in reversed(list(options)):
-            function = option(function)
-        return function
-
-    return add
-
-
-history_options: Option[Any] = together(
-    [
-        click.argument("path", metavar="STORE|EXPORT|EVIDENCE"),
-        option("--config FILE", "Settings of the service, in TOML."),
-        option("--features FILE", "Features of items, for evidence."),
-    ]
-)
-"""What verbs ask that read what users did: where it is, and what the files do not say."""
 
 
 ALL_FOLDS = "all"
@@ -108,40 +67,37 @@ def _range_of(part: str) -> range:
     return numbers
 
 
-dataset_options: Option[Any] = together(
-    [
-        data_dir_option,
-        option(
-            "--fold N|all",
-            "Which fold of a dataset that has several, 1 by default. With all, simulate, "
-            "compare and reproduce pool the test queries of all folds.",
-            callback=_fold,
-        ),
-        option(
-            "--baseline-feature N|none",
-            "Feature with the score of the production ranker (BM25), which ranks before "
-            "there is a model; with none, the order is random. Known for datasets with 46 (LETOR "
-            "4.0) and 136 (MSLR-WEB) features, otherwise none.",
-            callback=_whole,
-            default=AUTO,
-            show_default=False,
-        ),
-        option(
-            "--drop-features LIST|none",
-            "Features to remove because they are derived from clicks, such as 134-136. "
-            "Known for the same datasets, otherwise none.",
-            callback=_drop_features,
-            default=AUTO,
-            show_default=False,
-        ),
-        option(
-            "--max-label N",
-            "Largest possible label. Known for the same datasets, otherwise the largest in "
-            "the files.",
-            callback=_whole,
-            default=AUTO,
-            show_default=False,
-        ),
-    ]
-)
+dataset_options: list[Option[Any]] = [
+    data_dir_option,
+    option(
+        "--fold N|all",
+        "Which fold of a dataset that has several, 1 by default. With all, simulate, "
+        "compare and reproduce pool the test queries of all folds.",
+        callback=_fold,
+    ),
+    option(
+        "--baseline-feature N|none",
+        "Feature with the score of the production ranker (BM25), which ranks before "
+        "there is a model; with none, the order is random. Known for datasets with 46 (LETOR "
+        "4.0) and 136 (MSLR-WEB) features, otherwise none.",
+        callback=_whole,
+        default=AUTO,
+        show_default=False,
+    ),
+    option(
+        "--drop-features LIST|none",
+        "Features to remove because they are derived from clicks, such as 134-136. "
+        "Known for the same datasets, otherwise none.",
+        callback=_drop_features,
+        default=AUTO,
+        show_default=False,
+    ),
+    option(
+        "--max-label N",
+        "Largest possible label. Known for the same datasets, otherwise the largest in the files.",
+        callback=_whole,
+        default=AUTO,
+        show_default=False,
+    ),
+]
 """What verbs that read a dataset ask: where it is, and what its columns mean."""

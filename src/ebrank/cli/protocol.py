@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from ebrank.cli.options import Option, option, together
+from ebrank.cli.verbs import Option, option
 from ebrank.data.interpretation import as_text
 from ebrank.environment.config import SettingsError, read_toml
 from ebrank.errors import ParameterError
@@ -41,10 +41,10 @@ def _option(name: str, setting: Setting) -> Option[Any]:
     return option(line, setting.help, type=kind, default=default, show_default=shown)
 
 
-def protocol_options(without: Collection[str] = ()) -> Option[Any]:
-    """Add `--config` and the options of an experiment."""
-    settings = ((name, setting) for name, setting in SETTINGS.items() if name not in without)
-    return together([config_option, *(_option(name, setting) for name, setting in settings)])
+def protocol_options(without: Collection[str] = ()) -> list[Option[Any]]:
+    """Return `--config` and the options of an experiment."""
+    names = (name for name in SETTINGS if name not in without)
+    return [config_option, *(_option(name, SETTINGS[name]) for name in names)]
 
 
 def config_of(options: dict[str, Any]) -> SimulationConfig:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import json_option
-from ebrank.cli.verbs import verb
+from ebrank.cli.options import AS_JSON
+from ebrank.cli.verbs import arg, verb
 
 if TYPE_CHECKING:
     from ebrank.rankers.base import Ranker
@@ -18,9 +18,7 @@ SETTINGS = {"none": "W/o-Behav", "concate": "Concate", "non-concate": "non-Conca
 
 
 @verb()
-@click.argument("name", required=False)
-@json_option
-def rankers(name: str | None, as_json: bool) -> None:
+def rankers(name: str | None = arg("", None), as_json: bool = AS_JSON) -> None:
     """List the rankers, or describe one.
 
     With NAME, shows that ranker's parameters and their defaults. Other commands take a ranker as
@@ -45,7 +43,7 @@ def rankers(name: str | None, as_json: bool) -> None:
         console.print_json({"rankers": rankers})
         return
     rows = [(ranker["name"], in_words(ranker["settings"]), ranker["help"]) for ranker in rankers]
-    console.print_table(("name", "features", "what it does"), rows)
+    console.print_rows(("name", "features", "what it does"), rows)
     click.echo("Parameters of a ranker: ebrank rankers NAME")
 
 
@@ -72,16 +70,14 @@ def print_one(ranker: dict[str, Any]) -> None:
     """Print a ranker and its parameters."""
     from ebrank.parameters import typed
 
-    facts = {"what it does": ranker["help"], "features": in_words(ranker["settings"])}
+    click.secho(ranker["name"], bold=True)
+    click.echo(console.wrapped(ranker["help"]))
+    click.echo(f"Features: {in_words(ranker['settings'])}\n")
     rows = [
         (param["name"], typed(param["default"]), param["takes"], param["help"])
         for param in ranker["parameters"]
     ]
-    facts |= {} if rows else {"parameters": "none"}
-    console.print_facts(ranker["name"], {name: text for name, text in facts.items() if text})
-    if rows:
-        click.echo()
-        console.print_table(("parameter", "default", "takes", "what it is"), rows)
+    console.print_rows(("parameter", "default", "takes", "what it is"), rows)
 
 
 def in_words(settings: list[str]) -> str:

@@ -6,16 +6,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import json_option, option
+from ebrank.cli.options import AS_JSON
 from ebrank.cli.protocol import as_typed, config_of
-from ebrank.cli.verbs import verb
+from ebrank.cli.verbs import SHARED, arg, opt, option, verb
 from ebrank.environment.extras import import_extra
 from ebrank.errors import DataError, ParameterError
 
@@ -23,12 +22,9 @@ if TYPE_CHECKING:
     from ebrank.data.dataset import Dataset
     from ebrank.experiments.assembly import DatasetPart
     from ebrank.experiments.document import DatasetRecord, Document
-    from ebrank.experiments.framework.folds import Fold
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.simulation.cluster import Cluster
     from ebrank.simulation.parallel import TrialPool
-    from ebrank.simulation.worker import Locator
-    from ebrank.typing import Texts
 
 EMBEDDED = "mq2007-like"
 TRIALS = "trials"
@@ -40,45 +36,44 @@ ANY_FOLDER = "FOLDER"
 """Stands for the folder of published data, which differs from reader to reader."""
 
 
-@verb()
-@option(
-    "--only NAMES",
-    "Some of table1, table2, table3, time, entering, ablation, toy, waiting; by default all of "
-    "these. beyond (auto against EBRank and others), shared (a shop whose queries share items) and "
-    "opinions (auto with features that are opinions) run only if you name them, or all.",
+@verb(
+    *lab.simulation_options(
+        without=["eta"],  # which the experiments vary
+        dataset=option(
+            "--dataset NAME|FOLDER",
+            f"{lab.DATASET}; repeatable.",
+            called="datasets",
+            multiple=True,
+            default=(EMBEDDED,),
+        ),
+        out="Folder for results and finished trials, by default reproduction/DATASET.",
+    )
 )
-@option(
-    f"--given {lab.RANKER}",
-    "A ranker with the ε to use, such as ebrank:epsilon=30; without this, ε is tuned on "
-    "validation queries.",
-    multiple=True,
-)
-@option(
-    f"--also {lab.RANKER}",
-    "Your own ranker, or another one from `ebrank rankers`, to add to Table 2.",
-    multiple=True,
-)
-@option(
-    f"--tune {lab.RANKER}",
-    "The same, but first tune all its parameters that have a grid on validation queries.",
-    multiple=True,
-)
-@lab.simulation_options(
-    without=["eta"],  # which the experiments vary
-    dataset=option(
-        "--dataset NAME|FOLDER",
-        f"{lab.DATASET}; repeatable.",
-        called="datasets",
-        multiple=True,
-        default=(EMBEDDED,),
-    ),
-    out="Folder for results and finished trials, by default reproduction/DATASET.",
-)
-@json_option
 def reproduce(
-    datasets: tuple[str, ...],
-    out: str | None,
-    as_json: bool,
+    datasets: tuple[str, ...] = SHARED,
+    out: str | None = SHARED,
+    only: str | None = opt(
+        None,
+        "Some of table1, table2, table3, time, entering, ablation, toy, waiting; by default all of "
+        "these. beyond (auto against EBRank and others), shared (a shop whose queries share items) "
+        "and opinions (auto with features that are opinions) run only if you name them, or all.",
+        "NAMES",
+    ),
+    given: tuple[str, ...] = opt(
+        (),
+        "A ranker with the ε to use, such as ebrank:epsilon=30; without this, ε is tuned on "
+        "validation queries.",
+        lab.RANKER,
+    ),
+    also: tuple[str, ...] = opt(
+        (), "Your own ranker, or another one from `ebrank rankers`, to add to Table 2.", lab.RANKER
+    ),
+    tune: tuple[str, ...] = opt(
+        (),
+        "The same, but first tune all its parameters that have a grid on validation queries.",
+        lab.RANKER,
+    ),
+    as_json: bool = AS_JSON,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Reproduce the paper: all its tables and figures, and more.
@@ -103,14 +98,13 @@ def reproduce(
         ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786
         ebrank reproduce --dataset MQ2008 --fold all
     """
-    lab.refuse_jobs_on_clusters()
-    lab.say_what_begins(", ".join(datasets), options["trials"], options["seed"])
+    lab.begin(", ".join(datasets))
     for module in ("matplotlib", "jinja2"):  # fail now rather than after the runs
         import_extra(module, extra="report", purpose="for the report")
-    plan = make_plan(options)
+    plan = make_plan(only, given, also, tune, options)
     jobs, address = options.pop("jobs"), options.pop("cluster")
-    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
-        loaded = [load(name, plan, options) for name in dict.fromkeys(datasets)]
+    with lab.note_of_compilation():
+        loaded = [lab.load(name, plan.config, options) for name in dict.fromkeys(datasets)]
         check_names(loaded)
         folder = prepared_folder(out, loaded)
         note_what_is_left_out(folder, plan)
@@ -127,14 +121,19 @@ def reproduce(
         print_summary(document, folder)
 
 
-def make_plan(options: dict[str, Any]) -> ReproductionPlan:
-    """Remove the options that say what to run, and return the plan."""
+def make_plan(
+    only: str | None,
+    given: tuple[str, ...],
+    also: tuple[str, ...],
+    tune: tuple[str, ...],
+    options: dict[str, Any],
+) -> ReproductionPlan:
+    """Return the plan; remove the options that it takes."""
     from ebrank.experiments import exhibits
     from ebrank.experiments.framework import tuning
     from ebrank.experiments.framework.runner import ReproductionPlan
     from ebrank.rankers import registry
 
-    only, given, also, tune = map(options.pop, ("only", "given", "also", "tune"))
     for text in also:
         registry.parse(text)  # raises if there is no such ranker
     for text in tune:
@@ -150,64 +149,14 @@ def make_plan(options: dict[str, Any]) -> ReproductionPlan:
     )
 
 
-@dataclass(frozen=True)
-class Source:
-    """A dataset to reproduce, or all folds of one.
-
-    Attributes:
-        name: what tables call it.
-        dataset: itself, or its first fold.
-        locators: how others find it, or each of its folds.
-        folds: what there is to say of each fold; () without them.
-    """
-
-    name: str
-    dataset: Dataset
-    locators: tuple[Locator, ...]
-    folds: tuple[Fold, ...] = ()
-
-    @property
-    def folder_name(self) -> str:
-        """The name of its folder; all folds share a single fold's folder, and its trials."""
-        from ebrank.experiments.framework.folds import set_name
-
-        return set_name(self.dataset.name) if self.folds else self.name
-
-    def opened(self, place: int) -> Dataset:
-        """Return the fold at a place."""
-        return self.dataset if place == 0 else lab.read_again(self.locators[place])
-
-
-def load(name: str, plan: ReproductionPlan, options: dict[str, Any]) -> Source:
-    """Return a dataset, or all folds of one: each was read and fits the plan, the first is kept."""
-    from ebrank.experiments.framework.folds import Fold, check_disjoint, pooled_name, set_name
-
-    folds: list[Fold] = []
-    locators: list[Locator] = []
-    test_ids: dict[str, Texts] = {}
-    first: Dataset | None = None
-    for number in lab.folds_to_run(options | {"dataset": name}):
-        own = options | {"fold": number}
-        data, locator = lab.read_dataset(name, plan.config, f"reading {name}", own)
-        test_ids[f"fold {number}"] = lab.test_ids_of(data)
-        folds.append(Fold.of(data, plan.config, f"{set_name(data.name)}, fold {number}"))
-        locators.append(locator)
-        first = first or data
-    check_disjoint(test_ids)
-    assert first is not None
-    if len(folds) == 1:
-        return Source(first.name, first, tuple(locators))
-    return Source(pooled_name(first.name, len(folds)), first, tuple(locators), tuple(folds))
-
-
-def check_names(sources: Sequence[Source]) -> None:
+def check_names(sources: Sequence[lab.Loaded]) -> None:
     """Raise if tables would call two datasets the same."""
     name, times = Counter(source.name for source in sources).most_common(1)[0]
     if times > 1:
         raise ParameterError(f"two datasets have the name {name}; reproduce one at a time")
 
 
-def prepared_folder(out: str | None, loaded: Sequence[Source]) -> Path:
+def prepared_folder(out: str | None, loaded: Sequence[lab.Loaded]) -> Path:
     """Return the folder for the results, marked as ours; raise if it holds something else."""
     from ebrank.environment.files import write_whole
     from ebrank.experiments.document import KIND, RESULTS
@@ -245,7 +194,7 @@ def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
 
 def run(
     plan: ReproductionPlan,
-    loaded: Sequence[Source],
+    loaded: Sequence[lab.Loaded],
     folder: Path,
     jobs: int | None,
     cluster: Cluster | None,
@@ -262,7 +211,7 @@ def run(
     with console.progress("starting") as progress:
         for source in loaded:
 
-            def opened(place: int, source: Source = source) -> tuple[Dataset, TrialPool | None]:
+            def opened(place: int, source: lab.Loaded = source) -> tuple[Dataset, TrialPool | None]:
                 data = source.opened(place)
                 if cluster is None:
                     return data, None
@@ -304,7 +253,7 @@ def print_summary(document: Document, folder: Path) -> None:
 
     for table in document.tables:
         if table.name == "table2":
-            lab.print_table(table)
+            console.print_table(table)
     for data in document.datasets:
         if data.findings:
             print_findings(data, document.trials)
@@ -338,14 +287,16 @@ def print_findings(data: DatasetRecord, trials: int) -> None:
 
 
 @verb()
-@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False))
-@option(
-    "--out DIR",
-    "Folder for the report, by default the folder of the results.",
-    type=click.Path(file_okay=False),
-)
-@json_option
-def report(folder: str, out: str | None, as_json: bool) -> None:
+def report(
+    folder: str = arg("DIR", type=click.Path(file_okay=False)),
+    out: str | None = opt(
+        None,
+        "Folder for the report, by default the folder of the results.",
+        "DIR",
+        type=click.Path(file_okay=False),
+    ),
+    as_json: bool = AS_JSON,
+) -> None:
     """Rewrite the report of a reproduction from its results.
 
     DIR is a folder that `ebrank reproduce` wrote. This makes report.html, the tables, the figures

@@ -6,36 +6,32 @@ import json
 import os
 import signal
 import tempfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from ebrank.cli.options import option
-from ebrank.cli.verbs import verb
+from ebrank.cli.verbs import opt, verb
 from ebrank.environment.extras import import_extra
 
 if TYPE_CHECKING:
     from ebrank.service.settings import Settings
 
+Flags: TypeAlias = dict[str, dict[str, Any]]
+
 
 @verb()
-@option("--host ADDRESS", "Address to listen on; default 127.0.0.1.")
-@option("--port N", "Port; default 8000; 0 picks a free one.", type=int)
-@option("--store URL", "Folder or URL of the store; default ebrank-store.")
-@option("--config FILE", "Settings in TOML; see docs/service.md.")
-@option("--check", "Print the effective settings and exit.")
-@option("--demo", "Serve simulated users from a temporary store.")
-@option("--new-token NAME", "Create a token, print it once, and exit.")
-@option(
-    "--scopes LIST", "What the token allows: any of rank,feedback,admin; default rank,feedback."
-)
 def serve(
-    config: str | None,
-    check: bool,
-    demo: bool,
-    new_token: str | None,
-    scopes: str | None,
-    **flags: Any,  # noqa: ANN401 (of settings)
+    host: str | None = opt(None, "Address to listen on; default 127.0.0.1.", "ADDRESS"),
+    port: int | None = opt(None, "Port; default 8000; 0 picks a free one.", "N"),
+    store: str | None = opt(None, "Folder or URL of the store; default ebrank-store.", "URL"),
+    config: str | None = opt(None, "Settings in TOML; see docs/service.md.", "FILE"),
+    check: bool = opt(False, "Print the effective settings and exit."),
+    demo: bool = opt(False, "Serve simulated users from a temporary store."),
+    new_token: str | None = opt(None, "Create a token, print it once, and exit.", "NAME"),
+    scopes: str | None = opt(
+        None, "What the token allows: any of rank,feedback,admin; default rank,feedback.", "LIST"
+    ),
 ) -> None:
     """Serve rankings over HTTP and learn from what users do.
 
@@ -44,7 +40,7 @@ def serve(
     tokens are optional; on any other address, they are required.
 
     Ctrl-C or SIGTERM finishes requests in progress and stops. Changes to the tokens in the file
-    take effect on SIGHUP.
+    take effect within two seconds, or immediately on SIGHUP.
 
     Examples:
         ebrank serve
@@ -55,15 +51,16 @@ def serve(
     """
     if scopes is not None and new_token is None:
         raise click.UsageError("--scopes works only with --new-token NAME.")
-    if demo and flags["store"] is not None:
+    if demo and store is not None:
         raise click.UsageError("--demo uses a temporary store: leave out --store.")
     for module in ("cachetools", "httptools", "uvicorn"):
         import_extra(module, extra="service", purpose="to serve")
     if new_token is not None:
         print_token(new_token, (scopes or "rank,feedback").split(","))
         return
+    flags: Flags = {"server": {"host": host, "port": port}, "store": {"url": store}}
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it serves: it reads the file again then
-    settings = read_settings(config, **flags)
+    settings = read_settings(config, flags)
     if check:
         print_settings(settings)
         return
@@ -75,7 +72,9 @@ def serve(
     server.run(
         settings,
         announce=lambda address: print_address(address, settings.store.url),
-        read=None if config is None else lambda: read_settings(config, **flags),
+        file=None
+        if config is None
+        else server.SettingsFile(Path(config), lambda: read_settings(config, flags)),
     )
 
 
@@ -91,13 +90,10 @@ def serve_demo(settings: Settings) -> None:
         )
 
 
-def read_settings(
-    config: str | None, host: str | None, port: int | None, store: str | None
-) -> Settings:
-    """Return the effective settings, checked as a whole."""
+def read_settings(config: str | None, flags: Flags) -> Settings:
+    """Return the effective settings, checked as a whole; a flag that is None was not given."""
     from ebrank.service.ops import configuration, server
 
-    flags: configuration.Tables = {"server": {"host": host, "port": port}, "store": {"url": store}}
     given = {
         section: {key: value for key, value in table.items() if value is not None}
         for section, table in flags.items()

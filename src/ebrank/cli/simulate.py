@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import json_option, option
-from ebrank.cli.verbs import verb
+from ebrank.cli.options import AS_JSON
+from ebrank.cli.verbs import REQUIRED, opt, verb
 from ebrank.errors import EBRankError, ParameterError
 
 if TYPE_CHECKING:
@@ -25,31 +24,26 @@ WIDE = 92
 """The fewest characters that leave room for run times."""
 
 
-@verb()
-@option(
-    f"--ranker {lab.RANKER}",
-    "A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
-    called="rankers",
-    required=True,
-    multiple=True,
-)
-@lab.simulation_options()
-@option(
-    "--per-query FILE",
-    "CSV file for the measures of each test query.",
-    type=click.Path(dir_okay=False),
-)
-@option(
-    "--trec DIR",
-    "Folder for files in TREC format: qrels.txt, and a run per ranker and trial.",
-    type=click.Path(file_okay=False),
-)
-@json_option
+@verb(*lab.simulation_options())
 def simulate(
-    rankers: tuple[str, ...],
-    per_query: str | None,
-    trec: str | None,
-    as_json: bool,
+    rankers: tuple[str, ...] = opt(
+        REQUIRED,
+        "A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
+        f"--ranker {lab.RANKER}",
+    ),
+    per_query: str | None = opt(
+        None,
+        "CSV file for the measures of each test query.",
+        "FILE",
+        type=click.Path(dir_okay=False),
+    ),
+    trec: str | None = opt(
+        None,
+        "Folder for files in TREC format: qrels.txt, and a run per ranker and trial.",
+        "DIR",
+        type=click.Path(file_okay=False),
+    ),
+    as_json: bool = AS_JSON,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Run rankers on simulated users and measure them.
@@ -82,79 +76,58 @@ def simulate(
         Path(per_query).parent.mkdir(parents=True, exist_ok=True)  # fail now rather than later
     if trec is not None:
         Path(trec).mkdir(parents=True, exist_ok=True)
-    finished = FinishedFolds(chosen, len(lab.folds_to_run(options)))
     rows: list[QueryRow] = []
-    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
-        try:
-            for plan in lab.plan_folds(**options):
-                if not as_json:
-                    click.echo(str(plan))
-                results = finished.run(plan)
-                if per_query is not None:
-                    rows += query_rows(plan.dataset, results, plan.fold)
-                if trec is not None:
-                    folder = Path(trec) / ("" if plan.fold is None else f"Fold{plan.fold}")
-                    write_trec(folder, plan.config.judged(plan.dataset), results)
-        except KeyboardInterrupt:
-            if not finished.by_fold:
-                raise
-            finished.print_so_far(as_json)
-            raise lab.stopped(*finished.progress(options["trials"]), options["out"]) from None
-        except (OSError, EBRankError):
-            finished.print_so_far(as_json)
-            raise
-    print_results(finished.results(), as_json)
+
+    def write(plan: lab.SimulationPlan, results: Sequence[Result]) -> None:
+        if per_query is not None:
+            rows.extend(query_rows(plan.dataset, results, plan.fold))
+        if trec is not None:
+            folder = Path(trec) / ("" if plan.fold is None else f"Fold{plan.fold}")
+            write_trec(folder, plan.config.judged(plan.dataset), results)
+
+    def announced(plan: lab.SimulationPlan) -> lab.SimulationPlan:
+        if not as_json:
+            click.echo(str(plan))
+        return plan
+
+    with lab.note_of_compilation():
+        plans = map(announced, lab.plan_folds(**options))
+        results = run_all(plans, chosen, options, write, lambda own: print_results(own, as_json))
+    print_results(results, as_json)
     if per_query is not None:
         write_table(Path(per_query), rows)
 
 
-@dataclass
-class FinishedFolds:
-    """Runs rankers on one fold after the other, and keeps the results.
+def run_all(
+    plans: Iterable[lab.SimulationPlan],
+    rankers: Sequence[Ranker],
+    options: Mapping[str, Any],
+    write: Callable[[lab.SimulationPlan, Sequence[Result]], None] = lambda plan, results: None,
+    show: Callable[[Sequence[Result]], None] = lambda results: None,
+) -> list[Result]:
+    """Run rankers on a dataset, or fold by fold; return the results of each over all folds.
 
-    Attributes:
-        rankers: all of them.
-        folds: how many there are; 1 for a dataset without any.
-        by_fold: the results of each fold so far; the last lacks trials if it was stopped.
+    If it ends early, `show` gets what an only dataset has; folds cannot be pooled before the end.
     """
+    from ebrank.experiments.framework.folds import pooled
 
-    rankers: Sequence[Ranker]
-    folds: int
-    by_fold: dict[int | None, list[Result]] = field(default_factory=dict)
-
-    def run(self, plan: lab.SimulationPlan) -> list[Result]:
-        """Run the rankers on the next fold, or on a dataset without folds; return the results."""
-        from ebrank.simulation.parallel import Interrupted, NotKept
-
-        try:
-            self.by_fold[plan.fold] = run(plan, self.rankers)
-        except (Interrupted, NotKept) as problem:
-            self.by_fold[plan.fold] = list(problem.results)
+    finished: list[list[Result]] = []
+    folds = len(lab.folds_to_run(options["dataset"], options))
+    try:
+        for plan in plans:
+            finished.append(run(plan, rankers))
+            write(plan, finished[-1])
+    except (KeyboardInterrupt, OSError, EBRankError) as problem:
+        if hasattr(problem, "results"):  # of the fold in which it ended
+            finished.append(problem.results)
+        if folds == 1 and finished:
+            show(finished[0])
+        if not isinstance(problem, KeyboardInterrupt) or not finished:
             raise
-        return self.by_fold[plan.fold]
-
-    def results(self) -> list[Result]:
-        """Return the results of each ranker, over all folds if there are several."""
-        from ebrank.experiments.framework.folds import pooled
-
-        folds = list(self.by_fold.values())
-        return folds[0] if len(folds) == 1 else list(map(pooled, zip(*folds, strict=True)))
-
-    def print_so_far(self, as_json: bool) -> None:
-        """Print the results of each fold, which cannot be pooled before all have finished."""
-        if self.folds > 1 and as_json and self.by_fold:
-            folds = [{"fold": fold} | plain(own) for fold, own in self.by_fold.items()]
-            console.print_json({"folds": folds})
-            return
-        for fold, results in self.by_fold.items():
-            if self.folds > 1 and any(result.trials for result in results):
-                click.echo(f"Fold {fold}:")
-            print_results(results, as_json)
-
-    def progress(self, trials: int) -> tuple[int, int]:
-        """Return how many trials finished, and how many there are in all folds."""
-        finished = sum(len(result.trials) for own in self.by_fold.values() for result in own)
-        return finished, trials * len(self.rankers) * self.folds
+        trials = sum(len(result.trials) for own in finished for result in own)
+        planned = options["trials"] * len(rankers) * folds
+        raise lab.stopped(trials, planned, options["out"]) from None
+    return finished[0] if folds == 1 else list(map(pooled, zip(*finished, strict=True)))
 
 
 def run(plan: lab.SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
@@ -180,7 +153,7 @@ def print_results(results: Sequence[Result], as_json: bool) -> None:
     if as_json:
         console.print_json(plain(results))
     elif any(result.trials for result in results):
-        lab.print_table(table([result for result in results if result.trials]))
+        console.print_table(table([result for result in results if result.trials]))
     lab.warn_of_unserved(results)
 
 

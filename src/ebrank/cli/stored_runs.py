@@ -18,7 +18,7 @@ import msgspec
 from ebrank.cli import lab
 from ebrank.cli.options import ALL_FOLDS
 from ebrank.cli.protocol import given_options
-from ebrank.cli.simulate import FinishedFolds
+from ebrank.cli.simulate import run_all
 from ebrank.data.loading import folds_in
 from ebrank.errors import DataError, ParameterError
 from ebrank.kernels.provenance import fingerprint, stamp, versions
@@ -105,12 +105,14 @@ class ComparedRanker:
         engine: stamp of the code that runs its trials.
         where: the folder of its trials, `NOW` if they have not run yet.
         result: of its trials, None if they have not run yet.
+        typed: as the user typed it; "" if only a folder names it.
     """
 
     ranker: str
     engine: str
     where: str
     result: Result | None = None
+    typed: str = ""
 
     @property
     def identity(self) -> Identity:
@@ -142,9 +144,7 @@ def read_run(folder: Path) -> tuple[Conditions, list[ComparedRanker]]:
     rankers = []
     for ranker, files in entries:
         if not files or len(files) != trials:
-            problem = f"no finished trial of {ranker}"
-            if files:
-                problem = f"{len(files)} finished trials of {ranker}, {trials} of {entries[0][0]}"
+            problem = f"{len(files)} finished trials of {ranker}, {trials} of {entries[0][0]}"
             raise DataError(problem, path=folder, remedy=AGAIN)
         results, engine = _stored_trials(folder, [*run, ranker], files)
         result = Result(document["dataset"]["name"], ranker, config, document["seed"], results)
@@ -201,8 +201,6 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     """
     earlier: Conditions | None = None
     entries: dict[Identity, ComparedRanker] = {}
-    rankers: dict[Identity, Ranker] = {}
-    typed: dict[str, str] = {}
     for run in runs:
         if is_folder(run):
             conditions, named = read_run(Path(run))
@@ -210,12 +208,11 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
             check_same(earlier, conditions)
         else:
             ranker = parsed(run)
-            named = [ComparedRanker(str(ranker), stamp(ranker), NOW)]
-            rankers[named[0].identity] = ranker
-            typed.setdefault(named[0].ranker, run)
+            named = [ComparedRanker(str(ranker), stamp(ranker), NOW, typed=run)]
         for entry in named:
-            if entry.identity not in entries or entries[entry.identity].result is None:
-                entries[entry.identity] = entry
+            known = entries.get(entry.identity, entry)
+            kept = entry if known.result is None else known
+            entries[entry.identity] = replace(kept, typed=known.typed or entry.typed)
     if len(entries) < 2:
         raise ParameterError("a comparison needs at least two rankers; name another one")
     if earlier is not None and options["fold"] == ALL_FOLDS:
@@ -223,29 +220,25 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
             "folders are compared one fold at a time; leave out --fold all, or name rankers alone: "
             "--out keeps their trials in every fold"
         )
-    new = [identity for identity, entry in entries.items() if entry.result is None]
+    new = [entry for entry in entries.values() if entry.result is None]
     if not new:
-        check_nothing_else_was_meant(bool(rankers), earlier, options)
+        named_any = any(entry.typed for entry in entries.values())
+        check_nothing_else_was_meant(named_any, earlier, options)
     else:
-        results = run_now([rankers[identity] for identity in new], earlier, options)
-        for identity, result in zip(new, results, strict=True):
-            entries[identity] = replace(entries[identity], result=result)
-    return named_apart(list(entries.values()), typed)
+        rankers = [registry.parse(entry.typed) for entry in new]
+        for entry, result in zip(new, run_now(rankers, earlier, options), strict=True):
+            entries[entry.identity] = replace(entry, result=result)
+    times = Counter(entry.ranker for entry in entries.values())
+    return [
+        replace(entry.result, ranker=_called(entry, alone=times[entry.ranker] == 1))
+        for entry in entries.values()
+        if entry.result is not None
+    ]
 
 
-def named_apart(entries: Sequence[ComparedRanker], typed: Mapping[str, str]) -> list[Result]:
-    """Return the results by ranker text, as the user typed it where they did.
-
-    If several rankers have the same text, their folders are added.
-    """
-    times = Counter(entry.ranker for entry in entries)
-    results = []
-    for entry in entries:
-        if entry.result is not None:
-            name = typed.get(entry.ranker, entry.ranker)
-            where = f" ({entry.where})" if times[entry.ranker] > 1 else ""
-            results.append(replace(entry.result, ranker=name + where))
-    return results
+def _called(entry: ComparedRanker, *, alone: bool) -> str:
+    """Return the ranker as the user typed it; with its folder if others have the same text."""
+    return (entry.typed or entry.ranker) + ("" if alone else f" ({entry.where})")
 
 
 def is_folder(run: str) -> bool:
@@ -270,15 +263,7 @@ def run_now(
     if options["dataset"] is None:
         names = ", ".join(map(str, rankers))
         raise ParameterError(f"to run {names}, set --dataset; only folders bring their own")
-    finished = FinishedFolds(rankers, len(lab.folds_to_run(options)))
-    try:
-        for plan in plans_that_meet(earlier, options):
-            finished.run(plan)
-    except KeyboardInterrupt:
-        if not finished.by_fold:
-            raise
-        raise lab.stopped(*finished.progress(options["trials"]), options["out"]) from None
-    return finished.results()
+    return run_all(plans_that_meet(earlier, options), rankers, options)
 
 
 def plans_that_meet(

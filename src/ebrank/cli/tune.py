@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import ALL_FOLDS, json_option, option
+from ebrank.cli.options import ALL_FOLDS, AS_JSON
 from ebrank.cli.protocol import as_typed
-from ebrank.cli.verbs import verb
+from ebrank.cli.verbs import REQUIRED, opt, verb
 
 if TYPE_CHECKING:
     from ebrank.experiments.framework.outcome import Table
@@ -24,27 +24,20 @@ OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "cluster", "out", "
 """Options that say what to do with a simulation, rather than what it is."""
 
 
-@verb()
-@option(f"--ranker {lab.RANKER}", "A ranker from `ebrank rankers`.", required=True)
-@option(
-    "--param NAME",
-    "Parameter to choose, by default all that have a grid; repeat it to try combinations.",
-    called="params",
-    multiple=True,
-)
-@option(
-    "--grid VALUES",
-    "Values to try, such as 0,1,5: one --grid per --param; by default its own grid.",
-    called="grids",
-    multiple=True,
-)
-@lab.simulation_options()
-@json_option
+@verb(*lab.simulation_options())
 def tune(
-    ranker: str,
-    params: tuple[str, ...],
-    grids: tuple[str, ...],
-    as_json: bool,
+    ranker: str = opt(REQUIRED, "A ranker from `ebrank rankers`.", lab.RANKER),
+    params: tuple[str, ...] = opt(
+        (),
+        "Parameter to choose, by default all that have a grid; repeat it to try combinations.",
+        "--param NAME",
+    ),
+    grids: tuple[str, ...] = opt(
+        (),
+        "Values to try, such as 0,1,5: one --grid per --param; by default its own grid.",
+        "--grid VALUES",
+    ),
+    as_json: bool = AS_JSON,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Choose a ranker's parameters on validation queries.
@@ -71,7 +64,7 @@ def tune(
         raise click.UsageError("parameters are chosen in one fold at a time; choose one")
     chosen = registry.parse(ranker)
     grid = read_grid(chosen, params, grids)
-    with lab.one_interrupt_at_a_time(), lab.note_of_compilation():
+    with lab.note_of_compilation():
         (plan,) = lab.plan_folds(**options)
         seed = tuning_seed(plan.seed)
         if not as_json:
@@ -92,7 +85,7 @@ def tune(
         seconds = sum(point.result.seconds for point in tuning.points)
         console.print_json(document | {"seconds": seconds})
         return
-    lab.print_table(table(tuning))
+    console.print_table(table(tuning))
     for name in tuning.at_the_edge:
         console.warn(f"the best {name} is at the edge of its grid; a wider one may do better")
     click.echo(f"Use it: ebrank simulate {as_typed(OF_ONE_RUN)} --ranker {tuning.best.text}")

@@ -7,13 +7,13 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import json_option, option
-from ebrank.cli.verbs import verb, verbs
+from ebrank.cli.options import AS_JSON
+from ebrank.cli.verbs import arg, opt, verb, verbs
 from ebrank.environment.paths import expanded
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ def looked_after(
 
 
 @verb()
-@click.argument("store")
-@click.argument("target", metavar="FILE|FOLDER")
-@json_option
-def backup(store: str, target: str, as_json: bool) -> None:
+def backup(store: str, target: str = arg("FILE|FOLDER"), as_json: bool = AS_JSON) -> None:
     """Back up a store to a file or a folder, even while it is in use.
 
     The backup is a snapshot of the store, verified and on disk when the command ends. If FOLDER
@@ -63,10 +60,13 @@ def backup(store: str, target: str, as_json: bool) -> None:
 
 
 @verb()
-@click.argument("store")
-@option("--config FILE", "Settings of the service, in TOML; needed if models use your own parts.")
-@json_option
-def check(store: str, config: str | None, as_json: bool) -> None:
+def check(
+    store: str,
+    config: str | None = opt(
+        None, "Settings of the service, in TOML; needed if models use your own parts.", "FILE"
+    ),
+    as_json: bool = AS_JSON,
+) -> None:
     """Check a store for damage.
 
     Checks the files, references between tables, every query, the log, the models and the settings,
@@ -113,17 +113,15 @@ def faults_of(url: str, config: str | None) -> list[Fault]:
 
 
 @verb()
-@click.argument("store")
-@click.argument("folder")
-@option(
-    "--format",
-    "Parquet files of everything, or the log as User Behavior Insights.",
-    type=click.Choice(["parquet", "ubi"]),
-    default="parquet",
-)
-@option("--application NAME", "The application that wrote the log, for UBI.", default="ebrank")
-@json_option
-def export(store: str, folder: str, format: str, application: str, as_json: bool) -> None:
+def export(
+    store: str,
+    folder: str,
+    format: Literal["parquet", "ubi"] = opt(
+        "parquet", "Parquet files of everything, or the log as User Behavior Insights."
+    ),
+    application: str = opt("ebrank", "The application that wrote the log, for UBI.", "NAME"),
+    as_json: bool = AS_JSON,
+) -> None:
     """Write a store's items, log and models as Parquet files.
 
     STORE may be in use: the export is a snapshot from the moment it began. FOLDER must be new or
@@ -150,10 +148,11 @@ def export(store: str, folder: str, format: str, application: str, as_json: bool
 
 
 @verb()
-@click.argument("store")
-@option("--apply", "Repair the store; without this, nothing changes.")
-@json_option
-def repair(store: str, apply: bool, as_json: bool) -> None:
+def repair(
+    store: str,
+    apply: bool = opt(False, "Repair the store; without this, nothing changes."),
+    as_json: bool = AS_JSON,
+) -> None:
     """Repair a store, or show what a repair would change.
 
     Sets future times, left by a wrong clock, to the current time; recomputes counters from the log;
@@ -184,9 +183,7 @@ def repair(store: str, apply: bool, as_json: bool) -> None:
 
 
 @verb()
-@click.argument("path", metavar="STORE|EXPORT")
-@json_option
-def replay(path: str, as_json: bool) -> None:
+def replay(path: str = arg("STORE|EXPORT"), as_json: bool = AS_JSON) -> None:
     """Verify that a store's counters match its log.
 
     Rebuilds the counters from the snapshot and the log, and compares them bit by bit. The store may
@@ -217,10 +214,7 @@ def replay(path: str, as_json: bool) -> None:
 
 
 @verb()
-@click.argument("source", metavar="FROM")
-@click.argument("target", metavar="TO")
-@json_option
-def copy(source: str, target: str, as_json: bool) -> None:
+def copy(source: str = arg("FROM"), target: str = arg("TO"), as_json: bool = AS_JSON) -> None:
     """Copy a store to a new folder or database.
 
     The copy is equal to FROM to the bit: items, counts, log, models and the salt. It appears only
@@ -240,7 +234,6 @@ def copy(source: str, target: str, as_json: bool) -> None:
 
 
 @verb()
-@click.argument("url")
 def init(url: str) -> None:
     """Create an empty store, unless it exists.
 
@@ -259,7 +252,6 @@ def init(url: str) -> None:
 
 
 @verb()
-@click.argument("url")
 def migrate(url: str) -> None:
     """Migrate a store to the current version.
 

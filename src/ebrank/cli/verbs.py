@@ -1,13 +1,117 @@
-"""Verbs and groups of verbs: the docstring is the help, and ends with examples."""
+"""Verbs and groups of verbs, declared by a function: its docstring is the help, with examples.
+
+A parameter without a default is an argument; one whose default is `opt(...)` is an option, whose
+kind is that of its annotation:
+
+>>> @verb()
+... def greet(name: str, times: int = opt(1, "How often.", "N"), loud: bool = opt(False, "Shout.")):
+...     click.echo((f"hello {name}! " if loud else f"hello {name} ") * times)
+>>> greet(["--times", "2", "Ada"], standalone_mode=False)
+hello Ada hello Ada
+"""
 
 from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from types import UnionType
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+Option: TypeAlias = Callable[[F], F]
+REQUIRED = object()
+"""The default of an option that must be given."""
+SHARED: Any = object()
+"""The default of a parameter that is an option of a group."""
+
+
+class _Declared(NamedTuple):
+    """An option or argument, as a default declares it."""
+
+    default: Any
+    help: str
+    line: str
+    about: dict[str, Any]
+
+
+def opt(default: Any, help: str, line: str = "", **about: Any) -> Any:  # noqa: ANN401
+    """Declare an option of a verb as the default of a parameter.
+
+    Args:
+        default: its value unless given, or `REQUIRED`.
+        help: what it means.
+        line: what stands for its value in the help, such as `FILE`; with its name before that if
+            it is not that of the parameter, such as `--map FIELD=COLUMN`.
+        about: what else `click.option` takes.
+    """
+    return _Declared(default, help, line, about)
+
+
+def arg(line: str, default: Any = REQUIRED, **about: Any) -> Any:  # noqa: ANN401
+    """Declare an argument that the help calls otherwise than its parameter, or that has a default.
+
+    `about` is what else `click.argument` takes.
+    """
+    return _Declared(default, "", line, about)
+
+
+def option(line: str, help: str, *, called: str = "", **about: Any) -> Option[Any]:  # noqa: ANN401
+    """Return an option by its line in the help, such as `--map FIELD=COLUMN`; it shows its default.
+
+    `called` is the parameter that gets the value, by default the option's name; `about` is what
+    else `click.option` takes.
+    """
+    name, _, metavar = line.partition(" ")
+    usual = {
+        "metavar": metavar or None,
+        "is_flag": not metavar and "type" not in about,
+        "show_default": "default" in about,
+    }
+    return click.option(name, *([called] if called else []), help=help, **usual | about)
+
+
+def _parameters(function: Callable[..., Any]) -> Iterator[tuple[str, Option[Any]]]:
+    """Yield the parameters that a function declares, by name."""
+    hints = get_type_hints(function)
+    for name, parameter in inspect.signature(function).parameters.items():
+        declared = parameter.default
+        if declared is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD:
+            declared = arg("")
+        if isinstance(declared, _Declared):
+            yield name, _parameter(name, hints[name], declared)
+
+
+def _parameter(name: str, kind: Any, declared: _Declared) -> Option[Any]:  # noqa: ANN401
+    """Return an option or argument, whose annotation is its kind."""
+    default, help, line, about = declared
+    about = {"required": default is REQUIRED} | about
+    if get_origin(kind) in (UnionType, Union):
+        kind = get_args(kind)[0]
+    several = get_origin(kind) is tuple
+    if get_origin(kind) is Literal:
+        about = {"type": click.Choice(get_args(kind))} | about
+    elif kind is int:
+        about = {"type": int} | about
+    if not any(default is none for none in (REQUIRED, None, False, ())):
+        about["default"] = default
+    if not help:
+        return click.argument(name, metavar=line or None, nargs=-1 if several else 1, **about)
+    if not line.startswith("--"):
+        line = f"--{name.replace('_', '-')} {line}".rstrip()
+    return option(line, help, called=name, multiple=several, **about)
 
 
 def described(function: Callable[..., Any]) -> dict[str, Any]:
@@ -19,12 +123,24 @@ def described(function: Callable[..., Any]) -> dict[str, Any]:
     }
 
 
-def verb(name: str | None = None) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a verb of a function, by default of its name; its docstring is the help."""
+COMMON = ("token", "as_json")
+"""Options that come last in the help."""
 
-    def decorate(function: Callable[..., Any]) -> click.Command:
+
+def verb(*groups: Option[Any], name: str | None = None) -> Callable[[F], click.Command]:
+    """Make a verb of a function, by default of its name.
+
+    `groups` are options that it shares with others and takes as `**options`.
+    """
+
+    def decorate(function: F) -> click.Command:
+        declared = dict(_parameters(function))
+        last = [declared.pop(own) for own in COMMON if own in declared]
+        described_here = described(function)
+        for parameter in reversed([*declared.values(), *groups, *last]):
+            function = parameter(function)
         named = name or function.__name__
-        return click.command(named, cls=click.Command, **described(function))(function)
+        return click.command(named, cls=click.Command, **described_here)(function)
 
     return decorate
 

@@ -1,7 +1,6 @@
 """From results to the document of a reproduction.
 
-Each dataset becomes a `DatasetPart`, after which its results can be dropped; the parts make up the
-document.
+Each dataset becomes a part of it, after which its results can be dropped.
 """
 
 from __future__ import annotations
@@ -9,8 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import replace
+from typing import TypeAlias, TypeVar
 
 from ebrank.experiments.document import DatasetRecord, Document, RunRecord
 from ebrank.experiments.framework import tuning
@@ -21,8 +20,8 @@ from ebrank.experiments.framework.folds import AnyRanker
 from ebrank.experiments.framework.measures import MEASURES
 from ebrank.experiments.framework.outcome import Outcome, Row, Table
 from ebrank.experiments.framework.runner import FinishedDataset, ReproductionPlan
-from ebrank.experiments.ledger import build
-from ebrank.experiments.ledger.references import reference_for, stands_in_for
+from ebrank.experiments.ledger import ledger
+from ebrank.experiments.references import reference_for, stands_in_for
 from ebrank.kernels.provenance import versions
 from ebrank.rankers import registry
 from ebrank.simulation.result import LABELS, Result, about_config
@@ -33,17 +32,8 @@ SHARED = ("table1", "table2")
 """Tables that all datasets share."""
 
 
-@dataclass(frozen=True)
-class DatasetPart:
-    """One dataset's part of a document.
-
-    Attributes:
-        record: what belongs to this dataset alone.
-        shared: its part of the tables that all datasets share, by name.
-    """
-
-    record: DatasetRecord
-    shared: dict[str, Table]
+DatasetPart: TypeAlias = tuple[DatasetRecord, dict[str, Table]]
+"""What belongs to a dataset alone, and its part of the tables that all datasets share, by name."""
 
 
 def dataset_part(command: str, finished: FinishedDataset, *, several: bool) -> DatasetPart:
@@ -68,13 +58,13 @@ def dataset_part(command: str, finished: FinishedDataset, *, several: bool) -> D
         tables=tuple(_named(table, setup.name, several) for table in own),
         figures=tuple(_named(figure, setup.name, several) for figure in whole.figures),
         findings=whole.findings,
-        ledger=build.ledger(command, setup, finished.results, whole.findings),
+        ledger=ledger(command, setup, finished.results, whole.findings),
         reference="" if published is None else published.whose,
         test_queries=setup.test_queries,
         folds=tuple(fold.number for fold in setup.folds if fold.number is not None),
     )
     shared = {table.name: table for table in whole.tables if table.name in SHARED}
-    return DatasetPart(record, shared)
+    return record, shared
 
 
 def document(command: str, plan: ReproductionPlan, parts: Sequence[DatasetPart]) -> Document:
@@ -88,7 +78,7 @@ def document(command: str, plan: ReproductionPlan, parts: Sequence[DatasetPart])
         versions=versions(),
         config=json.loads(json.dumps(about_config(plan.config) | {"behaviors": behaviors})),
         tables=tuple(_shared(parts)),
-        datasets=tuple(part.record for part in parts),
+        datasets=tuple(record for record, _ in parts),
     )
 
 
@@ -135,7 +125,7 @@ def below(tables: Sequence[Table]) -> Table:
 
 def _shared(parts: Sequence[DatasetPart]) -> Iterator[Table]:
     for name in SHARED:
-        tables = [part.shared[name] for part in parts if name in part.shared]
+        tables = [shared[name] for _, shared in parts if name in shared]
         if tables:
             yield side_by_side(tables) if tables[0].columns[-1].group else below(tables)
 

@@ -16,14 +16,7 @@ from typing import Any
 from ebrank.evaluation.letters import letters
 from ebrank.evaluation.significance import PairedComparison, compare, holm
 from ebrank.experiments.framework import measures
-from ebrank.experiments.framework.entrants import (
-    CONTENDERS,
-    EBRANK,
-    ENTRANTS,
-    EXPOSURE,
-    Entrant,
-    entrant_of,
-)
+from ebrank.experiments.framework.entrants import Entrant
 from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.measures import MEASURES, Measure
 from ebrank.experiments.framework.outcome import Column, Row, Table
@@ -105,29 +98,13 @@ def figure(comparison: Comparison) -> Figure:
 
 
 def _as_entrants(rankers: Sequence[str]) -> list[Entrant]:
-    """Return how rankers are drawn, each in its own color.
-
-    The first is drawn like the entrant that differs only in parameters, if there is one.
-    """
-    taken: set[str] = set()
-    entrants = []
-    for ranker in rankers:
-        style = _style(ranker)
-        if style in taken:
-            style = ranker
-        taken.add(style)
-        entrants.append(Entrant(ranker, ranker, "", style))
-    return entrants
-
-
-def _style(ranker: str) -> str:
-    """Return the entrant whose look a ranker shares, or the ranker itself."""
-    name = ranker.partition(":")[0]
-    if name == EBRANK and "estimator=exposure" in ranker:
-        return entrant_of(EXPOSURE).style
-    everyone = (*ENTRANTS, *CONTENDERS)
-    styles = {entrant.key.partition(":")[0]: entrant.style for entrant in reversed(everyone)}
-    return styles.get(name, ranker)
+    """Return how rankers are drawn, each in its own color: the first of a name in its own."""
+    names = [ranker.partition(":")[0] for ranker in rankers]
+    first = {name: names.index(name) for name in names}
+    return [
+        Entrant(ranker, ranker, "", name if first[name] == place else f"{place} {ranker}")
+        for place, (ranker, name) in enumerate(zip(rankers, names, strict=True))
+    ]
 
 
 def plain(comparison: Comparison) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from ebrank.errors import DataError
 from ebrank.experiments.framework.experiment import TuningRecord
 from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.outcome import Finding, Table, from_plain, to_plain
-from ebrank.experiments.ledger.entries import LedgerSection
+from ebrank.experiments.ledger import LedgerSection
 from ebrank.simulation.storage import read_own
 
 KIND = "ebrank reproduce"

@@ -24,7 +24,7 @@ from ebrank.experiments.framework.outcome import (
     Table,
     Verdict,
 )
-from ebrank.experiments.ledger.entries import MARK, RULE, LedgerEntry, LedgerSection
+from ebrank.experiments.ledger import MARK, RULE, LedgerEntry, LedgerSection
 from ebrank.report.tables.markdown import code, escaped, grid, prose
 
 OTHER = "Other claims"

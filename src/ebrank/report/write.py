@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Collection, Iterable, Iterator
-from pathlib import Path, PurePosixPath
+import re
+from collections.abc import Iterable
+from pathlib import Path
 
 from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
@@ -24,7 +25,11 @@ from ebrank.report.tables import TABLE_FILES
 LIST = ".report.json"
 PAGE = "report.html"
 LEDGER = "LEDGER.md"
-FORMS: dict[str, Collection[str]] = {"tables": TABLE_FILES, "figures": FIGURE_FILES}
+OURS = re.compile(
+    rf"{PAGE}|{LEDGER}"
+    rf"|tables/[^/]+\.({'|'.join(TABLE_FILES)})|figures/[^/]+\.({'|'.join(FIGURE_FILES)})"
+)
+"""The files that a report can have, so that no list makes us remove others."""
 
 
 def write_report(document: Document, folder: str | Path) -> list[Path]:
@@ -37,7 +42,7 @@ def write_report(document: Document, folder: str | Path) -> list[Path]:
         MissingExtraError: if the `report` extra is not installed; then nothing is written.
     """
     folder = Path(folder)
-    files = dict(_files(document))
+    files = _files(document)
     earlier = _listed(folder)
     _refuse_foreign(folder, files.keys() - set(earlier))
     _write_list(folder, [*files, *earlier])  # all that may be there if we are stopped halfway
@@ -62,26 +67,20 @@ def _refuse_foreign(folder: Path, new: Iterable[str]) -> None:
             )
 
 
-def _files(document: Document) -> Iterator[tuple[str, bytes]]:
-    """Yield the page first; it contains all others except PNG, which it can draw itself."""
-    others = dict(_others(document))
-    embedded = {name: content for name, content in others.items() if not name.endswith(".png")}
-    results = gzip.compress(document_bytes(document), mtime=0)
-    yield PAGE, page(document, embedded | {f"{RESULTS}.gz": results}).encode()
-    yield from others.items()
-
-
-def _others(document: Document) -> Iterator[tuple[str, bytes]]:
-    yield LEDGER, ledger_markdown(document).encode()
-    own = (table for data in document.datasets for table in data.tables)
-    for table in (*document.tables, *own):
-        name = _file_name(table)
+def _files(document: Document) -> dict[str, bytes]:
+    """Return the page first; it contains all others except PNG, which it can draw itself."""
+    tables = [table for data in document.datasets for table in data.tables]
+    figures = [figure for data in document.datasets for figure in data.figures]
+    files = {LEDGER: ledger_markdown(document).encode()}
+    for table in (*document.tables, *tables):
         for form, write in TABLE_FILES.items():
-            yield f"tables/{name}.{form}", write(table).encode()
-    for figure in (figure for data in document.datasets for figure in data.figures):
-        name = _file_name(figure)
+            files[f"tables/{_file_name(table)}.{form}"] = write(table).encode()
+    for figure in figures:
         for form, draw in FIGURE_FILES.items():
-            yield f"figures/{name}.{form}", draw(figure)
+            files[f"figures/{_file_name(figure)}.{form}"] = draw(figure)
+    embedded = {name: content for name, content in files.items() if not name.endswith(".png")}
+    embedded[f"{RESULTS}.gz"] = gzip.compress(document_bytes(document), mtime=0)
+    return {PAGE: page(document, embedded).encode(), **files}
 
 
 def _file_name(value: Table | Figure) -> str:
@@ -99,19 +98,8 @@ def _listed(folder: Path) -> list[str]:
         names = json.loads((folder / LIST).read_bytes())
     except (FileNotFoundError, ValueError):
         return []
-    if not isinstance(names, list):
-        return []
-    return [name for name in names if isinstance(name, str) and _ours(name)]
-
-
-def _ours(name: str) -> bool:
-    """Return whether a report can have such a file, so that a list cannot make us remove others."""
-    path = PurePosixPath(name)
-    return name in (PAGE, LEDGER) or (
-        len(path.parts) == 2
-        and ".." not in path.parts
-        and path.suffix.removeprefix(".") in FORMS.get(path.parts[0], {})
-    )
+    listed = names if isinstance(names, list) else []
+    return [name for name in listed if isinstance(name, str) and OURS.fullmatch(name)]
 
 
 def _write_list(folder: Path, names: list[str]) -> None:

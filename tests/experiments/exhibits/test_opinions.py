@@ -13,21 +13,6 @@ from ebrank.data.dataset import Dataset
 from ebrank.experiments import exhibits
 from ebrank.experiments.exhibits import opinions
 from ebrank.experiments.exhibits.beyond import RARE, USUAL
-from ebrank.experiments.exhibits.opinions import (
-    COLUMNS,
-    FACTORS,
-    LABELS,
-    OPINIONS,
-    SHORT_LOG,
-    WITHOUT,
-    Opinionated,
-    columns,
-    findings,
-    one_kind,
-    principal_components,
-    shown_most,
-    worlds,
-)
 from ebrank.experiments.framework.outcome import Finding
 from ebrank.experiments.framework.runner import ReproductionPlan
 from ebrank.kernels import streams
@@ -38,7 +23,7 @@ from ebrank.simulation.result import Result
 from tests.experiments.made import run_plan, sure
 
 KEY = streams.trial_key(7, 0)
-WORLDS = (USUAL, RARE, SHORT_LOG)
+WORLDS = (USUAL, RARE, opinions.SHORT_LOG)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +32,7 @@ def data() -> Dataset:
 
 
 def drawn(data: Dataset, key: str) -> np.ndarray:
-    return OPINIONS[key].draw(data, np.random.default_rng(5))
+    return opinions.OPINIONS[key].draw(data, np.random.default_rng(5))
 
 
 def agreement(data: Dataset, column: np.ndarray, rows: np.ndarray | slice = slice(None)) -> float:
@@ -66,7 +51,7 @@ def test_the_more_is_corrupted_the_less_an_opinion_agrees_with_labels(data: Data
 
 
 def test_an_opinion_against_a_segment_is_reversed_there_alone(data: Dataset) -> None:
-    for key, segment in (("kind", one_kind), ("shown", shown_most)):
+    for key, segment in (("kind", opinions.one_kind), ("shown", opinions.shown_most)):
         inside = segment(data, np.random.default_rng(5))
         told, member = drawn(data, key).T
         assert np.array_equal(member == 1.0, inside)
@@ -85,8 +70,8 @@ def test_an_embedding_tells_something_unless_it_is_useless(data: Dataset) -> Non
         weights = np.linalg.lstsq(centered[:half], data.labels[:half], rcond=None)[0]
         return agreement(data, centered @ weights, np.arange(half, data.n_rows))
 
-    assert drawn(data, "embedding").shape == (data.n_rows, COLUMNS)
-    assert drawn(data, "components").shape == (data.n_rows, FACTORS)
+    assert drawn(data, "embedding").shape == (data.n_rows, opinions.COLUMNS)
+    assert drawn(data, "components").shape == (data.n_rows, opinions.FACTORS)
     assert explained(drawn(data, "embedding")) > 0.5
     assert explained(drawn(data, "components")) > 0.6
     assert abs(explained(drawn(data, "useless"))) < 0.1
@@ -96,14 +81,17 @@ def test_an_embedding_tells_something_unless_it_is_useless(data: Dataset) -> Non
 def test_principal_components_are_those_of_most_variance() -> None:
     rng = np.random.default_rng(2)
     vectors = rng.normal(size=(500, 6)) * [0.1, 5.0, 0.1, 2.0, 0.1, 0.1]
-    first, second = principal_components(vectors, 2).T
+    first, second = opinions.principal_components(vectors, 2).T
     assert abs(np.corrcoef(first, vectors[:, 1])[0, 1]) > 0.99
     assert abs(np.corrcoef(second, vectors[:, 3])[0, 1]) > 0.99
 
 
 def test_opinions_are_drawn_by_trial_and_scaled_like_all_features(data: Dataset) -> None:
-    again, other = columns(data, "right", KEY), columns(data, "right", streams.trial_key(7, 1))
-    assert np.array_equal(columns(data, "right", KEY), again)
+    again, other = (
+        opinions.columns(data, "right", KEY),
+        opinions.columns(data, "right", streams.trial_key(7, 1)),
+    )
+    assert np.array_equal(opinions.columns(data, "right", KEY), again)
     assert not np.array_equal(again, other)
     assert again.min() == 0.0
     assert again.max() == 1.0
@@ -112,23 +100,23 @@ def test_opinions_are_drawn_by_trial_and_scaled_like_all_features(data: Dataset)
 def test_only_features_differ_from_auto(data: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     """An opinion that is the same for all items changes nothing: users and draws are auto's."""
     nothing = opinions.Opinion("nothing", lambda data, rng: np.zeros((data.n_rows, 1)))
-    monkeypatch.setitem(OPINIONS, "right", nothing)
+    monkeypatch.setitem(opinions.OPINIONS, "right", nothing)
     config = SimulationConfig(sessions=400, updates=2)
     auto, with_it = (
         simulate(data, ranker, config, seed=3)
-        for ranker in (registry.parse("auto"), Opinionated("right"))
+        for ranker in (registry.parse("auto"), opinions.Opinionated("right"))
     )
     assert with_it.run_ndcg == pytest.approx(auto.run_ndcg, abs=1e-6)
     assert with_it.cold_ndcg == pytest.approx(auto.cold_ndcg, abs=1e-6)
 
 
 def test_it_can_be_named_on_the_command_line() -> None:
-    for key in OPINIONS:
-        assert registry.parse(str(Opinionated(key))) == Opinionated(key)
+    for key in opinions.OPINIONS:
+        assert registry.parse(str(opinions.Opinionated(key))) == opinions.Opinionated(key)
 
 
 def test_worlds_have_fewer_and_fewer_clicks(data: Dataset) -> None:
-    by_label = worlds(SimulationConfig(), data)
+    by_label = opinions.worlds(SimulationConfig(), data)
     assert tuple(by_label) == WORLDS
     assert [config.click_rate for config in by_label.values()] == [1.0, 0.15, 0.15]
     whole, _, short = (config.session_count(data) for config in by_label.values())
@@ -140,7 +128,7 @@ def test_worlds_have_fewer_and_fewer_clicks(data: Dataset) -> None:
 
 def made(changes: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], Result]:
     """Return results that are level with auto without an opinion, but for some."""
-    places = [(world, key) for world in WORLDS for key in LABELS]
+    places = [(world, key) for world in WORLDS for key in opinions.LABELS]
     return {
         place: sure("auto", level, level, level, seed=number)
         for number, place in enumerate(places)
@@ -149,7 +137,7 @@ def made(changes: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], Resu
 
 
 def verdict(changes: Mapping[tuple[str, str], float], name: str) -> Finding:
-    return next(each for each in findings(made(changes)) if each.name == name)
+    return next(each for each in opinions.findings(made(changes)) if each.name == name)
 
 
 def test_an_opinion_that_is_right_must_help_in_every_world() -> None:
@@ -166,9 +154,9 @@ def test_no_opinion_may_cost_more_than_the_margin_in_any_world() -> None:
     name = "opinion-level-run-useless"
     ahead = {(world, "useless"): 0.05 for world in WORLDS}
     assert verdict(ahead, name).verdict == "confirmed"
-    behind = verdict(ahead | {(SHORT_LOG, "useless"): -0.05}, name)
+    behind = verdict(ahead | {(opinions.SHORT_LOG, "useless"): -0.05}, name)
     assert behind.verdict == "contradicted"
-    assert behind.detail.startswith(SHORT_LOG)
+    assert behind.detail.startswith(opinions.SHORT_LOG)
     assert behind.effect is not None
     assert behind.effect.value == pytest.approx(-0.05, abs=0.005)
 
@@ -178,17 +166,17 @@ def test_a_right_opinion_is_trusted_and_noise_is_not(data: Dataset, tmp_path: Pa
     config = SimulationConfig(sessions=1500, updates=3)
     plan = ReproductionPlan(exhibits.selected("opinions"), config, seed=2, trials=1)
     finished = run_plan(plan, data, tmp_path)
-    assert len(finished.results) == len(WORLDS) * len(LABELS)
+    assert len(finished.results) == len(WORLDS) * len(opinions.LABELS)
     outcome = finished.outcomes["opinions"]
     rows = {(row.group, row.cells[0]): row.cells for row in outcome.tables[0].rows}
-    trusted = [rows[USUAL, LABELS[key]][-1] for key in ("right", "corrupted40", "noise")]
+    trusted = [rows[USUAL, opinions.LABELS[key]][-1] for key in ("right", "corrupted40", "noise")]
     shares = [cell.value for cell in trusted if not isinstance(cell, str)]
     assert shares == sorted(shares, reverse=True)  # type: ignore[type-var]
     assert (shares[0] or 0.0) > 0.5
-    assert rows[USUAL, LABELS[WITHOUT]][-1] == ""
+    assert rows[USUAL, opinions.LABELS[opinions.WITHOUT]][-1] == ""
     gain, trust = outcome.figures[0].panels
     assert gain.series[0].y[0] > 0.05
     assert trust.series[0].y[0] == shares[0]
     bars = outcome.figures[1].panels[0].series
     assert [each.label for each in bars] == list(WORLDS)
-    assert len(outcome.findings) == 3 + 2 * len(OPINIONS)
+    assert len(outcome.findings) == 3 + 2 * len(opinions.OPINIONS)

@@ -14,7 +14,7 @@ from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.framework.measures import MEASURES
 from ebrank.experiments.framework.outcome import Cell, Outcome, Table
 from ebrank.experiments.framework.runner import FinishedDataset
-from ebrank.experiments.ledger.references import variants
+from ebrank.experiments.references import variants
 from ebrank.simulation.result import Result
 from tests.experiments.made import numbers, result, with_trials
 

@@ -10,17 +10,6 @@ from ebrank.data.dataset import Dataset
 from ebrank.errors import DataError
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.experiments.exhibits import shared
-from ebrank.experiments.exhibits.shared import (
-    ALONE,
-    AUTO,
-    CONTESTANTS,
-    ITEM_RATE,
-    TITLES,
-    Condition,
-    ItemRate,
-    ItemRateLearner,
-    config_for,
-)
 from ebrank.experiments.framework.experiment import Setup
 from ebrank.experiments.framework.outcome import Cell
 from ebrank.rankers import registry
@@ -39,15 +28,15 @@ def setup() -> Setup:
 
 
 def test_worlds_of_a_number_differ_only_in_what_conditions_say(setup: Setup) -> None:
-    plain, other = (shared.shop(setup, Condition(-1.6, tau), 1) for tau in (0.0, 1.2))
+    plain, other = (shared.shop(setup, shared.Condition(-1.6, tau), 1) for tau in (0.0, 1.2))
     assert np.array_equal(plain.features, other.features)
     assert not np.array_equal(plain.labels, other.labels)
-    known = shared.shop(setup, Condition(-1.6, 1.2), 1, known=True)
+    known = shared.shop(setup, shared.Condition(-1.6, 1.2), 1, known=True)
     assert np.array_equal(known.labels, other.labels)
     assert known.n_features == other.n_features + 1
-    next_world = shared.shop(setup, Condition(-1.6, 1.2), 2)
+    next_world = shared.shop(setup, shared.Condition(-1.6, 1.2), 2)
     assert not np.array_equal(next_world.features, other.features)
-    config = config_for(setup, plain)
+    config = shared.config_for(setup, plain)
     assert (config.traffic, config.warmup_sessions) == ("zipf", 0)
     assert config.session_count(plain) == 75 * plain.n_queries
 
@@ -57,7 +46,7 @@ def test_an_items_click_rate_is_over_all_its_queries() -> None:
     assert data.items is not None
     stats = BehaviorStats.of(shown=np.full(data.n_rows, 3), clicks=data.items % 3)
     trial = Trial(data, np.zeros(data.n_rows), stats, Examination(), np.uint64(1))
-    learner = ItemRateLearner(trial)
+    learner = shared.ItemRateLearner(trial)
     learner.update()
     column = learner._learner.trial.dataset.features[:, -1]
     queries = np.bincount(data.items)[data.items]
@@ -69,8 +58,8 @@ def test_an_items_click_rate_is_over_all_its_queries() -> None:
 def test_documents_of_one_query_have_no_click_rate_elsewhere() -> None:
     data = ebrank.load("mq2007-like", scale=0.02)
     with pytest.raises(DataError, match="belong to one query each"):
-        simulate(data, ItemRate(), SimulationConfig(sessions=50, updates=1), seed=1)
-    assert registry.parse(ITEM_RATE) == ItemRate()
+        simulate(data, shared.ItemRate(), SimulationConfig(sessions=50, updates=1), seed=1)
+    assert registry.parse(shared.ITEM_RATE) == shared.ItemRate()
 
 
 @pytest.mark.parametrize("learn_from", ["train", "all"])
@@ -92,7 +81,8 @@ def test_the_same_items_by_number_in_one_query_each_change_no_bit() -> None:
     apart = Dataset(**{**vars(whole), "items": np.arange(whole.n_rows)})
     config = SimulationConfig(sessions=800, updates=3)
     with_, without = (
-        run_trial(apart, registry.parse(text), config, 5, 0, threads=1) for text in (AUTO, ALONE)
+        run_trial(apart, registry.parse(text), config, 5, 0, threads=1)
+        for text in (shared.AUTO, shared.ALONE)
     )
     assert np.array_equal(with_.run_ndcg, without.run_ndcg)
     assert np.array_equal(with_.weights, without.weights)  # type: ignore[arg-type]
@@ -102,14 +92,14 @@ def test_the_same_items_by_number_in_one_query_each_change_no_bit() -> None:
 def test_sharing_helps_rare_queries_where_items_differ(
     setup: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    conditions = (Condition(-1.6, 0.0), Condition(-1.6, 1.2))
+    conditions = (shared.Condition(-1.6, 0.0), shared.Condition(-1.6, 1.2))
     monkeypatch.setattr(shared, "CONDITIONS", conditions)
     monkeypatch.setattr(shared, "LEVELS", {-1.6: "clicks common"})
     monkeypatch.setattr(shared, "TAUS", (0.0, 1.2))
     outcome = shared.outcome(setup, {})
     (table,), (figure,) = outcome.tables, outcome.figures
-    assert [column.title for column in table.columns] == ["ranker", *TITLES]
-    assert len(table.rows) == len(conditions) * len(CONTESTANTS)
+    assert [column.title for column in table.columns] == ["ranker", *shared.TITLES]
+    assert len(table.rows) == len(conditions) * len(shared.CONTESTANTS)
     shown = {
         (row.group.rpartition(" ")[2], row.cells[0]): [
             cell.value or 0.0 for cell in row.cells[1:] if isinstance(cell, Cell)

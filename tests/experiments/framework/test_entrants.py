@@ -9,10 +9,9 @@ import pytest
 from ebrank.data.dataset import Dataset
 from ebrank.experiments.framework import entrants
 from ebrank.experiments.framework.entrants import CONTENDERS, ENTRANTS, PAPER, TUNING, WITHOUT
-from ebrank.experiments.framework.experiment import Run, Setup, world_of
+from ebrank.experiments.framework.experiment import Run, Setup
 from ebrank.rankers import registry
 from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.users import parse
 
 SETTINGS = {"none": WITHOUT, "concate": entrants.CONCATE, "non-concate": entrants.NON_CONCATE}
 CONFIG = SimulationConfig()
@@ -64,12 +63,3 @@ def test_a_run_has_what_was_chosen_for_its_config(dataset: Dataset) -> None:
     for key, config in (("ucbrank", CONFIG), ("ebrank", replace(CONFIG, click_rate=0.5))):
         with pytest.raises(KeyError):
             setup.run(key, config)
-
-
-def test_a_config_says_in_what_it_is_another_world() -> None:
-    believed = replace(CONFIG.users.examination, severity=2.0)
-    assert world_of(SLOW, CONFIG) == "", "η is told apart"
-    assert world_of(replace(CONFIG, believed=believed), CONFIG) == "believed severity 2"
-    cascade = replace(CONFIG, users=parse("cascade"), click_rate=0.15)
-    assert world_of(cascade, CONFIG) == "cascade users, click rate × 0.15"
-    assert world_of(cascade, replace(cascade, click_rate=1.0)) == "click rate × 0.15"

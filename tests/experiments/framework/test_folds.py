@@ -10,12 +10,12 @@ import pytest
 
 import ebrank
 from ebrank.data.dataset import Dataset, Origin
-from ebrank.errors import DataError, ParameterError
+from ebrank.errors import ParameterError
 from ebrank.evaluation.significance import compare, fisher_randomization, query_differences
 from ebrank.experiments import assembly, exhibits
 from ebrank.experiments.framework import tuning
 from ebrank.experiments.framework.entrants import EBRANK
-from ebrank.experiments.framework.folds import Fold, RankerByFold, check_disjoint, in_fold, pooled
+from ebrank.experiments.framework.folds import Fold, RankerByFold, in_fold, pooled
 from ebrank.experiments.framework.measures import (
     MEASURES,
     Measure,
@@ -108,13 +108,6 @@ def test_one_fold_is_itself_and_only_one_ranker_is_pooled() -> None:
         pooled([A[0], B[0]])
 
 
-def test_a_query_that_is_tested_in_two_folds_would_count_twice() -> None:
-    first, second = np.array(["1", "2"]), np.array(["3"])
-    check_disjoint({"fold 1": first, "fold 2": second})
-    with pytest.raises(DataError, match="query 2 is a test query of fold 1 and of fold 3, and wo"):
-        check_disjoint({"fold 1": first, "fold 2": second, "fold 3": np.array(["2"])})
-
-
 # --- all folds by the one runner ------------------------------------------------------------------
 
 GIVEN = tuning.read_given(["ebrank:estimator=exposure,epsilon=20"])
@@ -182,26 +175,21 @@ def test_each_fold_has_its_own_choice(both: FinishedDataset, single: list[Finish
 
 
 @pytest.mark.slow
-def test_tables_are_of_all_folds(both: FinishedDataset, datasets: list[Dataset]) -> None:
-    assert both.setup.test_queries == sum(len(data.queries_in("test")) for data in datasets)
-    names = [row.cells[0] for row in shown(both, "table1").rows]
-    assert names == ["MQ2007, fold 1", "MQ2007, fold 2"]
-
-
-@pytest.mark.slow
 def test_the_record_says_which_folds(both: FinishedDataset, single: list[FinishedDataset]) -> None:
-    record = assembly.dataset_part("x", both, several=False).record
-    own = [assembly.dataset_part("x", each, several=False).record for each in single]
+    record = assembly.dataset_part("x", both, several=False)[0]
+    own = [assembly.dataset_part("x", each, several=False)[0] for each in single]
     assert (record.name, record.folds) == ("MQ2007, 2 folds", (1, 2))
     assert record.fingerprint == "+".join(each.fingerprint for each in own)
     assert (record.sessions, record.queries) == (240, max(each.queries for each in own))
     assert record.test_queries == sum(each.test_queries or 0 for each in own)
+    names = [row.cells[0] for row in shown(both, "table1").rows]
+    assert names == ["MQ2007, fold 1", "MQ2007, fold 2"]
     assert {run.sessions for run in record.runs} == {240}
     assert own[0].reference == "paper"
     assert record.reference == "", "the second fold is not as published"
 
 
 def shown(finished: FinishedDataset, name: str) -> Table:
-    record = assembly.dataset_part("x", finished, several=False)
-    tables = [*record.record.tables, *record.shared.values()]
+    record, shared = assembly.dataset_part("x", finished, several=False)
+    tables = [*record.tables, *shared.values()]
     return next(table for table in tables if table.name == name)

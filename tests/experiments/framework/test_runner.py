@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -86,19 +85,6 @@ def test_progress_grows_to_its_total_and_says_what_runs(
     assert done[-1] == calls[-1][2]
     during = [each for each in calls if each[0] == f"mq2007-like×0.02: {said}"]
     assert 0 < during[-1][1] < during[-1][2]
-
-
-@pytest.mark.slow
-def test_stored_trials_do_not_count_as_progress(dataset: Dataset, tmp_path: Path) -> None:
-    stored, fresh = tmp_path / "stored", tmp_path / "fresh"
-    first = watched(dataset, stored, "table3")
-    assert watched(dataset, stored, "table3")[-1][1:] == (0, 0), "nothing was left to do"
-    second, both = (watched(dataset, folder, "table3", trials=2) for folder in (stored, fresh))
-    assert second[0][1] == 0
-    assert second[-1][1:] == first[-1][1:], "only the second trial's work"
-    assert both[-1][1:] == tuple(2 * work for work in first[-1][1:])
-    steps = {after[1] - before[1] for before, after in pairwise(second)}
-    assert steps <= {after[1] - before[1] for before, after in pairwise(both)}, "a leap"
 
 
 def test_every_experiment_has_an_outcome_with_something_to_show(finished: FinishedDataset) -> None:

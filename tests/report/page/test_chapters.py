@@ -1,4 +1,4 @@
-"""How the page is divided, and every run."""
+"""How the page is divided."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.experiments.framework.figures import Figure
-from ebrank.report.page.chapters import (
-    chapters,
-    identifier,
-    ledger_chapters,
-)
+from ebrank.report.page.chapters import chapters, identifier
 from tests.report.sample import PERFORMANCE, dataset, document
 
 
@@ -32,11 +28,6 @@ def test_exhibits_follow_the_experiments_with_a_figures_table_beside_it() -> Non
     time = own.exhibits[1]
     assert time.figure is not None
     assert [table.name for table in time.tables] == ["time"]
-
-
-def test_the_ledger_does_not_repeat_the_findings() -> None:
-    (own,) = ledger_chapters(document())
-    assert [section.title for section in own.sections] == ["Table 2", "Table 1"]
 
 
 @given(st.text(max_size=8), st.text(max_size=8))

@@ -45,6 +45,7 @@ from ebrank.parameters import typed
 from ebrank.simulation.config import SimulationConfig
 from ebrank.simulation.result import Result
 from ebrank.simulation.users import parse
+from ebrank.typing import Floats
 
 ByKey: TypeAlias = dict[str, Result]
 
@@ -91,6 +92,8 @@ SYMBOLS = {
     "item_ridge": "λ'",
     "delta": "δ",
 }
+SIGNS = {"confirmed": AHEAD, "contradicted": BEHIND}
+"""What marks a gain, by its verdict."""
 
 
 def worlds(config: SimulationConfig) -> dict[str, SimulationConfig]:
@@ -202,10 +205,8 @@ def table(
 
 def _marks(by_world: dict[str, ByKey], measure: Measure) -> dict[str, str]:
     """Return what sets auto apart from the best rival of each world."""
-    return {
-        world: {"confirmed": AHEAD, "contradicted": BEHIND}.get(gain.verdict, "")
-        for world, gain in _gains(by_world, measure).items()
-    }
+    gains = _gains(by_world, measure)
+    return {world: SIGNS.get(gain.verdict, "") for world, gain in gains.items()}
 
 
 def _gains(
@@ -234,15 +235,12 @@ def gains(setup: Setup, by_world: dict[str, ByKey]) -> Figure:
     rivals = [entrant_of(key) for key in shown]
     labels = tuple(label for label in by_world if not label.startswith("η"))
 
+    def ahead(measure: Measure, results: ByKey, key: str) -> Floats:
+        return measure.values(results[key]) - measure.values(results[EXPOSURE_BOTH])
+
     def bars(measure: Measure, entrant: Entrant) -> Series:
-        values = np.array(
-            [
-                measure.values(by_world[label][entrant.key])
-                - measure.values(by_world[label][EXPOSURE_BOTH])
-                for label in labels
-            ]
-        )
-        return measures.series(entrant.label, entrant.style, labels, values.T)
+        values = [ahead(measure, by_world[label], entrant.key) for label in labels]
+        return measures.series(entrant.label, entrant.style, labels, np.array(values).T)
 
     return Figure(
         "beyond",

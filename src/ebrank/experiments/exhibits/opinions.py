@@ -17,7 +17,7 @@ import numpy as np
 
 from ebrank.data.dataset import Dataset
 from ebrank.evaluation.trust import trust
-from ebrank.experiments.exhibits.beyond import AHEAD, BEHIND, LEVEL_WITH, RARE, RATE, USUAL
+from ebrank.experiments.exhibits.beyond import AHEAD, BEHIND, LEVEL_WITH, RARE, RATE, SIGNS, USUAL
 from ebrank.experiments.framework import measures
 from ebrank.experiments.framework.entrants import AUTO
 from ebrank.experiments.framework.experiment import Experiment, NamedResults, NamedRuns, Run, Setup
@@ -285,12 +285,11 @@ def gains(results: NamedResults, measure: Measure, border: float = 0.0) -> dict[
 
 def table(setup: Setup, results: NamedResults, shares: Mapping[Place, Floats]) -> Table:
     """Return the measures of every opinion, world by world, and how far it was trusted."""
-    signs = {"confirmed": AHEAD, "contradicted": BEHIND}
     by_measure = [gains(results, measure) for measure in MEASURES]
     rows = []
     for place, result in results.items():
         world, key = place
-        marks = [signs.get(own[place].verdict, "") if key else "" for own in by_measure]
+        marks = [SIGNS.get(own[place].verdict, "") if key else "" for own in by_measure]
         own = zip(measures.cells(result), marks, strict=True)
         share = measures.cell(shares[place], 2) if key else ""
         cells = (*(replace(cell, marks=mark) for cell, mark in own), share)

@@ -31,7 +31,7 @@ from ebrank.experiments.framework.measures import COLD, CUM, MEASURES, RUN, WARM
 from ebrank.experiments.framework.numbers import p_text
 from ebrank.experiments.framework.outcome import Cell, Column, Finding, Outcome, Row, Table
 from ebrank.experiments.framework.significance import lead, pairwise
-from ebrank.experiments.ledger.references import variants
+from ebrank.experiments.references import variants
 from ebrank.simulation.result import Result
 
 ByKey: TypeAlias = Mapping[str, Result]
@@ -49,7 +49,6 @@ HINGES = (
     "writes it, x^b is what the counterfactual rankers are fitted to, and they lose next to none "
     "of their Cold-NDCG"
 )
-"""Belongs wherever the loss of Cold-NDCG is shown."""
 MARKS = (
     "The best of a group is bold; W/-Behav (Concate) and W/-Behav (non-Concate) are one group. * : "
     "significantly better than all others of its group; † : than all others of the table (Fisher's "

@@ -163,10 +163,6 @@ class Effect:
     border: float = 0.0
     whole: float | None = None
 
-    def relative(self, value: float) -> float:
-        """Return a value as a share of the whole."""
-        return value / self.whole if self.whole else value
-
     def __str__(self) -> str:
         """Return `+.008 [−.002, +.018]`.
 

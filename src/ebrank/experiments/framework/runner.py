@@ -37,11 +37,7 @@ from ebrank.simulation.storage import StoredTrials
 from ebrank.simulation.tuning import check_validation, tuning_seed
 
 Watch: TypeAlias = Callable[[int, int, str], None]
-"""Called with how much is done, how much there is to do, and what runs.
-
-Stored trials count for neither: they take no time, and with them an estimate of the time left
-would promise too much.
-"""
+"""Called with how many model updates are done, how many there will be, and what runs."""
 
 
 @dataclass(frozen=True)
@@ -239,19 +235,14 @@ class _Work:
         trials: int,
     ) -> list[Result]:
         """Run some rankers, or take their trials from the folder."""
-        each, about = self._update_work(config), _about(config, self.plan.config)
-        stored: int | None = None
+        before, about = self.done, _about(config, self.plan.config)
 
         def report(done: int, total: int) -> None:
-            nonlocal stored
-            if stored is None:  # the first call counts the updates of stored trials
-                stored = done
-                self.total -= stored * each
+            self.done = before + done
             if self.watch is not None:
-                now = self.done + (done - stored) * each
-                self.watch(now, self.total, f"{self.name}: {what}{about}")
+                self.watch(self.done, self.total, f"{self.name}: {what}{about}")
 
-        results = parallel.run(
+        return parallel.run(
             self.dataset,
             rankers,
             config,
@@ -262,8 +253,6 @@ class _Work:
             store=StoredTrials(self.folder, self.dataset, config, seed),
             progress=report,
         )
-        self.done += len(rankers) * trials * self._trial_work(config) - (stored or 0) * each
-        return results
 
     def _tuning_work(self) -> int:
         needs = [need for need in self.needs if need[0] not in self.plan.given]
@@ -271,19 +260,12 @@ class _Work:
         return sum(
             tuning.expected_points(key)
             * tuning.tuning_trials(self.plan.trials, key)
-            * self._trial_work(config)
+            * config.updates
             for key, config in [*needs, *own]
         )
 
     def _running_work(self, runs: Sequence[Run]) -> int:
-        return self.plan.trials * sum(self._trial_work(run.config) for run in runs)
-
-    def _trial_work(self, config: SimulationConfig) -> int:
-        return self._update_work(config) * config.updates
-
-    def _update_work(self, config: SimulationConfig) -> int:
-        """Estimate the work between two updates: sessions, then every row's score."""
-        return config.session_count(self.dataset) // config.updates + 2 * self.dataset.n_rows
+        return self.plan.trials * sum(run.config.updates for run in runs)
 
 
 def _about(config: SimulationConfig, usual: SimulationConfig) -> str:

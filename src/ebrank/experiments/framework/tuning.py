@@ -189,7 +189,12 @@ def table(records: Sequence[TuningRecord]) -> Table | None:
     rows = []
     for group in dict.fromkeys(map(_group, by_label)):
         own = {_world(record): record for record in records if _group(record) == group}
-        rows += _rows(group, own, worlds)
+        first = next(iter(own.values()))
+        tried = sorted({point.value for record in own.values() for point in record.grid})
+        for value in tried or [first.value]:
+            name = typed(value) + ("" if tried else " (given)")
+            cells = (_grid_cell(own.get(world), value) for world in worlds)
+            rows.append(Row((name, *cells), group))
     only_epsilon = all(record.parameter == EPSILON for record in records)
     columns = (Column("ε" if only_epsilon else "value"), *map(Column, worlds))
     folds = BY_FOLD if any(record.fold is not None for record in records) else ""
@@ -210,24 +215,11 @@ def _group(record: TuningRecord) -> str:
     return f"{record.label}{parameter}{fold}"
 
 
-def _rows(group: str, own: dict[str, TuningRecord], worlds: Sequence[str]) -> list[Row]:
-    """Return a row for each value of an entrant's parameter."""
-    first = next(iter(own.values()))
-    tried = sorted({point.value for record in own.values() for point in record.grid})
-    if not tried:
-        return [Row((f"{typed(first.value)} (given)", *(Cell(None) for _ in worlds)), group)]
-    return [
-        Row((typed(value), *(_grid_cell(own.get(world), value) for world in worlds)), group)
-        for value in tried
-    ]
-
-
 def _grid_cell(record: TuningRecord | None, value: float) -> Cell:
-    points = () if record is None else record.grid
-    trials = next((point.trials for point in points if point.value == value), None)
-    if record is None or trials is None:
-        return Cell(None)
-    mean = cell(np.array(trials), DIGITS)
-    chosen = value == record.value
-    marks = EDGE if chosen and record.at_the_edge else ""
-    return Cell(mean.value, mean.sd, DIGITS, best=chosen, marks=marks)
+    """Return the mean and spread of a value that was tried, the choice in bold."""
+    for point in () if record is None else record.grid:
+        if record is not None and point.value == value:
+            chosen = value == record.value
+            marks = EDGE if chosen and record.at_the_edge else ""
+            return replace(cell(np.array(point.trials), DIGITS), best=chosen, marks=marks)
+    return Cell(None)

@@ -1,4 +1,4 @@
-"""The parts of the page: chapters of exhibits, and the ledger dataset by dataset."""
+"""The parts of the page: chapters of exhibits."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from ebrank.experiments.document import DatasetRecord, Document
 from ebrank.experiments.framework.figures import Figure
 from ebrank.experiments.framework.folds import in_words
 from ebrank.experiments.framework.outcome import Table
-from ebrank.experiments.ledger.entries import LedgerSection
 from ebrank.report.figures.render import inline_panels
-from ebrank.report.ledger import tally
-
-BEYOND = "Beyond the paper: EBRank auto, with nothing to tune"
 
 
 @dataclass(frozen=True)
@@ -30,69 +26,26 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Chapter:
-    """The exhibits of one dataset, or of all; its tables may be folded."""
+    """The exhibits of one dataset, or of all."""
 
     id: str
     title: str
     about: str
     exhibits: Sequence[Exhibit]
-    folded: bool = False
-
-
-@dataclass(frozen=True)
-class LedgerChapter:
-    """The ledger of one dataset."""
-
-    id: str
-    title: str
-    sections: Sequence[LedgerSection]
 
 
 def chapters(document: Document) -> list[Chapter]:
-    """Return the tables that datasets share, then each dataset's own, without `beyond_chapter`."""
+    """Return the tables that datasets share, then each dataset's own."""
     made = []
     if document.tables:
         shared = _exhibits(document.tables, (), document.only)
         title = "Datasets and performance" if len(document.datasets) > 1 else "Performance"
         made.append(Chapter("shared", title, "", shared))
     for data in document.datasets:
-        own = _own(data, document.only, beyond=False)
+        own = _exhibits(data.tables, data.figures, document.only)
         if own:
             made.append(Chapter(f"data-{identifier(data.name)}", data.name, size(data), own))
     return made
-
-
-def beyond_chapter(document: Document) -> Chapter | None:
-    """Return the chapter that goes beyond the paper, shown before the details; None if empty."""
-    exhibits = [
-        each for data in document.datasets for each in _own(data, document.only, beyond=True)
-    ]
-    own = [finding for data in document.datasets for finding in data.findings if finding.ours]
-    about = f"What it must show: {tally(own)}." if own else ""
-    return Chapter("beyond", BEYOND, about, exhibits, folded=True) if exhibits else None
-
-
-def _own(data: DatasetRecord, only: Sequence[str], *, beyond: bool) -> list[Exhibit]:
-    """Return what belongs to `auto`, or everything else."""
-    tables = [table for table in data.tables if _is_beyond(table) is beyond]
-    figures = [figure for figure in data.figures if _is_beyond(figure) is beyond]
-    return _exhibits(tables, figures, only)
-
-
-def _is_beyond(value: Table | Figure) -> bool:
-    return value.name.partition("-")[0] == "beyond"
-
-
-def ledger_chapters(document: Document) -> list[LedgerChapter]:
-    """Return the ledger without the findings, which are at the top of the page."""
-    return [
-        LedgerChapter(
-            f"ledger-{number}",
-            data.name,
-            [section for section in data.ledger if not section.findings],
-        )
-        for number, data in enumerate(document.datasets)
-    ]
 
 
 def size(data: DatasetRecord) -> str:

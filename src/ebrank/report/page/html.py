@@ -18,11 +18,10 @@ from ebrank.experiments.document import Document
 from ebrank.experiments.framework.entrants import EBRANK
 from ebrank.experiments.framework.numbers import counted
 from ebrank.experiments.framework.significance import caution
-from ebrank.experiments.ledger.entries import RULE
+from ebrank.experiments.ledger import RULE
 from ebrank.report import ledger
 from ebrank.report.figures import render
 from ebrank.report.page import chapters, summary
-from ebrank.report.page.plots import theme_scale
 from ebrank.report.tables import TABLE_FILES
 from ebrank.report.tables.html import html
 
@@ -60,7 +59,6 @@ def environment() -> Environment:
         "html": html,
         "plain": _plain,
         "prose": _prose,
-        "scale": theme_scale,
         "table_files": lambda name: [f"tables/{name}.{form}" for form in TABLE_FILES],
     }
     return environment

@@ -19,13 +19,14 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
+from itertools import pairwise
 
 from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ebrank.experiments.framework.outcome import Cell, Row, Table
+from ebrank.experiments.framework.outcome import Cell, Table
 
 INDENT = "  "
 """Before the names of rows below a heading."""
@@ -55,13 +56,19 @@ def text(table: Table, *, width: int, color: bool = False) -> str:
     needed = [_width(table, index, cells) + AROUND for index, cells in enumerate(columns)]
     leading = next((i for i in range(len(needed)) if table.numeric(i)), len(needed))
     if leading:  # the names of rows have what the other columns leave
-        room = max(READABLE, width - 1 - AROUND - sum(needed[1:]))
-        columns[0] = _cells(table, 0, room)
+        columns[0] = _cells(table, 0, max(READABLE, width - 1 - AROUND - sum(needed[1:])))
         needed[0] = _width(table, 0, columns[0]) + AROUND
-    room = width - 1 - sum(needed[:leading])
+    room = max(1, width - 1 - sum(needed[:leading]))
+    pieces: list[list[int]] = [[]]
+    for index in range(leading, len(needed)):
+        together = [*pieces[-1], index]
+        above = zip(together, _above(table, together, room), strict=True)
+        if pieces[-1] and sum(max(needed[i], len(group) + AROUND) for i, group in above) > room:
+            pieces.append([])
+        pieces[-1].append(index)
     first, *rest = (
         _printed(console, _grid(table, [*range(leading), *piece], columns, room))
-        for piece in _pieces(table, leading, needed, room)
+        for piece in pieces
     )
     if table.title:
         first = f"{_printed(console, Text(table.title, style='bold'))}\n{first}"
@@ -96,55 +103,42 @@ def _cells(table: Table, index: int, room: int) -> list[Text]:
 
     Names of rows that are longer than the room for them are wrapped between parameters.
     """
-    if not table.numeric(index):
-        texts = [str(row.cells[index]) for row in table.rows]
-        if index == 0:
-            indents = [INDENT if row.group else "" for row in table.rows]
-            pairs = zip(texts, indents, strict=True)
-            texts = [
-                textwrap.indent(wrapped(name, room - len(indent)), indent) for name, indent in pairs
-            ]
-        return [
-            Text(name, style="dim" if row.apart else "")
-            for name, row in zip(texts, table.rows, strict=True)
-        ]
     marks, deviations = table.widths(index)
     after = marks + (len(" ± ") + deviations if deviations else 0)
-    values = [
-        cell.text if isinstance(cell := row.cells[index], Cell) else cell for row in table.rows
-    ]
-    widest = max(_title_width(table, index) - after, *map(len, values))
-    return [
-        _number(row, index, value.rjust(widest), marks, deviations)
-        for row, value in zip(table.rows, values, strict=True)
-    ]
+    values = [_value(row.cells[index]) for row in table.rows]
+    widest = max(_title_width(table, index) - after, *map(len, values), 0)
+    cells = []
+    for row, value in zip(table.rows, values, strict=True):
+        cell, style = row.cells[index], "dim" if row.apart else ""
+        if isinstance(cell, Cell):
+            number = Text(value.rjust(widest), style="bold green" if cell.best else "")
+            number.append(cell.marks.ljust(marks))
+            spread = f" ± {cell.deviation.rjust(deviations)}" if cell.deviation else ""
+            number.append(spread.ljust(after - marks), style="dim")
+            number.stylize(style)
+        elif table.numeric(index):
+            number = Text(value.rjust(widest))
+        elif index == 0:
+            indent = INDENT if row.group else ""
+            number = Text(textwrap.indent(wrapped(value, room - len(indent)), indent), style)
+        else:
+            number = Text(value, style)
+        cells.append(number)
+    return cells
 
 
-def _number(row: Row, index: int, value: str, marks: int, deviations: int) -> Text:
-    cell = row.cells[index]
-    if isinstance(cell, str):
-        return Text(value)
-    text = Text(value, style="bold green" if cell.best else "")
-    text = Text.assemble(text, cell.marks.ljust(marks))
-    if cell.deviation:
-        text.append(f" ± {cell.deviation.rjust(deviations)}", style="dim")
-    elif deviations:
-        text.append(" " * (deviations + 3))
-    if row.apart:
-        text.stylize("dim")
-    return text
+def _value(cell: Cell | str) -> str:
+    return cell.text if isinstance(cell, Cell) else cell
 
 
 def _width(table: Table, index: int, cells: Sequence[Text]) -> int:
     """Return the least width of a column."""
     lines = [line for cell in cells for line in cell.plain.splitlines()]
+    lines += [row.group for row in table.rows] if index == 0 else []
     widest = max(map(len, lines), default=0)
-    if index == 0:
-        widest = max(widest, *(len(row.group) for row in table.rows), 0)
     if not table.numeric(index):
-        indents = ((len(line) - len(line.lstrip()), line) for line in lines)
-        words = (indent + len(word) for indent, line in indents for word in line.split())
-        widest = min(widest, max(READABLE, min(LONGEST, max(words, default=0))))
+        words = (len(word) for line in lines for word in line.split())
+        widest = min(widest, max(READABLE, min(LONGEST, max(words, default=0) + len(INDENT))))
     return max(widest, _title_width(table, index))
 
 
@@ -153,36 +147,11 @@ def _title_width(table: Table, index: int) -> int:
     return max(map(len, table.columns[index].title.split()), default=0)
 
 
-def _pieces(table: Table, leading: int, needed: Sequence[int], room: int) -> list[list[int]]:
-    """Split the columns after the leading ones into lists that fit beside these.
-
-    Columns of one group stay together if they can.
-    """
-
-    def fits(columns: Sequence[int]) -> bool:
-        above = (len(group) + AROUND - needed[i] for i, group in _above(table, columns, room))
-        return sum(needed[i] for i in columns) + sum(max(0, more) for more in above) <= room
-
-    pieces: list[list[int]] = [[]]
-    for heading, span in table.spans:
-        columns = [index for index in span if index >= leading]
-        together = heading and fits(columns)
-        for group in [columns] if together else [[index] for index in columns]:
-            if pieces[-1] and not fits(pieces[-1] + group):
-                pieces.append([])
-            pieces[-1] += group
-    return pieces
-
-
-def _above(table: Table, columns: Sequence[int], room: int) -> list[tuple[int, str]]:
-    """Return the columns, each with the heading of a group that begins there, or ""."""
-    before, headed = "", []
-    for index in columns:
-        group = table.columns[index].group
-        begins = group if group != before else ""
-        headed.append((index, textwrap.shorten(begins, max(1, room - AROUND), placeholder="…")))
-        before = group
-    return headed
+def _above(table: Table, columns: Sequence[int], room: int) -> list[str]:
+    """Return the heading of the group that begins at each column, or ""."""
+    groups = [table.columns[index].group for index in columns]
+    begins = (group if group != before else "" for before, group in pairwise(["", *groups]))
+    return [textwrap.shorten(group, max(1, room - AROUND), placeholder="…") for group in begins]
 
 
 def _grid(
@@ -192,14 +161,15 @@ def _grid(
     grid = Grid(box=box.SIMPLE, pad_edge=True, padding=(0, 1), header_style="bold")
     grouped = any(table.columns[index].group for index in indices)
     shown = []
-    for index, above in _above(table, indices, room):
+    for index, above in zip(indices, _above(table, indices, room), strict=True):
         numbers, own = table.numeric(index), _width(table, index, columns[index])
-        width = max(own, len(above))
+        width = max(own, len(above), 1)
         title = _whole_words(table.columns[index].title, width)
         heading = Text(
             f"{above}\n{title}" if grouped else title, justify="right" if numbers else "left"
         )
-        grid.add_column(heading, no_wrap=numbers, min_width=width, overflow="fold")
+        least = width if numbers else max(len(above), _title_width(table, index))
+        grid.add_column(heading, no_wrap=numbers, min_width=least, overflow="fold")
         shown.append(
             [Text(" " * (width - own if numbers else 0)) + cell for cell in columns[index]]
         )

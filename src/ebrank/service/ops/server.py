@@ -4,7 +4,8 @@ The server listens before the engine has started, so that `/healthz` answers at 
 says when the rest is ready. On SIGTERM or Ctrl-C it is no longer ready, and gives a load balancer
 some time to notice; then it accepts nothing new, finishes what it is doing, flushes and ends. It
 does not wait for callers that never send the rest of a request, or never read its response. A
-second signal ends it at once. On SIGHUP it reads its tokens again, if they are in a file.
+second signal ends it at once. If its settings are in a file, it reads the tokens again when the
+file changes, or on SIGHUP.
 
 Only tokens are taken over. An invalid file changes nothing, and the log says why; other settings
 that differ take effect at the next start, as the log says. A file without tokens admits everybody,
@@ -25,6 +26,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 from ebrank.environment.config import SettingsError
 from ebrank.errors import EBRankError
@@ -43,6 +46,8 @@ GRACE_SECONDS = 5.0
 """How long requests under way may take when the server closes."""
 LEAVE_SECONDS = 2.0
 """How long callers may then take to read their responses."""
+LOOK_SECONDS = 1.0
+"""How often to see whether the settings file has changed."""
 
 COMPILING = "compiling for this machine, some seconds; later starts find the code in the cache"
 """What the log says at once about a start that has to wait for the compiler, and `/readyz` too."""
@@ -53,6 +58,13 @@ log = logging.getLogger("ebrank.service")
 
 Companion = Callable[[str], Awaitable[None]]
 """Runs alongside the server, given its address; cancelled when it closes."""
+
+
+class SettingsFile(NamedTuple):
+    """A file, and what returns the settings in it as they are now, or raises an `EBRankError`."""
+
+    path: Path
+    read: Callable[[], Settings]
 
 
 class ServerError(EBRankError):
@@ -110,7 +122,7 @@ def run(
     *,
     announce: Callable[[str], None],
     companion: Companion | None = None,
-    read: Callable[[], Settings] | None = None,
+    file: SettingsFile | None = None,
 ) -> None:
     """Serve until a signal arrives; the store is opened once the server can listen.
 
@@ -118,7 +130,7 @@ def run(
         settings: of the service.
         announce: called with the address once the service is ready.
         companion: runs alongside the server.
-        read: reads the settings again, for their tokens; None if they are not in a file.
+        file: where the settings are, to read the tokens again.
     """
     check(settings)
 
@@ -127,7 +139,7 @@ def run(
         announce(address)
 
     async def served(opened: socket.socket) -> None:
-        await serve(settings, opened, _signals(with_file=read is not None), ready, companion, read)
+        await serve(settings, opened, _signals(with_file=file is not None), ready, companion, file)
 
     with (
         logs.written(settings.server.log, requests=settings.server.access_log),
@@ -143,7 +155,7 @@ async def serve(
     stopped: asyncio.Event,
     announce: Callable[[str], None],
     companion: Companion | None = None,
-    read: Callable[[], Settings] | None = None,
+    file: SettingsFile | None = None,
 ) -> None:
     """Serve on a listening socket until an event is set."""
     async with open(settings.store.url) as store:
@@ -160,10 +172,10 @@ async def serve(
             with announced(partial(_say_compiling, app.readiness)):
                 await engine.start()
             app.readiness.started = True
-            if read is not None:
-                tokens = Tokens(app.admission, settings, read)
+            if file is not None:
+                tokens = Tokens(app.admission, settings, file)
                 asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, tokens.reload)
-                tokens.reload()  # the file may have changed since it was read
+                beside.append(asyncio.create_task(tokens.follow()))
             announce(address)
             beside.append(asyncio.create_task(engine.warm_up()))
             if companion is not None:
@@ -187,22 +199,30 @@ class Tokens:
     Args:
         admission: of the server.
         settings: with which it started.
-        read: returns the settings as they are now, or raises an `EBRankError`.
+        file: where they are.
     """
 
-    def __init__(
-        self, admission: Admission, settings: Settings, read: Callable[[], Settings]
-    ) -> None:
-        self._admission, self._settings, self._read = admission, settings, read
+    def __init__(self, admission: Admission, settings: Settings, file: SettingsFile) -> None:
+        self._admission, self._settings, self._file = admission, settings, file
+
+    async def follow(self) -> None:
+        """Reload whenever the file changes, until cancelled; it may have since it was read."""
+        seen = None
+        while True:
+            now = _state(self._file.path)
+            if now != seen:
+                self.reload()
+            seen = now
+            await asyncio.sleep(LOOK_SECONDS)
 
     def reload(self) -> None:
         """Take over the tokens, and log what changed."""
         try:
-            settings, before = self._read(), self._settings
+            settings, before = self._file.read(), self._settings
             if before.tokens and not settings.tokens:
                 raise SettingsError(
-                    "the --config file has no tokens left, and without any, everybody is admitted. "
-                    "If you want that, restart the server"
+                    f"{self._file.path}: there are no tokens left, and without any, everybody is "
+                    "admitted. If you want that, restart the server"
                 )
         except EBRankError as problem:
             log.error("the tokens stay as they are: %s", problem, extra=logs.about("reload"))
@@ -217,6 +237,15 @@ class Tokens:
                 "other settings than tokens have changed: they take effect at the next start",
                 extra=logs.about("reload"),
             )
+
+
+def _state(file: Path) -> tuple[int, ...] | None:
+    """Return a file's modification time, size and inode, None if there is none."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _say_compiling(readiness: Readiness) -> None:

@@ -17,9 +17,8 @@ from ebrank.experiments.framework.entrants import PAPER, TUNED
 from ebrank.experiments.framework.experiment import Results, Setup
 from ebrank.experiments.framework.folds import Fold, RankerByFold
 from ebrank.experiments.framework.outcome import Finding
-from ebrank.experiments.ledger import build
-from ebrank.experiments.ledger.entries import LedgerEntry
-from ebrank.experiments.ledger.references import variants
+from ebrank.experiments.ledger import LedgerEntry, ledger
+from ebrank.experiments.references import variants
 from ebrank.rankers import registry
 from ebrank.report.ledger import ledger_markdown
 from ebrank.simulation.config import SimulationConfig
@@ -96,7 +95,7 @@ def test_the_ledger_of(
     setup = prepared(replace(data, **changes), config, epsilons)
     results = made(setup, keys) if keys != () else {}
     findings = [replace(FINDING, verdict="confirmed", ours=True), FINDING]
-    sections = build.ledger(COMMAND, setup, results, findings if name == "stand-in" else ())
+    sections = ledger(COMMAND, setup, results, findings if name == "stand-in" else ())
     shown = replace(record(setup.name), ledger=sections)
     text = ledger_markdown(document(datasets=(shown,)))
     check_golden(GOLDEN / f"{name}.md", text)

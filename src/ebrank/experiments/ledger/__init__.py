@@ -1,1 +1,0 @@
-"""Published numbers beside ours: the references, and the entries to show."""
