@@ -17,7 +17,6 @@ from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.policy.policies import parse
 from ebrank.priors.base import Learner, State
-from ebrank.priors.families import shape
 from ebrank.priors.fitting import by_slot
 from ebrank.priors.rows import Rows
 from ebrank.simulation.users import PositionBased
@@ -274,21 +273,6 @@ def test_a_refit_may_have_more_slots_or_fewer() -> None:
 
 
 # --- where a refit starts -----------------------------------------------------------------------
-
-
-def test_a_refit_of_what_version_0_1_learned() -> None:
-    """Its files have no grid and no tilt: scores divide logits by the spread of the first grid."""
-    log = made_up(24, 1.0)
-    ranker = EBRanker("auto").fit(log.features, log.behavior)
-    before, state = ranker.loss(log.features, log.behavior), dict(ranker.state_ or {})
-    state["shape"] = shape.moved(state["shape"], shape.logits(state), shape.FIRST_GRID)
-    factor = shape.TILT_SCALE / state.pop("tilt")
-    state |= {name: factor * state[name] for name in ("weights", "intercept")}
-    del state["grid"]
-    ranker.state_ = state
-    assert ranker.loss(log.features, log.behavior) == pytest.approx(before, abs=0.1)
-    ranker.fit(log.features, log.behavior, warm_start=True)
-    assert ranker.loss(log.features, log.behavior) == pytest.approx(before, abs=0.01)
 
 
 def test_a_log_without_clicks_is_forgotten_once_there_are_some() -> None:

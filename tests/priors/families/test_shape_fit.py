@@ -13,13 +13,13 @@ from ebrank.evidence import Sums
 from ebrank.evidence.valuation import UNIT
 from ebrank.policy.policies import parse
 from ebrank.priors.families import shape_fit
-from ebrank.priors.families.shape import SIZE, base_of, ends, logits, moved
+from ebrank.priors.families.shape import FIRST, SIZE, base_of, ends, logits, moved
 from ebrank.priors.rows import Rows
 from ebrank.typing import Features, Floats, Ints
 
 POLICY = parse("auto")
 CURVE = Examination(curve=(1.0, 0.7, 0.4, 0.0, 0.2))
-U = logits()
+U = logits(FIRST)
 TILT = (U - U.mean()) / U.std()
 START = np.random.default_rng(9).normal(size=SIZE)
 
@@ -182,7 +182,7 @@ def test_the_penalty_on_the_shape_is_shared_by_all_rows(items: int) -> None:
 
 def test_the_variance_is_the_mean_of_the_rows_priors() -> None:
     rows, scores = rows_of(items=100)
-    base, variance = shape_fit.fitted(rows, scores, base_of(None), 1e-2)
+    base, variance = shape_fit.fitted(rows, scores, base_of(FIRST), 1e-2)
     prior = base + scores[every(rows), None] * TILT
     weights = np.exp(prior - logsumexp(prior, axis=1, keepdims=True))
     expected = (weights @ U**2 - (weights @ U) ** 2).mean()
@@ -321,7 +321,7 @@ def test_threads_change_no_bit() -> None:
     found = []
     for threads in (1, 2, 3):
         own = replace(rows, threads=threads)
-        base, variance = shape_fit.fitted(own, scores, base_of(None), 1e-2)
+        base, variance = shape_fit.fitted(own, scores, base_of(FIRST), 1e-2)
         parts = shape_fit.examined(own, scores, every(own))
         found.append([base.tobytes(), variance, *(part.tobytes() for part in parts)])
     assert found[0] == found[1] == found[2]

@@ -26,7 +26,7 @@ from ebrank.policy.scoring import score_pairs, scores
 from ebrank.priors import ItemPrior
 from ebrank.priors.families import shape_grid
 from ebrank.priors.families.beta_exact import exact_loss, exact_relevance, exact_spread
-from ebrank.priors.families.shape import STEEPEST, grid_numbers, logits
+from ebrank.priors.families.shape import FIRST, STEEPEST, grid_numbers, logits
 from ebrank.priors.families.shape_grid import BROAD, NARROW
 from ebrank.typing import Floats
 from tests.bound import unfitted
@@ -39,7 +39,7 @@ FORMULAS = unfitted(AUTO)
 
 Curve = Callable[[Floats], Floats]
 
-U = logits()
+U = logits(FIRST)
 STEP = U[1] - U[0]
 RELEVANCE = expit(U)
 
