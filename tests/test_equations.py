@@ -82,6 +82,7 @@ def test_the_posterior_is_a_beta_distribution(
     outside = (1 - level) / 2
     interval = eq.posterior_interval(*evidence, level)
     assert law.cdf(interval) == pytest.approx([outside, 1 - outside], abs=1e-6)
+    assert eq.posterior_interval(*evidence) == eq.posterior_interval(*evidence, 0.9)
     loss = betaln(alpha, beta) - betaln(clicks + alpha, misses + beta)
     assert eq.marginal_likelihood_loss(*evidence) == pytest.approx(loss, rel=1e-9, abs=1e-9)
 
