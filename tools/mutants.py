@@ -56,7 +56,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "equations": ("tests/test_equations.py",),
     "priors/families/beta": (
         "tests/priors/families/test_beta.py",
-        "tests/priors/learners/test_minimization.py",
+        "tests/priors/learners/test_linear.py",
         "tests/policy/test_ranker.py",
     ),
     "policy/posterior": ("tests/policy/test_posterior.py",),

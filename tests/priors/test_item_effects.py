@@ -173,15 +173,6 @@ def test_a_new_item_starts_with_what_it_earned_elsewhere(
     assert "other quer" not in str(plain.explain(0))
 
 
-def test_a_saved_ranker_keeps_how_much_effects_count(
-    fitted: EBRanker, differing: World, tmp_path: object
-) -> None:
-    path = f"{tmp_path}/model.json"
-    fitted.save(path)
-    again = differing.earned(EBRanker.load(path))
-    assert np.array_equal(again.effect, differing.earned(fitted).effect)
-
-
 def test_what_cannot_be_is_refused(fitted: EBRanker, differing: World) -> None:
     features, stats, queries, items, _ = differing
     with pytest.raises(ParameterError, match="items must hold one value per row"):

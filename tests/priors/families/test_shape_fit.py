@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.special import expit, logsumexp
@@ -16,6 +14,7 @@ from ebrank.priors.families import shape_fit
 from ebrank.priors.families.shape import FIRST, SIZE, base_of, ends, logits, moved
 from ebrank.priors.rows import Rows
 from ebrank.typing import Features, Floats, Ints
+from tests.priors.made_up import learned
 
 POLICY = parse("auto")
 CURVE = Examination(curve=(1.0, 0.7, 0.4, 0.0, 0.2))
@@ -96,15 +95,6 @@ def test_the_loss_of_a_shape_is_that_of_the_rows_but_for_what_it_cannot_change(s
     assert sums[1] - sums[0] == pytest.approx(losses[1] - losses[0], rel=1e-9)
 
 
-def test_the_curvature_is_the_mean_of_products_of_the_rows_slopes() -> None:
-    base = np.random.default_rng(5).normal(size=SIZE)
-    rows, scores = rows_of(base=base)
-    chosen = every(rows)[:40]
-    found = shape_fit.slope_products(shape_fit.weights_of(rows, scores, chosen, START), base)
-    slopes = [base_sums(rows, scores, np.array([row]), base)[1] for row in chosen]
-    np.testing.assert_allclose(found, np.mean([np.outer(s, s) for s in slopes], 0), atol=1e-12)
-
-
 def test_an_even_sample_of_included_rows() -> None:
     rows, _ = rows_of(items=100)
     included = every(rows)
@@ -155,26 +145,21 @@ def test_two_kinds_of_items_are_explained_better_than_by_a_beta() -> None:
 
 def test_a_shape_without_data_is_a_bell() -> None:
     """A large penalty leaves but a parabola in u: third differences are all zero."""
-    training = two_kinds(2, 500)
-    ranker = EBRanker("auto:examination=given,smoothness=1e6", examination=Examination(0.0))
-    state = ranker.fit(*training).state_
-    assert state is not None
-    assert np.abs(np.diff(state["shape"], n=3)).max() < 1e-4
-    assert np.ptp(np.diff(state["shape"], n=2)) < 1e-3
+    policy = "auto:examination=given,smoothness=1e6"
+    shape = learned(policy, *two_kinds(2, 500), Examination(0.0))["shape"]
+    assert np.abs(np.diff(shape, n=3)).max() < 1e-4
+    assert np.ptp(np.diff(shape, n=2)) < 1e-3
 
 
 @pytest.mark.parametrize("items", [200, 2000])
 def test_the_penalty_on_the_shape_is_shared_by_all_rows(items: int) -> None:
     """So it is a prior that does not depend on how much there is to learn from."""
-    training = two_kinds(2, items)
     given = f"auto:examination=given,smoothness={3.0 / items!r}"
     shapes = [
-        EBRanker(policy, examination=Examination(0.0)).fit(*training).state_
+        learned(policy, *two_kinds(2, items), Examination(0.0))["shape"].tolist()
         for policy in ("auto:examination=given", given)
     ]
-    assert shapes[0] is not None
-    assert shapes[1] is not None
-    assert np.array_equal(shapes[0]["shape"], shapes[1]["shape"])
+    assert shapes[0] == shapes[1]
 
 
 # --- the tilt ------------------------------------------------------------------------------------
@@ -197,9 +182,8 @@ def test_a_score_of_one_moves_the_mean_of_logits_by_about_one() -> None:
         relevance = expit(-2.0 + 2.0 * features[:, 0] + noise * rng.normal(size=2000))
         shown = np.full((2000, 1), 100)
         behavior = BehaviorStats.of(shown, rng.binomial(shown, relevance[:, None]))
-        ranker = EBRanker("auto:ridge=1e-6", examination=Examination(0.0)).fit(features, behavior)
-        assert ranker.state_ is not None
-        assert ranker.state_["weights"][0] == pytest.approx(2.0, abs=0.4)
+        state = learned("auto:ridge=1e-6", features, behavior, Examination(0.0))
+        assert state["weights"][0] == pytest.approx(2.0, abs=0.4)
 
 
 # --- the grid ------------------------------------------------------------------------------------
@@ -310,18 +294,3 @@ def test_support_is_what_was_seen_elsewhere_as_well() -> None:
     support, _, _ = shape_fit.examined(rows, np.zeros(3), every(rows))
     expected = [4 * 4 / 8 + 0 + 2 * 2 / 4, 4 * 4 / 8 + 1 * 3 / 4, 1 * 3 / 4]
     np.testing.assert_allclose(support, expected)
-
-
-# --- threads -------------------------------------------------------------------------------------
-
-
-def test_threads_change_no_bit() -> None:
-    items = 3 * shape_fit.BLOCK + 100
-    rows, scores = rows_of(items=items)
-    found = []
-    for threads in (1, 2, 3):
-        own = replace(rows, threads=threads)
-        base, variance = shape_fit.fitted(own, scores, base_of(FIRST), 1e-2)
-        parts = shape_fit.examined(own, scores, every(own))
-        found.append([base.tobytes(), variance, *(part.tobytes() for part in parts)])
-    assert found[0] == found[1] == found[2]

@@ -387,9 +387,6 @@ def test_draws_follow_a_wide_posterior(shown: list[int], clicks: list[int]) -> N
         return np.interp(u, edges, np.append(0.0, np.cumsum(weights)))
 
     assert scipy.stats.kstest(drawn, cdf).pvalue > 1e-6
-    mean, spread = moments(case)
-    assert drawn.mean() == pytest.approx(mean, abs=5 * spread / np.sqrt(ITEMS) + 0.01 * spread)
-    assert drawn.std() == pytest.approx(spread, rel=0.04)
 
 
 @pytest.mark.parametrize("shown", [300, 3000, 300_000])
