@@ -65,7 +65,9 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/priors/test_fitting.py",
         "tests/priors/test_item_effects.py",
         "tests/priors/test_rows.py",
+        "tests/priors/learners/test_ridge.py",
         "tests/policy/test_policies.py",
+        "tests/policy/test_ranker.py",
     ),
     "policy/policies": (
         "tests/policy/test_policies.py",

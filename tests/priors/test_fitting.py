@@ -16,6 +16,7 @@ from ebrank.evidence import CLICKS, Valuation
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.policy.policies import parse
+from ebrank.priors import fitting
 from ebrank.priors.base import Learner, State
 from ebrank.priors.fitting import by_slot
 from ebrank.priors.rows import Rows
@@ -136,6 +137,15 @@ def test_standard_errors_are_calibrated(severity: float) -> None:
     assert np.abs(z).max() < 5.0
 
 
+def test_a_sample_of_the_rows_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = made_up(27, 1.0)
+    whole = fitted(log)
+    monkeypatch.setattr(fitting, "MOST_ROWS", 500)
+    part = fitted(log)
+    for name in ("examination_error", "examination_support"):
+        np.testing.assert_allclose(part[name], whole[name], rtol=0.25)
+
+
 def test_the_first_rank_is_what_the_others_are_relative_to() -> None:
     """Users of whom a tenth never look look at rank 2 as much less than at rank 1 as others do."""
     log = made_up(16, 1.0, items=3000)
@@ -190,6 +200,15 @@ def test_items_seen_at_one_rank_only_tell_nothing(severity: float) -> None:
 def test_a_log_of_a_few_impressions_keeps_the_configured_curve(severity: float) -> None:
     log = made_up(19, severity, items=20, each=5)
     assert fitted(log)["examination"].tolist() == believed_by_default()
+
+
+def test_a_log_of_a_dozen_clicks_tells_too_vaguely() -> None:
+    log = made_up(20, 1.0, items=150, each=10)
+    clicks = np.random.default_rng(0).binomial(log.behavior.counts[:, 1], 0.05)
+    rare = BehaviorStats.of(log.behavior.counts[:, 0], clicks)
+    state = fitted(log._replace(behavior=rare))
+    assert state["examination"].tolist() == believed_by_default()
+    assert state["examination_support"].min() > 200
 
 
 @st.composite
@@ -260,6 +279,21 @@ def test_a_refit_may_have_more_slots_or_fewer() -> None:
 
 
 # --- where a refit starts -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rows", "anew"), [(200, True), (300, False)])
+def test_with_more_than_four_times_the_clicks_a_fit_starts_anew(rows: int, anew: bool) -> None:
+    log, ranker = made_up(28, 1.0, items=900), EBRanker("auto")
+    before = log._replace(features=log.features[:rows], behavior=log.behavior[:rows]).fit(ranker)
+    after, fresh = log.fit(ranker), fitted(log)
+    assert np.array_equal(after["shape"], fresh["shape"]) == anew
+    assert after["clicks"] == (fresh if anew else before)["clicks"]
+
+
+def test_a_step_moves_no_probability_by_more_than_a_fifth() -> None:
+    p = np.array([1.0, 0.5, 0.5])
+    moves = fitting._step(np.array([0.0, 1e6, -1e6, 0.1]), np.eye(4), p, p, np.array([1, 2]))
+    np.testing.assert_allclose(moves, [0.0, 0.2, -0.2, 0.05])
 
 
 def test_a_log_without_clicks_is_forgotten_once_there_are_some() -> None:

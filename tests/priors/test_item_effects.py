@@ -120,6 +120,7 @@ def test_effects_are_found_where_there_are_some(differing: World, fitted: EBRank
     earned = differing.earned(fitted)
     assert np.corrcoef(earned.effect, differing.effect)[0, 1] > 0.85
     alone = differing.fit("auto:shared=none")
+    assert item_effects.VARIANCE not in (alone.state_ or {})
     assert fitted.loss(*differing[:2], differing.items) < alone.loss(*differing[:2])
 
 

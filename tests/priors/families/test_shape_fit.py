@@ -202,11 +202,8 @@ def test_relevances_at_both_ends_are_ordinary(level: float, shown: int) -> None:
     relevance = expit(u)
     behavior = served(relevance, shown)
     features = np.ones((400, 1), np.float32)
-    ranking = (
-        EBRanker("auto", examination=Examination(0.0))
-        .fit(features, behavior)
-        .rank(features, behavior)
-    )
+    ranker = EBRanker("auto", examination=Examination(0.0)).fit(features, behavior)
+    ranking = ranker.rank(features, behavior)
     truth = relevance[ranking.order]
     low, high = ranking.interval.T
     assert 0.82 < np.mean((low <= truth) & (truth <= high)) < 0.97

@@ -121,17 +121,15 @@ def some_shape(rng: np.random.Generator) -> Curve:
     def bell(u: Floats, center: float, width: float) -> Floats:
         return np.asarray(-0.5 * ((u - center) / width) ** 2 - np.log(width))
 
-    def one(u: Floats) -> Floats:
-        return bell(u, first, wide)
-
     def two(u: Floats) -> Floats:
         parts = np.log(share) + bell(u, first, wide), np.log(1 - share) + bell(u, second, wider)
         return np.asarray(np.logaddexp(*parts))
 
-    def of_beta(u: Floats) -> Floats:
-        return np.asarray(log_expit(u) + beta * log_expit(-u))
-
-    return (one, two, of_beta)[int(rng.integers(3))]
+    return (
+        lambda u: bell(u, first, wide),
+        two,
+        lambda u: log_expit(u) + beta * log_expit(-u),
+    )[int(rng.integers(3))]
 
 
 def some_case(seed: int, most: float = 1e5) -> Case:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,9 +93,9 @@ def test_a_state_is_kept_where_there_is_nothing_to_learn_from() -> None:
 @pytest.mark.slow
 def test_training_makes_no_copy_of_the_features() -> None:
     features, stats = made_up(200_000, 40, seed=9)
-    fitted(features[:20_000], stats[:20_000], ridge=1e-3)  # compiles and imports all it needs
     assert np.shares_memory(rows_of(features, stats).features, features)
     for ridge in (1e-3, None):
+        fitted(features[:20_000], stats[:20_000], ridge=ridge)  # compiles and imports all it needs
         tracemalloc.start()
         fitted(features, stats, max_iterations=3, ridge=ridge)
         _, peak = tracemalloc.get_traced_memory()
@@ -163,21 +164,22 @@ def test_early_stopping_does_not_freeze_a_warm_started_prior() -> None:
 def test_bad_data_is_refused_in_words() -> None:
     features, stats = made_up(20, 2, seed=12)
     state = fitted(features, stats)
-    with pytest.raises(ParameterError, match="fitted on 2 features, not 1"):
-        make().prior(state, features[:, :1])
-    with pytest.raises(ParameterError, match="fitted on 2 features, not 1"):
-        fitted(features[:, :1], stats, start=state)
-    broken = features.copy()
+    broken, wide = features.copy(), np.ones((20, 500), np.float32)
     broken[7, 1] = np.nan
-    with pytest.raises(ParameterError, match="not finite"):
-        fitted(broken, stats)
-    with pytest.raises(ParameterError, match="row 7 of the features"):
-        make().prior(state, broken)
-    with pytest.raises(ParameterError, match="validation features hold"):
-        fitted(features, stats, validation=(broken, stats))
-    wide = np.ones((20, 500), np.float32)
-    with pytest.raises(ParameterError, match="validation has 500 features, training has 2"):
-        fitted(features, stats, validation=(wide, stats))
+    refused: list[tuple[str, Callable[[], object]]] = [
+        ("fitted on 2 features, not 1", lambda: make().prior(state, features[:, :1])),
+        ("fitted on 2 features, not 1", lambda: fitted(features[:, :1], stats, start=state)),
+        ("not finite", lambda: fitted(broken, stats)),
+        ("row 7 of the features", lambda: make().prior(state, broken)),
+        ("validation features hold", lambda: fitted(features, stats, validation=(broken, stats))),
+        (
+            "validation has 500 features, training has 2",
+            lambda: fitted(features, stats, validation=(wide, stats)),
+        ),
+    ]
+    for words, call in refused:
+        with pytest.raises(ParameterError, match=words):
+            call()
 
 
 # --- the optimizer --------------------------------------------------------------------------------
@@ -205,14 +207,11 @@ def test_metric_is_the_second_derivative_where_the_loss_is_convex(estimator: str
     theta = fit(rows, None, np.zeros(4), 1e-6).theta
     curvature = np.tril(curvature_at(rows, theta, 1e-6))
     whole = curvature + np.tril(curvature, -1).T
-    numeric = [
-        (
-            value_and_gradient(rows, theta + step, 1e-6)[1]
-            - value_and_gradient(rows, theta - step, 1e-6)[1]
-        )
-        / 2e-4
-        for step in 1e-4 * np.eye(4)
-    ]
+
+    def gradient(step: Floats) -> Floats:
+        return value_and_gradient(rows, theta + step, 1e-6)[1]
+
+    numeric = [(gradient(step) - gradient(-step)) / 2e-4 for step in 1e-4 * np.eye(4)]
     np.testing.assert_allclose(whole, numeric, rtol=0.1, atol=0.02)
 
 
