@@ -1,8 +1,8 @@
 """The learners' passes over the feature matrix, compiled.
 
 One pass computes score, loss and gradient of a row while the row is in cache. Features stay float32
-in memory; sums are float64. θ holds the weights and, last, the intercept. Serving needs no library
-that grows trees.
+in memory; sums are float64. θ holds the weights and, last, the intercept. Trees are evaluated here,
+too: serving does not need the library that grows them.
 """
 
 from __future__ import annotations
