@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.policy.policies import parse
 from ebrank.priors import fitting
 from ebrank.priors.base import Learner, State
+from ebrank.priors.families import shape_fit
 from ebrank.priors.fitting import by_slot
 from ebrank.priors.rows import Rows
 from ebrank.simulation.users import PositionBased
@@ -288,6 +290,14 @@ def test_with_more_than_four_times_the_clicks_a_fit_starts_anew(rows: int, anew:
     after, fresh = log.fit(ranker), fitted(log)
     assert np.array_equal(after["shape"], fresh["shape"]) == anew
     assert after["clicks"] == (fresh if anew else before)["clicks"]
+
+
+def test_a_turn_takes_at_most_ten_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Mock(wraps=shape_fit.examined)
+    monkeypatch.setattr(shape_fit, "examined", counted)
+    monkeypatch.setattr(fitting, "SETTLED", 0.0)
+    fitted(made_up(19, 1.0, items=150))
+    assert counted.call_count == 4 * 10  # a first fit takes four turns
 
 
 def test_a_step_moves_no_probability_by_more_than_a_fifth() -> None:
