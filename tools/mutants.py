@@ -57,7 +57,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "equations": ("tests/test_equations.py",),
     "priors/families/beta": (
         "tests/priors/families/test_beta.py",
-        "tests/priors/learners/test_minimization.py",
+        "tests/priors/learners/test_linear.py",
         "tests/policy/test_ranker.py",
     ),
     "policy/posterior": ("tests/policy/test_posterior.py",),
@@ -66,7 +66,9 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/priors/test_fitting.py",
         "tests/priors/test_item_effects.py",
         "tests/priors/test_rows.py",
+        "tests/priors/learners/test_ridge.py",
         "tests/policy/test_policies.py",
+        "tests/policy/test_ranker.py",
     ),
     "policy/policies": (
         "tests/policy/test_policies.py",

@@ -82,16 +82,12 @@ def relevance(hits: Real, trials: Real, alpha: Real, beta: Real) -> Real:
     return (hits + alpha) / (trials + alpha + beta)
 
 
-def relevance_variance(relevance: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
-    """Return R̂/(E + α + β), the bound used for Var[R̂] (eq:varianceFormApprox).
-
-    A query's uncertainty U(q) is its sum over the candidates (eq:VarianceSum).
-    """
-    return relevance / (exposure + alpha + beta)
-
-
 def marginal_certainty(relevance: Real, exposure: Real, alpha: Real, beta: Real) -> Real:
-    """Return MC = R̂/(E + α + β)², the certainty gained per exposure (eq:MCesti, eq:MCImplem)."""
+    """Return MC = R̂/(E + α + β)², the certainty gained per exposure (eq:MCesti, eq:MCImplem).
+
+    So fast falls R̂/(E + α + β), the bound of Var[R̂] (eq:varianceFormApprox), whose sum over the
+    candidates is a query's uncertainty U(q) (eq:VarianceSum).
+    """
     evidence = exposure + alpha + beta
     return relevance / (evidence * evidence)
 
@@ -183,24 +179,16 @@ def prior_alpha(score: Real) -> Real:
     return np.exp(np.minimum(np.maximum(score, LOWEST_LOG_ALPHA), HIGHEST_LOG_ALPHA))
 
 
-def prior_loss(clicks: Real, trials: Real, alpha: Real, beta: Real) -> Real:
-    """Return log B(α, β) − log B(C + α, n − C + β), up to terms without α (eq:PriorlossM).
-
-    log Γ(β) and log Γ(n − C + β) are constant while β is fixed, and the latter is undefined if
-    C > n + β. Without them the loss is finite for every C ≥ 0.
-    """
-    return prior_loss_and_gradient(clicks, trials, alpha, beta)[0]
-
-
-def prior_loss_gradient(clicks: Real, trials: Real, alpha: Real, beta: Real) -> Real:
-    """Return ∂loss/∂α = ψ(α) − ψ(α + β) − ψ(C + α) + ψ(n + α + β) (eq:LossDeri)."""
-    return prior_loss_and_gradient(clicks, trials, alpha, beta)[1]
-
-
 def prior_loss_and_gradient(
     clicks: Real, trials: Real, alpha: Real, beta: Real
 ) -> tuple[Real, Real]:
-    """Return `prior_loss` and `prior_loss_gradient`, at little more than the cost of one."""
+    """Return the loss of α and its slope, which share the costly parts.
+
+    The loss is log B(α, β) − log B(C + α, n − C + β), up to terms without α (eq:PriorlossM):
+    log Γ(β) and log Γ(n − C + β) are constant while β is fixed, and the latter is undefined if
+    C > n + β. Without them the loss is finite for every C ≥ 0. The slope ∂loss/∂α is
+    ψ(α) − ψ(α + β) − ψ(C + α) + ψ(n + α + β) (eq:LossDeri).
+    """
     prior_hits, prior_hits_slope, prior_hits_steps = shifted_log_gamma(alpha)
     prior_all, prior_all_slope, prior_all_steps = shifted_log_gamma(alpha + beta)
     hits, hits_slope, hits_steps = shifted_log_gamma(clicks + alpha)
@@ -218,11 +206,8 @@ def marginal_likelihood_loss(clicks: Real, exposure: Real, alpha: Real, beta: Re
     It is the negative log of the marginal likelihood P(c*|θ) (Sec. 4.3.3) of a proper posterior.
     """
     misses = np.maximum(exposure - clicks, 0.0)
-    return (
-        prior_loss(clicks, clicks + misses, alpha, beta)
-        + log_gamma(beta)
-        - log_gamma(misses + beta)
-    )
+    loss, _ = prior_loss_and_gradient(clicks, clicks + misses, alpha, beta)
+    return loss + log_gamma(beta) - log_gamma(misses + beta)
 
 
 share(__name__)

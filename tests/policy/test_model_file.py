@@ -196,6 +196,8 @@ TAMPERED: dict[str, list[tuple[str, object, str]]] = {
         ("state.shape", DROP, "needs a shape of 24 numbers"),
         ("state.grid", array(2.0, -3.0), "two ends within ±16, the lower one first"),
         ("state.grid", array(-3.0, 17.0), "two ends within ±16"),
+        ("state.grid", DROP, "two ends within ±16"),
+        ("state.tilt", DROP, "the tilt must be a number from 0.05 to 9"),
         ("state.clicks", array(), "clicks must be one number"),
         ("state.tilt", array(0.0), "the tilt must be a number from 0.05 to 9"),
         ("state.variance", array(1.0, 2.0), "the variance must be a number"),

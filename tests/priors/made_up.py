@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ebrank import BehaviorStats, Examination
+from ebrank import BehaviorStats, EBRanker, Examination, Policy
 from ebrank.policy.policies import make
 from ebrank.priors.base import State
 from ebrank.priors.rows import Rows
@@ -71,6 +71,19 @@ def fitted(
     rows = replace(rows, groups=np.arange(len(stats)))
     unseen = validation and rows_of(*validation, threads=threads, **parameters)
     return make(**parameters).learner.fit(rows, unseen, start)
+
+
+def learned(
+    policy: Policy | str,
+    features: Features,
+    stats: BehaviorStats,
+    curve: Examination = CURVE,
+    **options: Any,  # noqa: ANN401 (of the fit)
+) -> State:
+    """Return all that a policy learns."""
+    state = EBRanker(policy, examination=curve).fit(features, stats, **options).state_
+    assert state is not None
+    return state
 
 
 def theta_of(state: State) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,13 +17,14 @@ from ebrank.evidence import CLICKS, Valuation
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.policy.policies import parse
+from ebrank.priors import fitting
 from ebrank.priors.base import Learner, State
-from ebrank.priors.families import shape
+from ebrank.priors.families import shape_fit
 from ebrank.priors.fitting import by_slot
 from ebrank.priors.rows import Rows
 from ebrank.simulation.users import PositionBased
 from ebrank.typing import Features, Floats
-from tests.evidence.logs import SHOP
+from tests.evidence.logs import SHOP, curves
 
 RANKS = 5
 
@@ -33,6 +35,15 @@ class Log(NamedTuple):
     features: Features
     behavior: BehaviorStats
     p: Floats
+
+    def fit(self, ranker: EBRanker) -> State:
+        """Return what a ranker learns from it, from where its last fit ended."""
+        ranker.fit(self.features, self.behavior, warm_start=True)
+        assert ranker.state_ is not None
+        return ranker.state_
+
+    def loss(self, ranker: EBRanker) -> float:
+        return ranker.loss(self.features, self.behavior)
 
 
 def made_up(
@@ -57,10 +68,12 @@ def made_up(
     return Log(features, BehaviorStats.of(shown, clicks), p)
 
 
-def fitted(log: Log, believed: Examination | None = None, policy: str = "auto") -> State:
-    ranker = EBRanker(policy, examination=believed).fit(log.features, log.behavior)
-    assert ranker.state_ is not None
-    return ranker.state_
+def fitted(log: Log, believed: Examination | None = None) -> State:
+    return log.fit(EBRanker("auto", examination=believed))
+
+
+def believed_by_default() -> object:
+    return (Valuation.of(Examination(), slots=RANKS).exposure * UNIT).tolist()
 
 
 def assert_recovered(state: State, log: Log, errors: float = 3.0) -> None:
@@ -82,35 +95,29 @@ def test_a_mistaken_curve_is_put_right(severity: float, believed: float) -> None
 
 def test_refits_stay_where_the_first_fit_arrived() -> None:
     log = made_up(12, 0.5, items=3000)
-    ranker = EBRanker("auto").fit(log.features, log.behavior)
-    first = fitted(log)["examination"]
-    for _ in range(3):
-        ranker.fit(log.features, log.behavior, warm_start=True)
-    assert ranker.state_ is not None
-    np.testing.assert_allclose(ranker.state_["examination"], first, atol=0.01)
-    assert_recovered(ranker.state_, log)
+    ranker = EBRanker("auto")
+    first, *_, last = [log.fit(ranker) for _ in range(4)]
+    np.testing.assert_allclose(last["examination"], first["examination"], atol=0.01)
+    assert_recovered(last, log)
 
 
 @pytest.mark.parametrize("seed", [27, 28, 29])
 def test_a_refit_explains_a_log_that_has_grown_better_than_the_last_fit(seed: int) -> None:
     """Weights and shape belong together: neither changes what the other means."""
     few, log = (made_up(seed, 1.0, items=600, each=each) for each in (10, 200))
-    ranker = EBRanker("auto").fit(few.features, few.behavior)
-    before = ranker.loss(log.features, log.behavior)
-    ranker.fit(log.features, log.behavior, warm_start=True)
-    assert ranker.loss(log.features, log.behavior) < before
+    ranker = EBRanker("auto")
+    few.fit(ranker)
+    before = log.loss(ranker)
+    log.fit(ranker)
+    assert log.loss(ranker) < before
 
 
 def test_what_was_once_thought_certain_is_learned_as_the_log_grows() -> None:
     """A belief that all look at every rank is no trap, however little the first log says."""
     few, many = made_up(13, 1.0, items=5), made_up(14, 1.0, items=3000)
     ranker = EBRanker("auto", examination=Examination(severity=0.0))
-    ranker.fit(few.features, few.behavior)
-    assert ranker.state_ is not None
-    assert ranker.state_["examination"].tolist() == [1.0] * RANKS
-    for _ in range(4):
-        ranker.fit(many.features, many.behavior, warm_start=True)
-    assert_recovered(ranker.state_, many)
+    assert few.fit(ranker)["examination"].tolist() == [1.0] * RANKS
+    assert_recovered([many.fit(ranker) for _ in range(4)][-1], many)
 
 
 def test_users_who_look_at_everything() -> None:
@@ -132,6 +139,15 @@ def test_standard_errors_are_calibrated(severity: float) -> None:
     assert np.abs(z).max() < 5.0
 
 
+def test_a_sample_of_the_rows_stands_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = made_up(27, 1.0)
+    whole = fitted(log)
+    monkeypatch.setattr(fitting, "MOST_ROWS", 500)
+    part = fitted(log)
+    for name in ("examination_error", "examination_support"):
+        np.testing.assert_allclose(part[name], whole[name], rtol=0.25)
+
+
 def test_the_first_rank_is_what_the_others_are_relative_to() -> None:
     """Users of whom a tenth never look look at rank 2 as much less than at rank 1 as others do."""
     log = made_up(16, 1.0, items=3000)
@@ -139,11 +155,10 @@ def test_the_first_rank_is_what_the_others_are_relative_to() -> None:
     lower = fitted(log, Examination(curve=tuple((0.9 * log.p).tolist())))["examination"]
     assert lower[0] == pytest.approx(0.9, abs=1e-8)
     np.testing.assert_allclose(lower / 0.9, whole, atol=0.03)
-    ranker = EBRanker("auto").fit(log.features, log.behavior)
-    ranker.examination = Examination(curve=tuple((0.9 * log.p).tolist()))
-    ranker.fit(log.features, log.behavior, warm_start=True)  # configured anew
-    assert ranker.state_ is not None
-    assert ranker.state_["examination"][0] == pytest.approx(0.9, abs=1e-8)
+    ranker = EBRanker("auto")
+    log.fit(ranker)
+    ranker.examination = Examination(curve=tuple((0.9 * log.p).tolist()))  # configured anew
+    assert log.fit(ranker)["examination"][0] == pytest.approx(0.9, abs=1e-8)
 
 
 def test_ranks_that_nobody_was_believed_to_look_at() -> None:
@@ -169,9 +184,8 @@ def test_users_who_go_on_again() -> None:
     """A rank learned to be 0 is no trap."""
     ranker = EBRanker("auto", examination=Examination(cutoff=3))
     for log in (made_up(25, 1.0, cutoff=3), *[made_up(26, 1.0)] * 3):
-        ranker.fit(log.features, log.behavior, warm_start=True)
-    assert ranker.state_ is not None
-    np.testing.assert_allclose(ranker.state_["examination"], log.p, atol=0.06)
+        state = log.fit(ranker)
+    np.testing.assert_allclose(state["examination"], log.p, atol=0.06)
 
 
 # --- what it cannot ------------------------------------------------------------------------------
@@ -179,18 +193,24 @@ def test_users_who_go_on_again() -> None:
 
 @pytest.mark.parametrize("severity", [0.5, 2.0])
 def test_items_seen_at_one_rank_only_tell_nothing(severity: float) -> None:
-    log = made_up(18, severity, one_rank=True)
-    state = fitted(log)
-    believed = Valuation.of(Examination(), slots=RANKS).exposure * 2.0**-30
-    assert state["examination"].tolist() == believed.tolist()
+    state = fitted(made_up(18, severity, one_rank=True))
+    assert state["examination"].tolist() == believed_by_default()
     assert state["examination_support"].tolist() == [0.0] * RANKS
 
 
 @pytest.mark.parametrize("severity", [0.5, 2.0])
 def test_a_log_of_a_few_impressions_keeps_the_configured_curve(severity: float) -> None:
     log = made_up(19, severity, items=20, each=5)
-    believed = Valuation.of(Examination(), slots=RANKS).exposure * 2.0**-30
-    assert fitted(log)["examination"].tolist() == believed.tolist()
+    assert fitted(log)["examination"].tolist() == believed_by_default()
+
+
+def test_a_log_of_a_dozen_clicks_tells_too_vaguely() -> None:
+    log = made_up(20, 1.0, items=150, each=10)
+    clicks = np.random.default_rng(0).binomial(log.behavior.counts[:, 1], 0.05)
+    rare = BehaviorStats.of(log.behavior.counts[:, 0], clicks)
+    state = fitted(log._replace(behavior=rare))
+    assert state["examination"].tolist() == believed_by_default()
+    assert state["examination_support"].min() > 200
 
 
 @st.composite
@@ -202,19 +222,7 @@ def tiny_logs(draw: st.DrawFn) -> tuple[Features, BehaviorStats, Examination]:
     counts = np.zeros((items, behaviors.outcomes, slots), np.int32)
     counts[:, 0] = rng.integers(0, most + 1, (items, slots))
     counts[:, 1] = rng.binomial(counts[:, 0], draw(st.sampled_from([0.0, 0.3, 1.0])))
-    curve = draw(
-        st.one_of(
-            st.builds(Examination, severity=st.sampled_from([0.0, 1.0, 3.0])),
-            st.builds(Examination, cutoff=st.integers(1, 12)),
-            st.builds(
-                Examination,
-                curve=st.lists(
-                    st.sampled_from([0.0, 0.01, 0.5, 1.0]), min_size=1, max_size=16
-                ).filter(any),
-            ),
-        )
-    )
-    return rng.random((items, 2), dtype=np.float32), BehaviorStats(counts, behaviors), curve
+    return rng.random((items, 2), dtype=np.float32), BehaviorStats(counts, behaviors), draw(curves)
 
 
 @pytest.mark.slow
@@ -247,13 +255,14 @@ def test_a_curve_has_the_same_probability_for_all_ranks_of_a_slot() -> None:
     p = np.linspace(1.0, 0.1, 12)
     curve = by_slot(p, Examination())
     valuation = Valuation.of(curve, slots=12)
-    np.testing.assert_allclose(valuation.exposure * 2.0**-30, p, atol=1e-9)
+    np.testing.assert_allclose(valuation.exposure * UNIT, p, atol=1e-9)
 
 
 def test_ranks_deeper_than_the_log_are_examined_as_configured() -> None:
     """A ranker that learned from lists of five may rank items that were seen at rank 8."""
     log = made_up(20, 0.5, items=3000)
-    ranker = EBRanker("auto").fit(log.features, log.behavior)
+    ranker = EBRanker("auto")
+    log.fit(ranker)
     np.testing.assert_array_equal(ranker.curve([6, 8, 40]), Examination()([6, 8, 40]))
     deep = np.zeros((2, 8), int)
     deep[:, 7] = 50
@@ -264,49 +273,56 @@ def test_ranks_deeper_than_the_log_are_examined_as_configured() -> None:
 
 def test_a_refit_may_have_more_slots_or_fewer() -> None:
     log = made_up(21, 0.5)
-    ranker = EBRanker("auto").fit(log.features, log.behavior)
-    for slots in (SLOTS, RANKS):
-        behavior = log.behavior.widened(slots)
-        ranker.fit(log.features, behavior, warm_start=True)
-        assert ranker.state_ is not None
-        assert len(ranker.state_["examination"]) == slots
-        np.testing.assert_allclose(ranker.state_["examination"][:RANKS], log.p, atol=0.12)
+    ranker = EBRanker("auto")
+    for slots in (RANKS, SLOTS, RANKS):
+        p = log._replace(behavior=log.behavior.widened(slots)).fit(ranker)["examination"]
+        assert len(p) == slots
+        np.testing.assert_allclose(p[:RANKS], log.p, atol=0.12)
 
 
 # --- where a refit starts -----------------------------------------------------------------------
 
 
-def test_a_refit_of_what_version_0_1_learned() -> None:
-    """Its files have no grid and no tilt: scores divide logits by the spread of the first grid."""
-    log = made_up(24, 1.0)
-    ranker = EBRanker("auto").fit(log.features, log.behavior)
-    before, state = ranker.loss(log.features, log.behavior), dict(ranker.state_ or {})
-    state["shape"] = shape.moved(state["shape"], shape.logits(state), shape.FIRST_GRID)
-    factor = shape.TILT_SCALE / state.pop("tilt")
-    state |= {name: factor * state[name] for name in ("weights", "intercept")}
-    del state["grid"]
-    ranker.state_ = state
-    assert ranker.loss(log.features, log.behavior) == pytest.approx(before, abs=0.1)
-    ranker.fit(log.features, log.behavior, warm_start=True)
-    assert ranker.loss(log.features, log.behavior) == pytest.approx(before, abs=0.01)
+@pytest.mark.parametrize(("rows", "anew"), [(200, True), (300, False)])
+def test_with_more_than_four_times_the_clicks_a_fit_starts_anew(rows: int, anew: bool) -> None:
+    log, ranker = made_up(28, 1.0, items=900), EBRanker("auto")
+    before = log._replace(features=log.features[:rows], behavior=log.behavior[:rows]).fit(ranker)
+    after, fresh = log.fit(ranker), fitted(log)
+    assert np.array_equal(after["shape"], fresh["shape"]) == anew
+    assert after["clicks"] == (fresh if anew else before)["clicks"]
+
+
+def test_a_turn_takes_at_most_ten_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Mock(wraps=shape_fit.examined)
+    monkeypatch.setattr(shape_fit, "examined", counted)
+    monkeypatch.setattr(fitting, "SETTLED", 0.0)
+    fitted(made_up(19, 1.0, items=150))
+    assert counted.call_count == 4 * 10  # a first fit takes four turns
+
+
+def test_a_step_moves_no_probability_by_more_than_a_fifth() -> None:
+    p = np.array([1.0, 0.5, 0.5])
+    moves = fitting._step(np.array([0.0, 1e6, -1e6, 0.1]), np.eye(4), p, p, np.array([1, 2]))
+    np.testing.assert_allclose(moves, [0.0, 0.2, -0.2, 0.05])
 
 
 def test_a_log_without_clicks_is_forgotten_once_there_are_some() -> None:
     log = made_up(25, 1.0, items=400, each=10)
     nothing = BehaviorStats.of(log.behavior.counts[:, 0], np.zeros((400, RANKS), np.int64))
-    ranker = EBRanker("auto").fit(log.features, nothing)
-    ranker.fit(log.features, log.behavior, warm_start=True)
-    fresh = EBRanker("auto").fit(log.features, log.behavior)
-    losses = [own.loss(log.features, log.behavior) for own in (ranker, fresh)]
-    assert losses[0] == pytest.approx(losses[1], abs=0.01)
+    ranker, fresh = EBRanker("auto"), EBRanker("auto")
+    log._replace(behavior=nothing).fit(ranker)
+    for own in (ranker, fresh):
+        log.fit(own)
+    assert log.loss(ranker) == pytest.approx(log.loss(fresh), abs=0.01)
 
 
 def test_clicks_where_nobody_was_believed_to_look_count_in_the_loss() -> None:
     """Otherwise a curve that excludes them seems better than any that explains them."""
     log = made_up(26, 0.5, items=400, each=10)
     ranker = EBRanker("auto", examination=Examination(cutoff=3))
-    before = ranker.loss(log.features, log.behavior)
-    assert ranker.fit(log.features, log.behavior).loss(log.features, log.behavior) < before
+    before = log.loss(ranker)
+    log.fit(ranker)
+    assert log.loss(ranker) < before
 
 
 # --- whom it learns from -------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from scipy import integrate, optimize
 from ebrank import BehaviorStats, EBRanker
 from ebrank.errors import ParameterError
 from ebrank.priors import item_effects
-from ebrank.priors.item_effects import UNIT, elsewhere, messages, others
+from ebrank.priors.item_effects import UNIT, Elsewhere, elsewhere, messages, others
 from ebrank.priors.kernels import OWN_VARIANCE, WIDTH
 from ebrank.typing import Features, Floats, Ints
 
@@ -67,13 +67,6 @@ def test_nobody_says_anything_about_an_item_that_nobody_has_seen(mean: float) ->
     assert messages(*np.array([[mean], [0.0], [0.0]])).tolist() == [[0, 0]]
 
 
-@given(rates, st.floats(1.0, 1e3), st.floats(0.0, 1.0))
-def test_more_clicks_say_more_for_an_item(mean: float, exposure: float, share: float) -> None:
-    few, many = (message(mean, c, exposure) for c in (share * exposure * 0.5, share * exposure))
-    assert few[0] <= many[0] + 1e-9
-    assert 0 <= many[1] <= 1 / OWN_VARIANCE  # one query cannot settle it, however often it asks
-
-
 class World(NamedTuple):
     """Query-item pairs of a shop whose items have effects."""
 
@@ -82,6 +75,17 @@ class World(NamedTuple):
     queries: Ints
     items: Ints
     effect: Floats
+
+    def fit(self, policy: str = "auto", items: Ints | None = None) -> EBRanker:
+        """Return a policy, fitted to it."""
+        own = self.items if items is None else items
+        return EBRanker(policy).fit(self.features, self.stats, groups=self.queries, items=own)
+
+    def earned(self, ranker: EBRanker) -> Elsewhere:
+        """Return what the items of all rows earned elsewhere."""
+        earned = ranker.elsewhere(self.features, self.stats, self.items)
+        assert earned is not None
+        return earned
 
 
 def shop(tau: float, seed: int = 0, *, queries: int = 120, candidates: int = 20) -> World:
@@ -109,68 +113,55 @@ def differing() -> World:
 @pytest.fixture(scope="module")
 def fitted(differing: World) -> EBRanker:
     """`auto`, fitted to it."""
-    features, stats, queries, items, _ = differing
-    return EBRanker("auto").fit(features, stats, groups=queries, items=items)
+    return differing.fit()
 
 
 def test_effects_are_found_where_there_are_some(differing: World, fitted: EBRanker) -> None:
-    earned = fitted.elsewhere(differing.features, differing.stats, differing.items)
-    assert earned is not None
+    earned = differing.earned(fitted)
     assert np.corrcoef(earned.effect, differing.effect)[0, 1] > 0.85
-    alone = EBRanker("auto:shared=none").fit(*differing[:2], groups=differing.queries)
+    alone = differing.fit("auto:shared=none")
+    assert item_effects.VARIANCE not in (alone.state_ or {})
     assert fitted.loss(*differing[:2], differing.items) < alone.loss(*differing[:2])
 
 
 def test_without_effects_nothing_changes_a_bit() -> None:
-    features, stats, queries, items, _ = shop(0.0, seed=1)
-    shared = EBRanker("auto").fit(features, stats, groups=queries, items=items)
-    alone = EBRanker("auto:shared=none").fit(features, stats, groups=queries, items=items)
-    assert shared.elsewhere(features, stats, items) is None
-    assert np.array_equal(shared.prior(features).a, alone.prior(features).a)
+    same = shop(0.0, seed=1)
+    shared, alone = same.fit(), same.fit("auto:shared=none")
+    assert shared.elsewhere(same.features, same.stats, same.items) is None
+    assert np.array_equal(shared.prior(same.features).a, alone.prior(same.features).a)
 
 
 def test_items_of_one_query_each_share_nothing(differing: World) -> None:
-    features, stats, queries, _, _ = differing
-    own = np.arange(len(features))
-    alone = EBRanker("auto").fit(features, stats, groups=queries, items=own)
-    assert alone.elsewhere(features, stats, own) is None
+    own = np.arange(len(differing.features))
+    alone = differing.fit(items=own)
+    assert alone.elsewhere(differing.features, differing.stats, own) is None
 
 
 def test_nothing_of_a_querys_own_evidence_is_in_what_it_hears(
     differing: World, fitted: EBRanker
 ) -> None:
-    features, stats, queries, items, _ = differing
-    before = fitted.elsewhere(features, stats, items)
-    counts = stats.counts.copy()
-    counts[queries == 7] = 0
-    after = fitted.elsewhere(features, BehaviorStats(counts), items)
-    assert before is not None
-    assert after is not None
-    own = queries == 7
+    own, counts = differing.queries == 7, differing.stats.counts.copy()
+    counts[own] = 0
+    before = differing.earned(fitted)
+    after = differing._replace(stats=BehaviorStats(counts)).earned(fitted)
     assert np.array_equal(before.effect[own], after.effect[own])  # to the bit
     assert np.array_equal(before.queries[own], after.queries[own])
-    others = np.isin(items, items[own]) & ~own
+    others = np.isin(differing.items, differing.items[own]) & ~own
     assert not np.allclose(before.effect[others], after.effect[others])
 
 
 def test_sums_do_not_depend_on_the_order(differing: World, fitted: EBRanker) -> None:
-    features, stats, _, items, _ = differing
-    shuffled = np.random.default_rng(3).permutation(len(items))
-    straight = fitted.elsewhere(features, stats, items)
-    other = fitted.elsewhere(features[shuffled], stats[shuffled], items[shuffled])
-    assert straight is not None
-    assert other is not None
-    assert np.array_equal(straight.effect[shuffled], other.effect)
+    shuffled = np.random.default_rng(3).permutation(len(differing.items))
+    other = World._make(part[shuffled] for part in differing)
+    assert np.array_equal(differing.earned(fitted).effect[shuffled], other.earned(fitted).effect)
 
 
 def test_a_new_item_starts_with_what_it_earned_elsewhere(
     differing: World, fitted: EBRanker
 ) -> None:
-    features, stats, _, items, _ = differing
-    earned = fitted.elsewhere(features, stats, items)
-    assert earned is not None
+    earned = differing.earned(fitted)
     places = np.array([earned.effect.argmax(), earned.effect.argmin()])
-    same = np.repeat(features[:1], 2, axis=0)
+    same = np.repeat(differing.features[:1], 2, axis=0)
     unseen = BehaviorStats.zeros(2)
     plain = fitted.rank(same, unseen)
     ranking = fitted.rank(same, unseen, earned=earned.rows(places))
@@ -183,26 +174,13 @@ def test_a_new_item_starts_with_what_it_earned_elsewhere(
     assert "other quer" not in str(plain.explain(0))
 
 
-def test_a_saved_ranker_keeps_how_much_effects_count(
-    fitted: EBRanker, differing: World, tmp_path: object
-) -> None:
-    path = f"{tmp_path}/model.json"
-    fitted.save(path)
-    features, stats, _, items, _ = differing
-    again = EBRanker.load(path).elsewhere(features, stats, items)
-    before = fitted.elsewhere(features, stats, items)
-    assert again is not None
-    assert before is not None
-    assert np.array_equal(again.effect, before.effect)
-
-
 def test_what_cannot_be_is_refused(fitted: EBRanker, differing: World) -> None:
     features, stats, queries, items, _ = differing
     with pytest.raises(ParameterError, match="items must hold one value per row"):
         EBRanker("auto").fit(features, stats, groups=queries, items=items[1:])
     with pytest.raises(ParameterError, match="cannot share evidence between queries; shape can"):
         EBRanker("ebrank", shared="learned")
-    earned = fitted.elsewhere(features, stats, items)
+    earned = differing.earned(fitted)
     with pytest.raises(ParameterError, match="not of these candidates"):
         fitted.rank(features[:3], stats[:3], earned=earned)
     with pytest.raises(ParameterError, match="ebrank has no use for `earned`"):

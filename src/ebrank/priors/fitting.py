@@ -100,8 +100,8 @@ def fit(
 
     The loss of validation rows, or of each fifth of the queries under a fit to the others, chooses
     the ridge and the trees. A first fit chooses in its last turn, when the shape is known. So does
-    one whose start lacks something: version 0.1 knew no tilt, so its scores are on another scale.
-    Effects of items wait for the last turn too: before, they would take what the features explain.
+    one whose start lacks something, such as the curve. Effects of items wait for the last turn too:
+    before, they would take what the features explain.
     """
     state: State = {} if start is None else start
     clicks = training.behavior.counts[:, 1:].sum()

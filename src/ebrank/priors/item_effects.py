@@ -81,15 +81,11 @@ def others(own: SmallInts, items: Ints, rows: Ints | None = None) -> Ints:
 
     Items are numbered from 0.
     """
-    from ebrank.priors.kernels import add_messages, write_others  # Numba takes a while to import
-
+    all_rows = counted(own)
     sums = np.zeros((1 + items.max(initial=-1), 3), np.int64)
-    add_messages(own, items, sums)
-    if rows is not None:
-        own, items = own[rows], items[rows]
-    out = np.empty((len(own), 3), np.int64)
-    write_others(own, items, sums, out)
-    return out
+    np.add.at(sums, items, all_rows)
+    chosen = slice(None) if rows is None else rows
+    return sums[items[chosen]] - all_rows[chosen]
 
 
 def elsewhere(others: Ints, variance: float) -> Elsewhere:

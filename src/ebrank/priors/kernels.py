@@ -7,7 +7,7 @@ import numpy as np
 from ebrank.kernels.compiled import inner, kernel
 from ebrank.kernels.pointers import call_at, pointer_to
 from ebrank.priors.rows import LossTask
-from ebrank.typing import Floats, Ints, SmallInts
+from ebrank.typing import Floats, SmallInts
 
 WIDTH = 1.0
 """Variance of u + e that keeps the mode of a likelihood finite, in squared logits."""
@@ -66,21 +66,3 @@ def write_messages(
         share = units / (1.0 + precision * OWN_VARIANCE)
         out[i, 0] = round(pull * share)
         out[i, 1] = max(round(precision * share), 1)  # which also says that it was shown
-
-
-@kernel
-def add_messages(own: SmallInts, items: Ints, sums: Ints) -> None:
-    """Add each row's message to the sums of its item: S', V', and 1 if the row was shown."""
-    for i in range(len(own)):
-        sums[items[i], 0] += own[i, 0]
-        sums[items[i], 1] += own[i, 1]
-        sums[items[i], 2] += own[i, 1] > 0
-
-
-@kernel
-def write_others(own: SmallInts, items: Ints, sums: Ints, out: Ints) -> None:
-    """Write the sums of each row's item without its own message."""
-    for i in range(len(own)):
-        out[i, 0] = sums[items[i], 0] - own[i, 0]
-        out[i, 1] = sums[items[i], 1] - own[i, 1]
-        out[i, 2] = sums[items[i], 2] - (own[i, 1] > 0)

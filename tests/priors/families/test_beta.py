@@ -7,10 +7,16 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from ebrank.evidence import Sums
+from ebrank.evidence import BehaviorStats, Examination, Sums
+from ebrank.kernels import streams
 from ebrank.policy.formula import NOTHING
+from ebrank.policy.policies import parse
+from ebrank.policy.scoring import scores
 from ebrank.priors.base import ItemPrior
 from ebrank.priors.families.beta import Beta, beta_loss
+from ebrank.testing import plain
+from ebrank.typing import Floats
+from tests.bound import unfitted
 
 
 def test_the_prior_is_the_exponential_of_the_score_clipped() -> None:
@@ -42,3 +48,32 @@ def test_the_interval_is_scipys() -> None:
     expected = stats.beta([4.0, 4.0], [11.0, 5.0]).interval(0.8)
     for ends, expected_ends in zip(found, expected, strict=True):
         np.testing.assert_allclose(ends, expected_ends)
+
+
+# --- draws ----------------------------------------------------------------------------------------
+
+ROOT = np.uint64(plain.trial_key(3, 0))
+
+
+def draws(alpha: float, beta: float, clicks: int, impressions: int, n: int) -> Floats:
+    """Return n scores of Thompson sampling of an item shown at rank 3, where p is one half."""
+    behavior = BehaviorStats.of([[0, 0, impressions]] * n, [[0, 0, clicks]] * n)
+    keys = np.array([streams.child(ROOT, i) for i in range(n)], np.uint64)
+    prior = ItemPrior(np.full(n, alpha), np.array([beta]))
+    return scores(unfitted(parse("thompson")).score, prior, behavior, Examination(), keys)
+
+
+@pytest.mark.parametrize(("clicks", "impressions"), [(0, 0), (3, 20), (4, 4)])
+@pytest.mark.parametrize(("alpha", "beta"), [(1.3, 5.0), (0.3, 0.5), (1.0, 2.5), (80.0, 2.0)])
+def test_posterior_draws_follow_the_posterior(
+    alpha: float, beta: float, clicks: int, impressions: int
+) -> None:
+    """Kolmogorov and Smirnov's test at one in a million."""
+    sample = draws(alpha, beta, clicks, impressions, 20_000)
+    posterior = stats.beta(clicks + alpha, max(0.5 * impressions - clicks, 0.0) + beta)
+    assert stats.kstest(sample, posterior.cdf).pvalue > 1e-6
+
+
+def test_tiny_priors_never_give_a_number_that_is_not_one() -> None:
+    sample = draws(1e-6, 1e-6, 0, 0, 2000)
+    assert np.all((sample >= 0.0) & (sample <= 1.0))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.special import expit, logsumexp
@@ -13,13 +11,14 @@ from ebrank.evidence import Sums
 from ebrank.evidence.valuation import UNIT
 from ebrank.policy.policies import parse
 from ebrank.priors.families import shape_fit
-from ebrank.priors.families.shape import SIZE, base_of, ends, logits, moved
+from ebrank.priors.families.shape import FIRST, SIZE, base_of, ends, logits, moved
 from ebrank.priors.rows import Rows
 from ebrank.typing import Features, Floats, Ints
+from tests.priors.made_up import learned
 
 POLICY = parse("auto")
 CURVE = Examination(curve=(1.0, 0.7, 0.4, 0.0, 0.2))
-U = logits()
+U = logits(FIRST)
 TILT = (U - U.mean()) / U.std()
 START = np.random.default_rng(9).normal(size=SIZE)
 
@@ -46,11 +45,6 @@ def every(rows: Rows) -> Ints:
     return chosen
 
 
-def base_sums(rows: Rows, scores: Floats, chosen: Ints, base: Floats) -> tuple[float, Floats]:
-    weights = shape_fit.weights_of(rows, scores, chosen, START)
-    return shape_fit.base_sums(*weights[1:], base - START)
-
-
 def log_weights(behavior: BehaviorStats, p: Floats, scores: Floats, base: Floats) -> Floats:
     """Return the log of the posterior weight of each node (columns) for each item, unscaled."""
     relevance = expit(U)
@@ -69,50 +63,33 @@ def log_weights(behavior: BehaviorStats, p: Floats, scores: Floats, base: Floats
 FEW_OR_MANY = pytest.mark.parametrize("shown", [12, 5000], ids=["on the grid", "narrow"])
 
 
-@pytest.mark.slow
 @FEW_OR_MANY
-def test_the_slope_by_the_shape_by_finite_differences(shown: int) -> None:
-    base = np.random.default_rng(3).normal(size=SIZE)
-    rows, scores = rows_of(base=base, shown=shown)
-    chosen = every(rows)[::2]
-    _, slope = base_sums(rows, scores, chosen, base)
-    step = 1e-4
-    for node in range(SIZE):
-        moved = step * (np.arange(SIZE) == node)
-        up, down = (base_sums(rows, scores, chosen, base + sign * moved)[0] for sign in (1, -1))
-        assert slope[node] == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-6)
-
-
-@FEW_OR_MANY
-def test_the_loss_of_a_shape_is_that_of_the_rows_but_for_what_it_cannot_change(shown: int) -> None:
+def test_the_loss_of_a_shape_is_that_of_the_rows_and_its_slope_by_differences(shown: int) -> None:
+    """But for what a shape cannot change."""
     first, second = np.random.default_rng(4).normal(size=(2, SIZE))
     rows, scores = rows_of(shown=shown)
-    chosen = every(rows)
-    sums, losses = [], []
-    for base in (first, second):
-        own = shape_fit.with_shape(rows, base)
-        sums.append(base_sums(rows, scores, chosen, base)[0])
-        losses.append(own.losses_and_slopes(scores)[0].sum())
-    assert sums[1] - sums[0] == pytest.approx(losses[1] - losses[0], rel=1e-9)
+    weights = shape_fit.weights_of(rows, scores, every(rows), START)
 
+    def sums(base: Floats) -> tuple[float, Floats]:
+        return shape_fit.base_sums(*weights[1:], base - START)
 
-def test_the_curvature_is_the_mean_of_products_of_the_rows_slopes() -> None:
-    base = np.random.default_rng(5).normal(size=SIZE)
-    rows, scores = rows_of(base=base)
-    chosen = every(rows)[:40]
-    found = shape_fit.slope_products(shape_fit.weights_of(rows, scores, chosen, START), base)
-    slopes = [base_sums(rows, scores, np.array([row]), base)[1] for row in chosen]
-    np.testing.assert_allclose(found, np.mean([np.outer(s, s) for s in slopes], 0), atol=1e-12)
+    def loss(base: Floats) -> float:
+        return float(shape_fit.with_shape(rows, base).losses_and_slopes(scores)[0].sum())
+
+    difference = sums(second)[0] - sums(first)[0]
+    assert difference == pytest.approx(loss(second) - loss(first), rel=1e-9)
+    steps = 1e-4 * np.eye(SIZE)
+    numeric = [(sums(first + step)[0] - sums(first - step)[0]) / 2e-4 for step in steps]
+    np.testing.assert_allclose(sums(first)[1], numeric, rtol=1e-5, atol=1e-5)
 
 
 def test_an_even_sample_of_included_rows() -> None:
     rows, _ = rows_of(items=100)
-    included = every(rows)
-    assert shape_fit.sample(rows.included, 1000).tolist() == included.tolist()
-    few = shape_fit.sample(rows.included, 30)
+    included = every(rows).tolist()
+    assert shape_fit.sample(rows.included, 1000).tolist() == included
+    few = shape_fit.sample(rows.included, 30).tolist()
     assert 15 <= len(few) <= 30
-    assert set(few) <= set(included.tolist())
-    assert len(set(np.diff(np.searchsorted(included, few)).tolist())) == 1
+    assert few == included[:: included.index(few[1])]
 
 
 # --- what it recovers ----------------------------------------------------------------------------
@@ -155,26 +132,21 @@ def test_two_kinds_of_items_are_explained_better_than_by_a_beta() -> None:
 
 def test_a_shape_without_data_is_a_bell() -> None:
     """A large penalty leaves but a parabola in u: third differences are all zero."""
-    training = two_kinds(2, 500)
-    ranker = EBRanker("auto:examination=given,smoothness=1e6", examination=Examination(0.0))
-    state = ranker.fit(*training).state_
-    assert state is not None
-    assert np.abs(np.diff(state["shape"], n=3)).max() < 1e-4
-    assert np.ptp(np.diff(state["shape"], n=2)) < 1e-3
+    policy = "auto:examination=given,smoothness=1e6"
+    shape = learned(policy, *two_kinds(2, 500), Examination(0.0))["shape"]
+    assert np.abs(np.diff(shape, n=3)).max() < 1e-4
+    assert np.ptp(np.diff(shape, n=2)) < 1e-3
 
 
 @pytest.mark.parametrize("items", [200, 2000])
 def test_the_penalty_on_the_shape_is_shared_by_all_rows(items: int) -> None:
     """So it is a prior that does not depend on how much there is to learn from."""
-    training = two_kinds(2, items)
     given = f"auto:examination=given,smoothness={3.0 / items!r}"
     shapes = [
-        EBRanker(policy, examination=Examination(0.0)).fit(*training).state_
+        learned(policy, *two_kinds(2, items), Examination(0.0))["shape"].tolist()
         for policy in ("auto:examination=given", given)
     ]
-    assert shapes[0] is not None
-    assert shapes[1] is not None
-    assert np.array_equal(shapes[0]["shape"], shapes[1]["shape"])
+    assert shapes[0] == shapes[1]
 
 
 # --- the tilt ------------------------------------------------------------------------------------
@@ -182,7 +154,7 @@ def test_the_penalty_on_the_shape_is_shared_by_all_rows(items: int) -> None:
 
 def test_the_variance_is_the_mean_of_the_rows_priors() -> None:
     rows, scores = rows_of(items=100)
-    base, variance = shape_fit.fitted(rows, scores, base_of(None), 1e-2)
+    base, variance = shape_fit.fitted(rows, scores, base_of(FIRST), 1e-2)
     prior = base + scores[every(rows), None] * TILT
     weights = np.exp(prior - logsumexp(prior, axis=1, keepdims=True))
     expected = (weights @ U**2 - (weights @ U) ** 2).mean()
@@ -197,9 +169,8 @@ def test_a_score_of_one_moves_the_mean_of_logits_by_about_one() -> None:
         relevance = expit(-2.0 + 2.0 * features[:, 0] + noise * rng.normal(size=2000))
         shown = np.full((2000, 1), 100)
         behavior = BehaviorStats.of(shown, rng.binomial(shown, relevance[:, None]))
-        ranker = EBRanker("auto:ridge=1e-6", examination=Examination(0.0)).fit(features, behavior)
-        assert ranker.state_ is not None
-        assert ranker.state_["weights"][0] == pytest.approx(2.0, abs=0.4)
+        state = learned("auto:ridge=1e-6", features, behavior, Examination(0.0))
+        assert state["weights"][0] == pytest.approx(2.0, abs=0.4)
 
 
 # --- the grid ------------------------------------------------------------------------------------
@@ -231,11 +202,8 @@ def test_relevances_at_both_ends_are_ordinary(level: float, shown: int) -> None:
     relevance = expit(u)
     behavior = served(relevance, shown)
     features = np.ones((400, 1), np.float32)
-    ranking = (
-        EBRanker("auto", examination=Examination(0.0))
-        .fit(features, behavior)
-        .rank(features, behavior)
-    )
+    ranker = EBRanker("auto", examination=Examination(0.0)).fit(features, behavior)
+    ranking = ranker.rank(features, behavior)
     truth = relevance[ranking.order]
     low, high = ranking.interval.T
     assert 0.82 < np.mean((low <= truth) & (truth <= high)) < 0.97
@@ -310,18 +278,3 @@ def test_support_is_what_was_seen_elsewhere_as_well() -> None:
     support, _, _ = shape_fit.examined(rows, np.zeros(3), every(rows))
     expected = [4 * 4 / 8 + 0 + 2 * 2 / 4, 4 * 4 / 8 + 1 * 3 / 4, 1 * 3 / 4]
     np.testing.assert_allclose(support, expected)
-
-
-# --- threads -------------------------------------------------------------------------------------
-
-
-def test_threads_change_no_bit() -> None:
-    items = 3 * shape_fit.BLOCK + 100
-    rows, scores = rows_of(items=items)
-    found = []
-    for threads in (1, 2, 3):
-        own = replace(rows, threads=threads)
-        base, variance = shape_fit.fitted(own, scores, base_of(None), 1e-2)
-        parts = shape_fit.examined(own, scores, every(own))
-        found.append([base.tobytes(), variance, *(part.tobytes() for part in parts)])
-    assert found[0] == found[1] == found[2]

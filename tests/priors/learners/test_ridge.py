@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -32,12 +33,14 @@ def unseen_loss(state: State, data: Data) -> float:
     return float(minimization.row_losses(rows_of(*data), theta_of(state)).mean())
 
 
-def noise(seed: int, rows: int = 150) -> tuple[Data, Data]:
-    """Return few rows of users who do not care, and more of them to validate on."""
-    return (
-        made_up(rows, FEATURES, seed, NOTHING),
-        made_up(3000, FEATURES, seed + 100, NOTHING),
-    )
+def noise(rows: int, seed: int) -> Data:
+    """Return rows of users who do not care."""
+    return made_up(rows, FEATURES, seed, NOTHING)
+
+
+def little_noise(seed: int) -> tuple[Data, Data]:
+    """Return few rows, and more of them to validate on."""
+    return noise(150, seed), noise(3000, seed + 100)
 
 
 def signal(rows: int, seed: int) -> Data:
@@ -49,31 +52,25 @@ def signal(rows: int, seed: int) -> Data:
 # --- which ridge ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_large_ridge_where_features_are_noise(seed: int) -> None:
-    train, unseen = noise(seed)
+@pytest.mark.parametrize(
+    ("users", "rows", "seed"),
+    [*((noise, 150, seed) for seed in range(4)), *((signal, 10_000, seed) for seed in range(2))],
+)
+def test_features_that_are_noise_get_a_large_ridge_and_those_that_say_a_lot_a_small_one(
+    users: Callable[[int, int], Data], rows: int, seed: int
+) -> None:
+    train, unseen, fresh = users(rows, seed), users(3000, seed + 100), users(20_000, seed + 999)
     state = fitted(*train, validation=unseen)
-    assert ridge_of(state) >= 1e-1
+    assert ridge_of(state) >= 1e-1 if users is noise else ridge_of(state) <= 1e-5
     first = fitted(*train, validation=unseen, ridge=linear.FIRST_RIDGE)
-    fresh = made_up(20_000, FEATURES, seed + 999, NOTHING)
     assert unseen_loss(state, fresh) < unseen_loss(first, fresh) - 1e-3
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_a_small_ridge_where_features_say_a_lot(seed: int) -> None:
-    train, unseen = signal(10_000, seed), signal(3000, seed + 100)
-    state = fitted(*train, validation=unseen)
-    assert ridge_of(state) <= 1e-5
-    first = fitted(*train, validation=unseen, ridge=linear.FIRST_RIDGE)
-    fresh = signal(20_000, seed + 999)
-    assert unseen_loss(state, fresh) < unseen_loss(first, fresh) - 1e-3
-    alone = fitted(*train)  # a fifth of the rows held out at a time
-    assert ridge_of(alone) <= 1e-4
+    if users is signal:  # also if a fifth of the rows is held out at a time
+        assert ridge_of(fitted(*train)) <= 1e-4
 
 
 @pytest.mark.parametrize("ridge", linear.RIDGES)
 def test_a_choice_from_any_start_is_as_good_as_any_of_the_grid(ridge: float) -> None:
-    train, unseen = noise(3)
+    train, unseen = little_noise(3)
     start = {**fitted(*train, ridge=ridge), "ridge": np.array([ridge])}
     chosen = fitted(*train, validation=unseen, start=start)
     losses = [unseen_loss(fitted(*train, ridge=other), unseen) for other in linear.RIDGES]
@@ -89,7 +86,7 @@ def test_rows_that_cannot_tell_leave_the_ridge_alone() -> None:
 
 
 def test_a_refit_begins_where_the_last_one_ended() -> None:
-    train, unseen = noise(1)
+    train, unseen = little_noise(1)
     first = fitted(*train, validation=unseen)
     again = fitted(*train, validation=unseen, start=first)
     assert ridge_of(again) == ridge_of(first) > linear.FIRST_RIDGE
@@ -100,7 +97,7 @@ def test_a_refit_begins_where_the_last_one_ended() -> None:
 
 
 def test_a_given_number_switches_the_choice_off() -> None:
-    train, unseen = noise(2)
+    train, unseen = little_noise(2)
     for ridge in (0.0, 1e-6, 3e-4):
         state = fitted(*train, validation=unseen, ridge=ridge)
         assert ridge_of(state) == ridge
@@ -109,7 +106,7 @@ def test_a_given_number_switches_the_choice_off() -> None:
 
 
 def test_what_validation_says_is_never_learned_from() -> None:
-    train, unseen = noise(2)
+    train, unseen = little_noise(2)
     liking = made_up(3000, FEATURES, 102, MUCH)
     chosen = [fitted(*train, validation=data) for data in (unseen, liking)]
     for state in chosen:  # whatever the choice, the weights are those of the training rows
@@ -153,7 +150,7 @@ def test_without_validation_each_fifth_of_the_queries_is_held_out(spy: Spy, size
     queries = np.arange(1000) // size
     rows = replace(rows_of(features, stats), groups=queries)
     make().learner.fit(rows, None, None)
-    (first, _), *apart = [(fit, watched) for fit, watched in spy.fits][:6]
+    (first, _), *apart = spy.fits[:6]
     np.testing.assert_array_equal(first.included, rows.included)
     times = np.zeros(1000, np.int64)
     for fit, _ in apart:
@@ -195,7 +192,7 @@ def test_no_groups_no_choice(spy: Spy) -> None:
 
 
 def test_the_ridge_is_chosen_when_the_shape_is_known(spy: Spy) -> None:
-    train, _ = noise(1, rows=300)
+    train = noise(300, 1)
     EBRanker("auto").fit(*train)
     by_turn = [rows.groups is not None for rows, _ in spy.fits]
     assert by_turn[:3] == [False] * 3

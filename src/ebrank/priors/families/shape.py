@@ -26,6 +26,7 @@ import numpy as np
 from ebrank.errors import ParameterError
 from ebrank.evidence import Sums, Valuation
 from ebrank.evidence.valuation import UNIT
+from ebrank.kernels.arrays import read_only
 from ebrank.parameters import param
 from ebrank.priors.base import Family, ItemPrior, Posterior, State
 from ebrank.priors.rows import Rows
@@ -34,10 +35,15 @@ from ebrank.typing import Floats
 SIZE = 24
 FIRST_GRID = np.linspace(np.log(0.002 / 0.998), np.log(0.97 / 0.03), SIZE)
 """The grid before any fit, in logits."""
-TILT_CENTER, TILT_SCALE = FIRST_GRID.mean(), FIRST_GRID.std()
-"""φ is a logit less the first number; before any fit, it is divided by the second."""
+TILT_CENTER = FIRST_GRID.mean()
+"""φ is a logit less this, divided by the tilt."""
+FIRST: State = {
+    "grid": read_only(FIRST_GRID[[0, -1]]),
+    "tilt": read_only(np.array([FIRST_GRID.std()])),
+}
+"""What the family knows before any fit: the ends of a grid, and the tilt."""
 TILTS = 0.05, 9.0
-"""The smallest and the largest scale that a fit may choose."""
+"""The smallest and the largest tilt that a fit may choose."""
 BELOW, ABOVE = 3.0, 2.0
 """How far the grid reaches, in logits, from the mean click rate at least, ..."""
 MARGIN = 1.0
@@ -57,16 +63,6 @@ UNFITTED = 1.0, 5.0
 """α and β before any fit."""
 
 GRID = "ebrank.priors.families.shape_grid:"
-
-
-def logits(state: State | None = None) -> Floats:
-    """Return the grid in logits."""
-    return FIRST_GRID if state is None or "grid" not in state else between(state["grid"])
-
-
-def between(ends: Floats) -> Floats:
-    """Return a grid with these ends."""
-    return np.linspace(ends[0], ends[1], SIZE)
 
 
 def ends(sums: Sums) -> Floats:
@@ -137,8 +133,9 @@ class Shape(Family):
 
     def learned(self, state: State | None, valuation: Valuation) -> Floats:
         """Return the numbers that `shape_grid` reads."""
-        u = logits(state)
-        return grid_numbers(u, (u - TILT_CENTER) / tilt_scale(state), base_of(state), valuation)
+        own = {**FIRST, **(state or {})}
+        u = logits(own)
+        return grid_numbers(u, (u - TILT_CENTER) / own["tilt"], base_of(own), valuation)
 
     def log_prior(self, prior: ItemPrior, learned: Floats, u: Floats) -> Floats:
         """Return b + s·φ, between nodes a line; beyond the ends of the grid there is nothing."""
@@ -151,12 +148,11 @@ class Shape(Family):
 
     def begin(self, sums: Sums, state: State) -> tuple[State, float]:
         """Return the state on a grid that follows the evidence, with φ scaled to the last shape."""
-        new: dict[str, Floats] = {**state, "grid": ends(sums)}
-        if "shape" not in state:
-            return new, 1.0
-        new["shape"] = moved(state["shape"], logits(state), logits(new))
-        new["tilt"] = state.get("variance", np.array([TILT_SCALE]))
-        return new, tilt_scale(new) / tilt_scale(state)
+        old = {**FIRST, **state}
+        new = {**old, "grid": ends(sums), "tilt": state.get("variance", FIRST["tilt"])}
+        if "shape" in state:
+            new["shape"] = moved(state["shape"], logits(old), logits(new))
+        return new, float(new["tilt"][0] / old["tilt"][0])
 
     def fit(self, rows: Rows, scores: Floats, start: State) -> State:
         """Return the shape, and the variance of logits under it, by which φ is scaled next time."""
@@ -167,30 +163,31 @@ class Shape(Family):
         return {**start, "shape": base, "variance": np.clip([variance], *TILTS)}
 
     def check_state(self, state: State) -> None:
-        """Raise unless the state is a shape on a grid; files of version 0.1 have no grid."""
-        grid = state.get("grid", FIRST_GRID[[0, -1]])
+        """Raise unless the state is empty, a grid and its tilt, or these and what was fitted."""
+        if not state:
+            return
+        grid = state.get("grid", np.zeros(0))
         if grid.shape != (2,) or not -FURTHEST <= grid[0] < grid[1] <= FURTHEST:
             raise ParameterError(f"a grid needs two ends within ±{FURTHEST:g}, the lower one first")
-        if not state.keys() - {"grid"}:
-            return  # nothing was ever shown
-        if "shape" not in state or state["shape"].shape != (SIZE,):
+        fitted = {"shape", "variance"} & state.keys()
+        if fitted and ("shape" not in state or state["shape"].shape != (SIZE,)):
             raise ParameterError(f"a prior of the family shape needs a shape of {SIZE} numbers")
-        for name in ("tilt", "variance"):
-            value = state.get(name, np.ones(1))
+        for name in ("tilt", "variance") if fitted else ("tilt",):
+            value = state.get(name, np.zeros(1))
             if value.shape != (1,) or not TILTS[0] <= value[0] <= TILTS[1]:
                 raise ParameterError(
                     f"the {name} must be a number from {TILTS[0]:g} to {TILTS[1]:g}"
                 )
 
 
-def tilt_scale(state: State | None) -> float:
-    """Return by how much logits are divided in φ."""
-    return TILT_SCALE if state is None or "tilt" not in state else float(state["tilt"][0])
+def logits(state: State) -> Floats:
+    """Return the grid in logits."""
+    return np.linspace(state["grid"][0], state["grid"][1], SIZE)
 
 
-def base_of(state: State | None) -> Floats:
+def base_of(state: State) -> Floats:
     """Return b, or that of Beta(1, 5) if none was learned."""
-    if state is not None and "shape" in state:
+    if "shape" in state:
         return state["shape"]
     u = logits(state)
     alpha, beta = UNFITTED

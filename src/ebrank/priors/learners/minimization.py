@@ -16,7 +16,7 @@ import numpy as np
 from ebrank.errors import ParameterError
 from ebrank.kernels import linalg
 from ebrank.kernels.threads import map_blocks
-from ebrank.priors.learners import linear_kernel
+from ebrank.priors.learners import kernels
 from ebrank.priors.rows import Rows
 from ebrank.typing import Floats
 
@@ -128,7 +128,7 @@ def row_losses(rows: Rows, theta: Floats) -> Floats:
     """Return the loss of each included row, without a penalty."""
     losses = np.zeros(len(rows.features))
     rows.blocks(
-        lambda start, stop: linear_kernel.write_losses(
+        lambda start, stop: kernels.write_losses(
             rows.task, rows.features, theta, start, stop, losses
         )
     )
@@ -141,7 +141,7 @@ def row_losses(rows: Rows, theta: Floats) -> Floats:
 def value_and_gradient(rows: Rows, theta: Floats, ridge: float) -> tuple[float, Floats]:
     """Return the penalized mean loss and its gradient in one pass over the features."""
     sums = rows.blocks(
-        lambda start, stop: linear_kernel.loss_and_gradient_sum(
+        lambda start, stop: kernels.loss_and_gradient_sum(
             rows.task, rows.features, theta, start, stop
         )
     )
@@ -157,7 +157,7 @@ def curvature_at(rows: Rows, theta: Floats, ridge: float) -> Floats:
     chosen = np.flatnonzero(rows.included)
     chosen = chosen[:: max(1, len(chosen) // CURVATURE_ROWS)]
     parts = map_blocks(
-        lambda start, stop: linear_kernel.curvature_sum(
+        lambda start, stop: kernels.curvature_sum(
             rows.task, rows.features, theta, chosen, start, stop
         ),
         total=len(chosen),

@@ -151,7 +151,7 @@ def add_tree_scores(state: State, features: Features, threads: int | None, score
     """Add the trees' values for each row of features."""
     if not len(state["tree_starts"]):
         return
-    from ebrank.priors.learners import trees_kernel  # Numba takes a while to import
+    from ebrank.priors.learners import kernels  # Numba takes a while to import
 
     matrix = read_only(features)
     trees = (
@@ -162,7 +162,7 @@ def add_tree_scores(state: State, features: Features, threads: int | None, score
         read_only(state["leaf_value"]),
     )
     map_blocks(
-        lambda start, stop: trees_kernel.add_scores(matrix, *trees, start, stop, scores),
+        lambda start, stop: kernels.add_tree_scores(matrix, *trees, start, stop, scores),
         total=len(features),
         block=BLOCK,
         threads=threads,
