@@ -23,7 +23,7 @@ from ebrank.data import letor
 PROJECT = Path(__file__).parents[1]
 FACTOR = 5.0
 SECONDS = 1.0
-MEMORY_SHARE = 0.5
+MEMORY_SHARE = 0.75
 FULL_ROWS = 3_771_125
 BLOCK_ROWS, CANDIDATES = 12_000, 120
 ID_DIGITS = 8
