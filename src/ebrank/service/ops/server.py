@@ -204,19 +204,18 @@ class Tokens:
 
     def __init__(self, admission: Admission, settings: Settings, file: SettingsFile) -> None:
         self._admission, self._settings, self._file = admission, settings, file
+        self._seen: tuple[int, ...] | None = None
 
     async def follow(self) -> None:
         """Reload whenever the file changes, until cancelled; it may have since it was read."""
-        seen = None
         while True:
-            now = _state(self._file.path)
-            if now != seen:
+            if _state(self._file.path) != self._seen:
                 self.reload()
-            seen = now
             await asyncio.sleep(LOOK_SECONDS)
 
     def reload(self) -> None:
         """Take over the tokens, and log what changed."""
+        self._seen = _state(self._file.path)
         try:
             settings, before = self._file.read(), self._settings
             if before.tokens and not settings.tokens:
