@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ebrank.parameters import typed
 from ebrank.rankers import registry
 from tests.cli.commands import answered, good
 
@@ -37,6 +38,8 @@ def test_one_ranker_is_shown_with_its_parameters(name: str) -> None:
     done = good("rankers", name)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stdout.startswith(f"{name}\n")
-    for parameter in registry.built_in()[name]().parameters():
-        assert parameter.name in done.stdout
+    parameters = list(registry.built_in()[name]().parameters())
+    for parameter in parameters:
+        assert {parameter.name, typed(parameter.default)} <= set(done.stdout.split())
+    assert ("Parameters: none" in done.stdout) == (not parameters)
     assert answered("rankers", name)["name"] == name

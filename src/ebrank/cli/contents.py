@@ -130,15 +130,16 @@ def list_items(
         console.print_json(page)
         return
     names = list(dict.fromkeys(name for item in page.items for name in item.features))
+    gone = [""] * any(item.withdrawn for item in page.items)
     rows = [
         (
             item.id,
             *("" if item.features[name] is None else f"{item.features[name]:g}" for name in names),
-            "withdrawn" if item.withdrawn else "",
+            *("withdrawn" if item.withdrawn else "" for _ in gone),
         )
         for item in page.items
     ]
-    console.print_rows(("item", *names, ""), rows)
+    console.print_rows(("item", *names, *gone), rows)
     if page.next is not None:
         console.note(f"There are more: --after {shlex.quote(page.next)}")
 

@@ -72,7 +72,11 @@ def print_one(ranker: dict[str, Any]) -> None:
 
     click.secho(ranker["name"], bold=True)
     click.echo(console.wrapped(ranker["help"]))
-    click.echo(f"Features: {in_words(ranker['settings'])}\n")
+    click.echo(f"Features: {in_words(ranker['settings'])}")
+    if not ranker["parameters"]:
+        click.echo("Parameters: none")
+        return
+    click.echo()
     rows = [
         (param["name"], typed(param["default"]), param["takes"], param["help"])
         for param in ranker["parameters"]

@@ -133,6 +133,23 @@ def test_a_terminal_may_be_too_narrow_for_the_headings_of_groups() -> None:
     assert "171.3" in text(PERFORMANCE, width=10)
 
 
+def test_columns_of_texts_that_do_not_fit_follow_below() -> None:
+    names = [f"feature_{number}" for number in range(20)]
+    row = Row(("a long name of an item", *(f"0.{number:06}" for number in range(20))))
+    printed = text(Table("t", "", "", tuple(map(Column, ("item", *names))), (row,)), width=80)
+    assert max(map(len, printed.splitlines())) <= 80
+    assert set(names) | set(map(str, row.cells[1:])) <= set(printed.split())
+
+
+def test_words_are_whole_beside_long_texts() -> None:
+    long = "words that go on and on " * 8
+    row = Row(("min_impressions", "marginal_certainty", long, long))
+    columns = tuple(map(Column, ("parameter", "default", "takes", "what it is")))
+    printed = text(Table("t", "", "", columns, (row,)), width=80)
+    assert max(map(len, printed.splitlines())) <= 80
+    assert {"min_impressions", "marginal_certainty"} <= set(printed.split())
+
+
 def test_long_texts_are_folded_not_cut() -> None:
     remark = "a remark that goes on " * 8 + "end"
     table = Table("t", "t", "", (Column("x"), Column("remark")), (Row((Cell(0.5), remark)),))

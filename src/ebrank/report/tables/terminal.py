@@ -41,8 +41,8 @@ LONGEST = 40
 def text(table: Table, *, width: int, color: bool = False) -> str:
     """Return a table with title and caption, in lines of at most `width` characters.
 
-    If its numbers do not fit side by side, some columns follow below the others, with the leading
-    texts repeated.
+    If its columns do not fit side by side, some follow below the others, with the texts that lead,
+    or the first of texts alone, repeated.
     """
     console = Console(
         width=width,
@@ -54,7 +54,7 @@ def text(table: Table, *, width: int, color: bool = False) -> str:
     )
     columns = [_cells(table, index, LONGEST) for index in range(len(table.columns))]
     needed = [_width(table, index, cells) + AROUND for index, cells in enumerate(columns)]
-    leading = next((i for i in range(len(needed)) if table.numeric(i)), len(needed))
+    leading = next((i for i in range(len(needed)) if table.numeric(i)), 1)
     if leading:  # the names of rows have what the other columns leave
         columns[0] = _cells(table, 0, max(READABLE, width - 1 - AROUND - sum(needed[1:])))
         needed[0] = _width(table, 0, columns[0]) + AROUND
@@ -67,7 +67,7 @@ def text(table: Table, *, width: int, color: bool = False) -> str:
             pieces.append([])
         pieces[-1].append(index)
     first, *rest = (
-        _printed(console, _grid(table, [*range(leading), *piece], columns, room))
+        _printed(console, _grid(table, [*range(leading), *piece], columns, room, width - 1))
         for piece in pieces
     )
     if table.title:
@@ -132,14 +132,35 @@ def _value(cell: Cell | str) -> str:
 
 
 def _width(table: Table, index: int, cells: Sequence[Text]) -> int:
-    """Return the least width of a column."""
-    lines = [line for cell in cells for line in cell.plain.splitlines()]
-    lines += [row.group for row in table.rows] if index == 0 else []
+    """Return the least width of a column; a name of rows needs more than its longest word."""
+    lines = _lines(table, index, cells)
     widest = max(map(len, lines), default=0)
     if not table.numeric(index):
         words = (len(word) for line in lines for word in line.split())
-        widest = min(widest, max(READABLE, min(LONGEST, max(words, default=0) + len(INDENT))))
+        least = min(LONGEST, max(words, default=0) + len(INDENT) * (index == 0))
+        widest = min(widest, max(READABLE, least) if index == 0 else least)
     return max(widest, _title_width(table, index))
+
+
+def _lines(table: Table, index: int, cells: Sequence[Text]) -> list[str]:
+    """Return the lines of a column, headings of rows among them."""
+    lines = [line for cell in cells for line in cell.plain.splitlines()]
+    return lines + [row.group for row in table.rows] if index == 0 else lines
+
+
+def _shared_out(least: Sequence[int], most: Sequence[int], width: int) -> list[int]:
+    """Return widths of columns: all share what the least leaves, none gets more than the most.
+
+    >>> _shared_out([10, 10, 5], [13, 30, 45], 25 + 30), _shared_out([10, 10], [10, 20], 15)
+    ([13, 23, 19], [10, 10])
+    """
+    widths, left = list(least), max(0, width - sum(least))
+    modest = sorted(range(len(least)), key=lambda place: most[place] - least[place])
+    for done, place in enumerate(modest):
+        more = min(most[place] - least[place], left // (len(least) - done))
+        widths[place] += more
+        left -= more
+    return widths
 
 
 def _title_width(table: Table, index: int) -> int:
@@ -155,23 +176,37 @@ def _above(table: Table, columns: Sequence[int], room: int) -> list[str]:
 
 
 def _grid(
-    table: Table, indices: Sequence[int], columns: Sequence[Sequence[Text]], room: int
+    table: Table, indices: Sequence[int], columns: Sequence[Sequence[Text]], room: int, width: int
 ) -> Grid:
     """Return some columns of a table, with their headings and group headings."""
+    groups = _above(table, indices, room)
+    own = [_width(table, index, columns[index]) for index in indices]
+    least = [max(needed, len(above), 1) for needed, above in zip(own, groups, strict=True)]
+    most = [
+        max(low, len(table.columns[i].title), *map(len, _lines(table, i, columns[i])))
+        if not table.numeric(i)
+        else low
+        for i, low in zip(indices, least, strict=True)
+    ]
+    widths = _shared_out(least, most, width - AROUND * len(indices))
     grid = Grid(box=box.SIMPLE, pad_edge=True, padding=(0, 1), header_style="bold")
     grouped = any(table.columns[index].group for index in indices)
     shown = []
-    for index, above in zip(indices, _above(table, indices, room), strict=True):
-        numbers, own = table.numeric(index), _width(table, index, columns[index])
-        width = max(own, len(above), 1)
-        title = _whole_words(table.columns[index].title, width)
+    for index, above, needed, across in zip(indices, groups, own, widths, strict=True):
+        numbers = table.numeric(index)
+        title = _whole_words(table.columns[index].title, across)
         heading = Text(
             f"{above}\n{title}" if grouped else title, justify="right" if numbers else "left"
         )
-        least = width if numbers else max(len(above), _title_width(table, index))
-        grid.add_column(heading, no_wrap=numbers, min_width=least, overflow="fold")
+        grid.add_column(
+            heading,
+            no_wrap=numbers,
+            width=None if numbers else across,
+            min_width=across,
+            overflow="fold",
+        )
         shown.append(
-            [Text(" " * (width - own if numbers else 0)) + cell for cell in columns[index]]
+            [Text(" " * (across - needed if numbers else 0)) + cell for cell in columns[index]]
         )
     rows = zip(*shown, strict=True)
     for group, block in table.blocks:
