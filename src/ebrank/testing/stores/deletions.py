@@ -10,9 +10,9 @@ import asyncio
 
 import numpy as np
 
-from ebrank.service.store.base import Store
+from ebrank.service.store.base import Store, UnknownQuery
 from ebrank.service.store.counting import items_of
-from ebrank.service.store.records import Deletion, RankingEntry
+from ebrank.service.store.records import LIFE, Deletion, Hint, RankingEntry
 from ebrank.testing.histories import contents, counts, event, fill, new_items, ranking
 from ebrank.testing.stores.checking import Stores, equal, log_of, refused, state_of
 
@@ -36,6 +36,22 @@ async def interrupted_deletions(stores: Stores) -> None:
             assert again in (whole, None), f"the proof is {again!r}"
             equal("the log", await log_of(store), kept)
             equal("faults()", await store.faults(), [])
+
+
+async def deleted_queries(store: Store) -> None:
+    """A deleted query is gone with its history, and another of its name begins anew."""
+    await fill(store)
+    kept, before = [one for one in await log_of(store) if one.query != "q"], await state_of(store)
+    gone = await store.deletions.query("q", "digest", 90.0)
+    equal("the proof", gone, Deletion(90.0, "query", "digest", 1, 2, 4))
+    equal("the log", await log_of(store), kept)
+    equal("the queries", await store.items.queries(), ["other query ☂"])
+    equal("log.last_time()", await store.log.last_time(), 90.0)
+    version = await store.items.put("q", new_items("z"), 95.0)
+    assert version > before.version, f"the version {version} was there before, or may have been"
+    equal("its counts", counts(await store.items.load("q")), {"z": {}})
+    of_another_life = [ranking("r9", "a", hint=Hint((0,), (True,), before.version // LIFE))]
+    await refused(store, lambda: store.log.write(of_another_life), UnknownQuery)
 
 
 async def deleted_items(store: Store) -> None:
