@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -100,31 +101,30 @@ def test_the_time_of_change_is_taken_before_reading(root: Path, file: Path) -> N
     assert letor.read(file).features[17, 0] == 71
 
 
-def flip(name: str, position: int) -> Callable[[Path], None]:
-    """Return what changes a bit of a file of an entry."""
-
-    def change(entry: Path) -> None:
-        content = bytearray((entry / name).read_bytes())
-        content[position] ^= 4
-        (entry / name).write_bytes(content)
-
-    return change
+@pytest.mark.parametrize("name", [*cache.ARRAYS, cache.MANIFEST])
+def test_every_bit_of_an_entry_counts(root: Path, file: Path, name: str) -> None:
+    letor.read(file)
+    path = entry(root) / name
+    content = path.read_bytes()
+    for position in {*range(min(len(content), 300)), len(content) - 1}:
+        path.write_bytes(content[:position])
+        assert cache.load([file], threads=1) is None
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        assert cache.load([file], threads=1) is None
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "first byte of features": flip("features.npy", 128),
-    "last byte of features": flip("features.npy", -1),
-    "a label": flip("labels.npy", -3),
-    "a query id": flip("query_ids.npy", -4),
-    "the format of an array": flip("labels.npy", 1),
-    "manifest": flip(cache.MANIFEST, 0),
     **{
         f"{name} of {size} bytes": lambda entry, name=name, size=size: os.truncate(  # type: ignore[misc]
             entry / name, size
         )
-        for name in ("features.npy", cache.MANIFEST)
-        for size in (0, 9, 150)
+        for name in (*cache.ARRAYS, cache.MANIFEST)
+        for size in (0, 9)
     },
+    "no labels": lambda entry: (entry / "labels").unlink(),
+    "no manifest": lambda entry: (entry / cache.MANIFEST).unlink(),
     "gone": shutil.rmtree,
 }
 
@@ -141,6 +141,13 @@ def test_a_damaged_entry_is_made_again(root: Path, file: Path, parses: Mock, dam
     entry(root)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are texts elsewhere")
+def test_a_name_may_be_any_bytes(root: Path, file: Path, parses: Mock) -> None:
+    odd = file.rename(os.fsdecode(os.fsencode(file.with_name("caf")) + b"\xe9.txt"))
+    assert letor.read(odd).n_rows == letor.read(odd).n_rows == 40
+    assert parses.call_count == 1
+
+
 @pytest.mark.parametrize("text", ["0 qid:1 1:1\n0 qid:1\n", ""])
 def test_nothing_is_kept_of_bad_text(root: Path, file: Path, text: str) -> None:
     file.write_text(text)
@@ -155,7 +162,8 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 ) -> None:
     if full:
         problem = os.strerror(errno.ENOSPC)
-        monkeypatch.setattr(np, "save", Mock(side_effect=OSError(errno.ENOSPC, problem)))
+        write = Mock(side_effect=OSError(errno.ENOSPC, problem))
+        monkeypatch.setattr(Path, "write_bytes", write)
     else:
         problem = os.strerror(errno.ENOTDIR)
         monkeypatch.setenv("EBRANK_DATASET_CACHE", str(file / "cache"))
@@ -178,3 +186,17 @@ def test_several_writers_all_end_well(root: Path, file: Path) -> None:
         list(writers.map(write, [15] * 4))
     assert cache.load([file]) is not None
     entry(root)  # and nothing else is left
+
+
+def test_what_killed_writers_left_is_swept_up_in_time(root: Path, file: Path) -> None:
+    letor.read(file)
+    leftovers = [entry(root).with_name(f"{'f' * 32}{cache.PART}{name}") for name in "ab"]
+    for folder in leftovers:
+        folder.mkdir()
+        (folder / "features").touch()
+    day_ago = time.time() - cache.ABANDONED
+    os.utime(leftovers[0], (day_ago - 60, day_ago - 60))
+    os.utime(leftovers[1], (day_ago + 60, day_ago + 60))
+    file.write_text(TEXT + "0 qid:last 1:1\n")
+    letor.read(file)
+    assert [folder.exists() for folder in leftovers] == [False, True]

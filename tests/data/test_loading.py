@@ -109,6 +109,7 @@ def test_a_catalog_name_is_found_under_the_data_folder(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_fold(tmp_path / "data" / folder)
+    (tmp_path / "data" / "MQ2007").mkdir(exist_ok=True)  # one without data hides no other
     dataset = load("mq2007", data_dir=tmp_path / "data")
     assert (dataset.name, dataset.n_queries) == ("MQ2007", 6)
     monkeypatch.setenv("EBRANK_DATA", str(tmp_path / "data"))

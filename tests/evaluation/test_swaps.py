@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 import pytest
 
 from ebrank.errors import ParameterError
-from ebrank.evaluation.sequential import Moments, mean
+from ebrank.evaluation.sequential import Moments, Rule, mean
 from ebrank.evaluation.swaps import (
     NO_PAIR,
     Swap,
@@ -15,6 +17,7 @@ from ebrank.evaluation.swaps import (
     neighbor_moments,
     rank_propensity,
 )
+from ebrank.typing import Floats
 
 K, LISTS, SHARE = 4, 40_000, 0.6
 SWAPS = [draw_swap(key, K, SHARE) for key in range(LISTS)]
@@ -58,3 +61,20 @@ def test_swapped_neighbors_identify_the_curve_and_click_rates_do_not() -> None:
     assert all(np.isnan(p.estimate) for p in examination_curve(nobody)[1:]), "no clicks, no ends"
     with pytest.raises(ParameterError, match="two tables of lists"):
         neighbor_moments([0.5], PROPENSITIES)
+
+
+def test_intervals_are_as_wide_as_curves_of_other_lists_differ() -> None:
+    def curve(lists: slice, **rule: Unpack[Rule]) -> Floats:
+        ratios = neighbor_moments(PROPENSITIES[lists], CLICKS[lists])
+        return np.array(examination_curve(ratios, **rule)[1:])
+
+    others = [curve(slice(part, None, 80))[:, 0] for part in range(80)]
+    error = np.log(others).std(axis=0) / 80**0.5
+    rules: tuple[Rule, ...] = ({"looks": "once", "alpha": 0.05}, {"alpha": 0.05})
+    once, always = (np.log(curve(slice(None), **rule)) for rule in rules)
+    assert (once[:, 2] - once[:, 1]) / (2 * 1.96) == pytest.approx(error, rel=0.25)
+    assert np.all((always[:, 1] < once[:, 1]) & (once[:, 2] < always[:, 2]))
+    drawn = np.array([swap.pair for swap in SWAPS])
+    swapped = [CLICKS[drawn == upper, upper].sum() for upper in range(K - 1)]
+    weights = [ratio.weight for ratio in neighbor_moments(PROPENSITIES, CLICKS)]
+    assert weights == pytest.approx(swapped, rel=0.1), "kept lists are worth as many"

@@ -19,8 +19,7 @@ HISTORY: Any = arg("STORE|EXPORT|EVIDENCE")
 """Where verbs find what users did."""
 data_dir_option: Option[Any] = option(
     "--data-dir FOLDER",
-    "Folder with the datasets, as NAME/Fold1/train.txt; default: EBRANK_DATA, then "
-    "data_dir in the configuration file.",
+    "Folder with the datasets, as NAME/Fold1/train.txt; default: EBRANK_DATA.",
     type=click.Path(file_okay=False),
 )
 

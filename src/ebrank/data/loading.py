@@ -283,9 +283,13 @@ def _nearest(path: Path) -> str:
 
 
 def _folders_of(published: PublishedDataset, data_dir: DataDir | None) -> list[Path]:
-    """Return the folders in the data folder with a dataset's name, the exact one first."""
+    """Return the folders of a dataset in the data folder: first any with data, then by name."""
     if data_dir is None or not data_dir.path.is_dir():
         return []
     folders = data_dir.path.iterdir()
     named = [path for path in folders if find(path.name) is published and path.is_dir()]
-    return sorted(named, key=lambda path: (path.name != published.name, path))
+
+    def order(path: Path) -> tuple[bool, bool, Path]:
+        return not (holds_splits(path) or folds_in(path)), path.name != published.name, path
+
+    return sorted(named, key=order)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ebrank.errors import ParameterError
 from ebrank.evidence.behaviors import CLICKS, NEGATIVE, SHOWN, Behaviors
 from ebrank.evidence.examination import Examination
-from ebrank.evidence.slots import SLOTS, slot_name, slot_of, slots_for
+from ebrank.evidence.slots import FIRST_RANKS, SLOTS, slot_name, slot_of
 from ebrank.evidence.valuation import Valuation
 from ebrank.kernels.threads import map_blocks
 from ebrank.typing import Floats, Ints, SmallInts
@@ -138,22 +138,24 @@ class BehaviorStats:
         twice = next((name for row, name in enumerate(listed) if rows[name] != row), None)
         if twice is not None:
             raise ParameterError(f"items names {twice!r} twice")
-        ranks, clicks = (_whole(name, log[name])[:, 0].tolist() for name in (rank, clicked))
+        ranks, clicks = (_whole(name, log[name])[:, 0] for name in (rank, clicked))
         shown = np.asarray(log[item]).tolist()
         if not len(shown) == len(ranks) == len(clicks):
             raise ParameterError(f"{item}, {rank} and {clicked} must have one value for each row")
-        counts = np.zeros((len(rows), 2, slots_for(max([1, *ranks]))), COUNT)
-        for row, (name, place, click) in enumerate(zip(shown, ranks, clicks, strict=True)):
-            wrong = ""
-            if name not in rows:
-                wrong = f"{name!r} is not among the items"
-            elif place < 1:
-                wrong = f"{rank} is {place}; ranks count from 1"
-            elif click not in (0, 1):
-                wrong = f"{clicked} is {click}; write 1 or 0"
-            if wrong:
-                raise ParameterError(f"row {row}: {wrong}")
-            counts[rows[name], : 1 + click, slot_of(place)] += 1
+        places = np.array([rows.get(name, -1) for name in shown], np.int64)
+        wrong = (places < 0) | (ranks < 1) | (clicks < 0) | (clicks > 1)
+        if wrong.any():
+            row = int(wrong.argmax())
+            why = f"{clicked} is {clicks[row]}; write 1 or 0"
+            if places[row] < 0:
+                why = f"{shown[row]!r} is not among the items"
+            elif ranks[row] < 1:
+                why = f"{rank} is {ranks[row]}; ranks count from 1"
+            raise ParameterError(f"row {row}: {why}")
+        slots = np.searchsorted(FIRST_RANKS, ranks, side="right") - 1
+        counts = np.zeros((len(rows), 2, 1 + slots.max(initial=0)), COUNT)
+        np.add.at(counts[:, SHOWN], (places, slots), 1)
+        np.add.at(counts[:, 1], (places, slots), clicks.astype(COUNT))
         return cls(counts)
 
     @property

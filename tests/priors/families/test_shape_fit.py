@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit, logsumexp
@@ -81,6 +83,16 @@ def test_the_loss_of_a_shape_is_that_of_the_rows_and_its_slope_by_differences(sh
     steps = 1e-4 * np.eye(SIZE)
     numeric = [(sums(first + step)[0] - sums(first - step)[0]) / 2e-4 for step in steps]
     np.testing.assert_allclose(sums(first)[1], numeric, rtol=1e-5, atol=1e-5)
+
+
+def test_the_curvature_is_the_mean_of_products_of_the_rows_slopes() -> None:
+    base = np.random.default_rng(5).normal(size=SIZE)
+    rows, scores = rows_of(base=base)
+    chosen = every(rows)[:40]
+    found = shape_fit.slope_products(shape_fit.weights_of(rows, scores, chosen, START), base)
+    of_rows = (shape_fit.weights_of(rows, scores, np.array([row]), START) for row in chosen)
+    slopes = [shape_fit.base_sums(*weights[1:], base - START)[1] for weights in of_rows]
+    np.testing.assert_allclose(found, np.mean([np.outer(s, s) for s in slopes], 0), atol=1e-12)
 
 
 def test_an_even_sample_of_included_rows() -> None:
@@ -278,3 +290,17 @@ def test_support_is_what_was_seen_elsewhere_as_well() -> None:
     support, _, _ = shape_fit.examined(rows, np.zeros(3), every(rows))
     expected = [4 * 4 / 8 + 0 + 2 * 2 / 4, 4 * 4 / 8 + 1 * 3 / 4, 1 * 3 / 4]
     np.testing.assert_allclose(support, expected)
+
+
+# --- threads -------------------------------------------------------------------------------------
+
+
+def test_threads_change_no_bit() -> None:
+    rows, scores = rows_of(items=3 * shape_fit.BLOCK + 100)
+    found = []
+    for threads in (1, 2, 3):
+        own = replace(rows, threads=threads)
+        base, variance = shape_fit.fitted(own, scores, base_of(FIRST), 1e-2)
+        parts = shape_fit.examined(own, scores, every(own))
+        found.append([base.tobytes(), variance, *(part.tobytes() for part in parts)])
+    assert found[0] == found[1] == found[2]

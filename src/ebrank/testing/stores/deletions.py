@@ -1,15 +1,19 @@
-"""Checks of deletions that are interrupted, of traces, and of queries that nobody uses.
+"""Checks of deletions: what must be gone, also if one is interrupted, and what stays.
 
-Random histories (`whole`) delete queries, items and users, and retract what users did.
+Random histories (`whole`) delete queries, items and users, and retract what users did, as the store
+in memory does. It shares its code with others, so what must be gone is written out here.
 """
 
 from __future__ import annotations
 
 import asyncio
 
-from ebrank.service.store.base import Store
-from ebrank.service.store.records import Deletion
-from ebrank.testing.histories import contents, event, fill, new_items, ranking
+import numpy as np
+
+from ebrank.service.store.base import Store, UnknownQuery
+from ebrank.service.store.counting import items_of
+from ebrank.service.store.records import LIFE, Deletion, Hint, RankingEntry
+from ebrank.testing.histories import contents, counts, event, fill, new_items, ranking
 from ebrank.testing.stores.checking import Stores, equal, log_of, refused, state_of
 
 
@@ -32,6 +36,55 @@ async def interrupted_deletions(stores: Stores) -> None:
             assert again in (whole, None), f"the proof is {again!r}"
             equal("the log", await log_of(store), kept)
             equal("faults()", await store.faults(), [])
+
+
+async def deleted_queries(store: Store) -> None:
+    """A deleted query is gone with its history, and another of its name begins anew."""
+    await fill(store)
+    kept, before = [one for one in await log_of(store) if one.query != "q"], await state_of(store)
+    gone = await store.deletions.query("q", "digest", 90.0)
+    equal("the proof", gone, Deletion(90.0, "query", "digest", 1, 2, 4))
+    equal("the log", await log_of(store), kept)
+    equal("the queries", await store.items.queries(), ["other query ☂"])
+    equal("log.last_time()", await store.log.last_time(), 90.0)
+    version = await store.items.put("q", new_items("z"), 95.0)
+    assert version > before.version, f"the version {version} was there before, or may have been"
+    equal("its counts", counts(await store.items.load("q")), {"z": {}})
+    of_another_life = [ranking("r9", "a", hint=Hint((0,), (True,), before.version // LIFE))]
+    await refused(store, lambda: store.log.write(of_another_life), UnknownQuery)
+
+
+async def deleted_items(store: Store) -> None:
+    """A deleted item leaves a nameless place without features, and what is counted stays."""
+    await fill(store)
+    await store.catalog.put(new_items("a"), 81.0)
+    before, shared = await state_of(store), await store.catalog.version()
+    deleted = await store.deletions.item("a", "gone", "digest", 90.0)
+    equal("the proof", deleted, (Deletion(90.0, "item", "digest", 1), ["q"]))
+    state = await state_of(store)
+    equal("the version", state.version, before.version + 1)
+    equal("the names", list(state.ids), ["gone", "b", "c", "d"])
+    equal("its features", np.isnan(state.features[0]).all(), True)
+    equal("the candidates", state.active.tolist(), [False, True, True, False])
+    equal("the counts", [*counts(state).values()], [*counts(before).values()])
+    names = {name for entry in await log_of(store) for name in items_of(entry)}
+    equal("the log names it", "a" in names, False)
+    equal("the catalog", await store.catalog.read(["a"]), {})
+    equal("the catalog's version", await store.catalog.version(), shared + 1)
+    equal("log.last_time()", await store.log.last_time(), 90.0)
+
+
+async def deleted_users(store: Store) -> None:
+    """Lists of a deleted user are nobody's, and count."""
+    await fill(store)
+    await store.log.write([ranking("r4", "ab", time=75.0, user="other")])
+    before = counts(await store.items.load("q"))
+    proof = await store.deletions.user("u", "digest", 90.0)
+    equal("the proof", proof, Deletion(90.0, "user", "digest", rankings=1))
+    users = [entry.user for entry in await log_of(store) if isinstance(entry, RankingEntry)]
+    equal("the users", users, [None, None, None, "other"])
+    equal("the counts", counts(await store.items.load("q")), before)
+    equal("log.last_time()", await store.log.last_time(), 90.0)
 
 
 async def purged(store: Store) -> None:

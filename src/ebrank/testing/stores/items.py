@@ -29,6 +29,24 @@ async def empty(store: Store) -> None:
     await store.flush()
 
 
+async def withdrawn(store: Store) -> None:
+    """A withdrawn item keeps its history and may come back."""
+    await fill(store)
+    before = await state_of(store)
+    for query, item in (("q", "nobody"), ("nothing", "a")):
+        equal(f"{item!r} leaves {query!r}", await store.items.withdraw(query, item, 79.0), None)
+    version = await store.items.withdraw("q", "a", 80.0)
+    state = await state_of(store)
+    equal("the version", (version, state.version), (before.version + 1, before.version + 1))
+    equal("the candidates", state.active.tolist(), [False, True, True, False])
+    equal("log.last_time()", await store.log.last_time(), 80.0)
+    await store.items.put("q", new_items("a"), 90.0)
+    state = await state_of(store)
+    equal("the candidates", state.active.tolist(), [True, True, True, False])
+    equal("entered of the item that came back", state.entered[0], before.entered[0])
+    equal("the counts", counts(state), counts(before))
+
+
 async def item_order(store: Store) -> None:
     """Items stand in the order in which they entered, with their last features."""
     nan = float("nan")
