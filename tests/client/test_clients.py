@@ -168,8 +168,11 @@ def test_training_is_not_started_twice() -> None:
     assert len(server.requests) == 1
 
 
-def test_something_else_that_answers_is_told_apart() -> None:
-    server = Unsteady([reply(404, b"<html>")], reply(200, b"<html>"))
+@pytest.mark.parametrize(
+    "body", [b"<html>", b'{"error": {"code": "\xff", "message": ""}}', b'"\xff"']
+)
+def test_something_else_that_answers_is_told_apart(body: bytes) -> None:
+    server = Unsteady([reply(404, body)], reply(200, body))
     with ebrank.Client(server.address, retries=Retries(attempts=1)) as client:
         with pytest.raises(ServiceError, match="answered with status 404"):
             client.models()

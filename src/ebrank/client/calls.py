@@ -79,7 +79,7 @@ class Call(Generic[Answer]):
             raise _refusal(outcome)
         try:
             return msgspec.json.decode(outcome.content, type=self.gives)
-        except msgspec.DecodeError as problem:
+        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
             raise ServiceError(
                 f"{outcome.url}: not an answer of this service: {problem}",
                 status=outcome.status_code,
@@ -90,7 +90,7 @@ class Call(Generic[Answer]):
 def _refusal(response: httpx.Response) -> ServiceError:
     try:
         error = msgspec.json.decode(response.content, type=api.ErrorResponse).error
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         what = f"{response.url} answered with status {response.status_code}"
         error = api.ErrorBody("foreign", what)
     status = response.status_code

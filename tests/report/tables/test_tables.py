@@ -169,6 +169,15 @@ def test_words_of_names_are_never_broken() -> None:
     assert max(map(len, printed.splitlines())) <= 80
 
 
+def test_a_long_name_is_followed_by_no_empty_line() -> None:
+    names = ("weighted outcome lost on the way", "ebrank:epsilon=5,examination=learned:")
+    columns = (Column("measure"), *map(Column, ("today", "auto")))
+    rows = tuple(Row((name, *["0.8771 [0.5963, 1.158]"] * 2)) for name in names)
+    printed = text(Table("t", "", "", columns, rows), width=80)
+    assert len(printed.splitlines()) == 2 + 2 * len(names)
+    assert "" not in printed.splitlines()
+
+
 def test_names_are_never_lost_beside_many_numbers() -> None:
     columns = (Column("ranker"), *(Column(f"weight of x{n}", "weights") for n in range(12)))
     rows = (Row(("EBRank (exposure)", *[Cell(0.5, sd=0.1)] * 12)),)

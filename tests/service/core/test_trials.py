@@ -31,6 +31,7 @@ from ebrank.service.ops.transfer.exposures import exposures
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import Trial
 from ebrank.service.store.sqlite import SqliteStore
+from tests.service.faulty import FaultyStore
 from tests.service.scenes import DAY, Scene, better, click, ids, items, played, settings
 
 QUERIES = [f"q{number}" for number in range(60)]
@@ -133,6 +134,18 @@ async def test_outcomes_are_weighted_and_what_is_new_is_found_once(engine: Scene
     later = await engine.ranked()
     await engine.clicked(later, second)
     assert await figures() == [0.5, 0.125, 0.5], "no longer new"
+
+
+@played(on=FaultyStore, count=2)
+async def test_what_the_store_does_not_take_counts_later(engine: Scene) -> None:
+    await started(engine, arms={"only": "auto"})
+    await engine.clicked(await engine.ranked(), "i0")
+    engine.store.full = True
+    with pytest.raises(StoreError):
+        await engine._activity.save()
+    engine.store.full = False
+    [arm] = (await engine.experiment("t")).arms
+    assert (arm.lists, arm.clicks.value) == (1, 1.0)
 
 
 @played(settings(ranking={"window": 60.0, "k": 2}), count=6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,27 @@ async def test_sums_the_store_does_not_take_are_kept(engine: Scene) -> None:
     with pytest.raises(StoreError):
         await engine._activity.save()
     engine.store.full = False
+    await engine.ranked()
+    view = await engine.insights()
+    assert view.buckets[0].rankings == view.totals.rankings == 2
+
+
+@played(count=2)
+async def test_sums_that_may_be_stored_are_not_stored_again(
+    engine: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A save that is given up is complete in the store, or lost, but never counted twice."""
+    stored = engine.store.meta.add
+
+    async def given_up(*given: object) -> None:
+        await stored(*given)
+        raise asyncio.CancelledError
+
+    await engine.ranked()
+    with monkeypatch.context() as patched:
+        patched.setattr(engine.store.meta, "add", given_up)
+        with pytest.raises(asyncio.CancelledError):
+            await engine._activity.save()
     await engine.ranked()
     view = await engine.insights()
     assert view.buckets[0].rankings == view.totals.rankings == 2
@@ -333,6 +355,18 @@ async def test_features_are_trusted_by_how_far_scores_move_with_them(engine: Sce
     ]
     moves = np.array([np.std(range(6)), 3.0 * 0.5, 0.0])
     assert [each.share for each in told] == pytest.approx(moves / moves.sum(), rel=1e-5)
+
+
+@played(UNSCALED)
+async def test_an_embedding_is_one_feature(engine: Scene) -> None:
+    given = [
+        ItemIn(f"i{i}", {"price": float(i), **{f"bert_{j}": float(i == j) for j in range(8)}})
+        for i in range(9)
+    ]
+    price, bert = await trusted(engine, given, *[1.0] * 9)
+    assert (price.name, price.columns) == ("price", 1)
+    assert (bert.name, bert.columns) == ("bert", 8)
+    assert price.share + bert.share == pytest.approx(1.0)
 
 
 @played(UNSCALED)

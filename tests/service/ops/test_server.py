@@ -355,8 +355,11 @@ def test_a_server_takes_over_tokens_and_goes_on(tmp_path: Path) -> None:
                 assert known.models().active == 0
                 with pytest.raises(ServiceError, match="valid token"):
                     unknown.models()
-                folder.with_name("store.toml").write_text(table(token), encoding="utf-8")
+                file = folder.with_name("store.toml")
+                modified = file.stat().st_mtime_ns
+                file.write_text(table(token), encoding="utf-8")
                 if sends:
+                    os.utime(file, ns=(modified, modified))  # so that only the signal tells
                     os.kill(server.process.pid, signal.SIGHUP)
                 known, unknown = unknown, known
                 deadline = time.monotonic() + 20.0

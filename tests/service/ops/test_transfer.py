@@ -183,7 +183,7 @@ def rewrite(path: Path, change: dict[str, object], row: int = 0) -> None:
 @pytest.mark.parametrize(
     ("table", "change", "why"),
     [
-        ("evidence", {"count": 7}, "query 'q' is not the same in the copy"),
+        ("evidence", {"count": 7}, "contradicts itself: query 'q' is not the same in the copy"),
         ("evidence", {"item": "zz"}, "has a count of something unknown"),
         ("snapshot", {"slot": 16}, "query 'q': a count has an impossible item, outcome or slot"),
         ("events", {"position": 17}, "entry 0 of the log is missing"),
@@ -220,7 +220,11 @@ def test_replay_tells_what_differs(folder: Path) -> None:
         ("{", "damaged export"),
         ("[]", "Expected `object`, got `array`"),
         ({"format": "csv"}, r"Invalid enum value 'csv' - at `\$.format`"),
-        ({"version": 1}, "version 1, this ebrank knows 4"),
+        ('{"format": "\xff"}', "damaged export: 'utf-8' codec can't decode"),
+        ("{}", "Object missing required field `format`"),
+        ('{"format": "ebrank export"}', "Object missing required field `version`"),
+        ('{"format": "ebrank export", "version": 5}', "version 5, this ebrank knows 4. Upgrade"),
+        ({"version": 3}, "version 3, this ebrank knows 4. Import it with the ebrank that wrote it"),
         ({"rows": 5}, r"Expected `object`, got `int` - at `\$.rows`"),
         ({"rows": {}}, "5 rows, export.json says otherwise"),
     ],
@@ -232,7 +236,7 @@ def test_a_bad_manifest_is_told(
     document = json.loads(path.read_text())
     path.unlink()
     if isinstance(manifest, str):
-        path.write_text(manifest)
+        path.write_text(manifest, encoding="latin-1")
     elif manifest is not None:
         path.write_text(json.dumps(document | manifest))
     with pytest.raises(DataError, match=why):
@@ -251,3 +255,14 @@ def test_a_table_that_is_absent_cut_or_foreign_is_told(folder: Path) -> None:
     path.write_bytes((folder / "minutes.parquet").read_bytes())
     with pytest.raises(DataError, match="its columns are not those"):
         Exported(folder)
+
+
+def test_a_table_with_damaged_bytes_is_told(folder: Path) -> None:
+    for table in ("rankings", "snapshot"):
+        path = folder / f"{table}.parquet"
+        whole = path.read_bytes()
+        place = pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
+        path.write_bytes(whole[:place] + b"\xff" * 8 + whole[place + 8 :])
+        with pytest.raises(DataError, match=rf"{table}\.parquet: a damaged export"):
+            run(replay(Exported(folder)))
+        path.write_bytes(whole)

@@ -84,7 +84,7 @@ def wrapped(name: str, width: int) -> str:
       estimator=exposure
     """
     lines = [""]
-    for part in re.findall(r"[^:,]*[:,]?", name):
+    for part in re.findall(r"[^:,]+[:,]?|[:,]", name):
         if len(lines[-1] + part) > width and lines[-1].strip():
             lines.append(INDENT)
             part = part.lstrip()

@@ -50,7 +50,10 @@ class Schema(NamedTuple):
         """
         for step in range(version, self.version):
             if step not in self.migrations:
-                raise StoreError(f"{name}: a store of version {version}, too old to migrate.")
+                raise StoreError(
+                    f"{name}: a store of version {version}, too old to migrate. Use the ebrank "
+                    f"that wrote it, or name another {self.place}."
+                )
             yield from self.migrations[step]
         if version < self.version:
             yield self.done

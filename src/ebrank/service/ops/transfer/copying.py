@@ -54,7 +54,8 @@ async def import_store(exported: Exported, url: str, progress: Progress | None =
         await fill(store, exported, progress)
         if difference := await _difference(exported, store, Counter()):
             remedy = "Run `ebrank replay` for details, then export again."
-            raise DataError(difference, path=exported.folder, remedy=remedy)
+            problem = f"the export contradicts itself: {difference}"
+            raise DataError(problem, path=exported.folder, remedy=remedy)
 
 
 async def fill(store: Store, source: StoreView, progress: Progress | None = None) -> None:

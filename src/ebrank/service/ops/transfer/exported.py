@@ -9,6 +9,7 @@ import json
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
@@ -56,11 +57,8 @@ class Exported(Store):
 
     def _open(self, name: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
         path = self.folder / f"{name}.parquet"
-        arrow = exporting.arrow()
-        try:
-            file = arrow.parquet.ParquetFile(path)
-        except (OSError, arrow.ArrowInvalid) as problem:
-            raise _damaged(path, str(problem)) from problem
+        with _reading(path):
+            file = exporting.arrow().parquet.ParquetFile(path)
         if not file.schema_arrow.equals(exporting.schema(name)):
             raise _damaged(path, "its columns are not those of an export")
         if file.metadata.num_rows != self.manifest.rows.get(name):
@@ -71,8 +69,9 @@ class Exported(Store):
 
     def rows(self, table: str) -> Iterator[exporting.Row]:
         """Yield the rows of a table."""
-        for batch in self.files[table].iter_batches(batch_size=ROWS_AT_ONCE):
-            yield from batch.to_pylist()
+        with _reading(self.folder / f"{table}.parquet"):
+            for batch in self.files[table].iter_batches(batch_size=ROWS_AT_ONCE):
+                yield from batch.to_pylist()
 
 
 class _ExportedPart(StoreGroup):
@@ -246,12 +245,13 @@ class _Groups:
             for batch in file.iter_batches(columns=["query"])
             for name in batch.column(0)
         )
-        for query, rows in itertools.groupby(names):
-            end = begin + sum(1 for _ in rows)
-            if query in self.places:
-                raise _damaged(path, f"query {query!r} stands at two places")
-            self.places[query] = (begin, end)
-            begin = end
+        with _reading(path):
+            for query, rows in itertools.groupby(names):
+                end = begin + sum(1 for _ in rows)
+                if query in self.places:
+                    raise _damaged(path, f"query {query!r} stands at two places")
+                self.places[query] = (begin, end)
+                begin = end
 
     def rows(self, query: str) -> list[exporting.Row]:
         """Return the rows of a query; none if it is unknown."""
@@ -259,7 +259,8 @@ class _Groups:
             return []
         begin, end = self.places[query]
         first = bisect_right(self._bounds, begin) - 1
-        groups = self._read(first, bisect_left(self._bounds, end))
+        with _reading(self.path):
+            groups = self._read(first, bisect_left(self._bounds, end))
         rows: list[exporting.Row] = groups.slice(
             begin - self._bounds[first], end - begin
         ).to_pylist()
@@ -269,22 +270,33 @@ class _Groups:
 def _manifest(folder: Path) -> exporting.Manifest:
     path = folder / exporting.MANIFEST
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=exporting.Manifest)
+        content = path.read_bytes()
+        version = msgspec.json.decode(content, type=exporting.Kind).version
+        if version == exporting.VERSION:
+            return msgspec.json.decode(content, type=exporting.Manifest)
     except OSError as problem:
         raise DataError(
             f"no complete export ({problem.strerror})",
             path=path,
             remedy="Name a folder that `ebrank export` wrote to its end.",
         ) from None
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise _damaged(path, str(problem)) from problem
-    if manifest.version != exporting.VERSION:
-        raise DataError(
-            f"an export of version {manifest.version}, this ebrank knows {exporting.VERSION}",
-            path=path,
-            remedy="Upgrade ebrank.",
-        )
-    return manifest
+    older = "Import it with the ebrank that wrote it, then run `ebrank store migrate` on the store."
+    raise DataError(
+        f"an export of version {version}, this ebrank knows {exporting.VERSION}",
+        path=path,
+        remedy="Upgrade ebrank." if version > exporting.VERSION else older,
+    )
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say which file it is if the code inside cannot read it."""
+    try:
+        yield
+    except (OSError, exporting.arrow().ArrowInvalid) as problem:
+        raise _damaged(path, str(problem)) from problem
 
 
 def _damaged(path: Path, why: str) -> DataError:

@@ -51,11 +51,16 @@ OF_ITEM = ("item", "entered", "active", "first_shown")
 OF_COUNT = ("outcome", "slot", "count", "epoch")
 
 
-class Manifest(msgspec.Struct, kw_only=True):
+class Kind(msgspec.Struct, kw_only=True):
+    """What the manifest of every version says."""
+
+    format: Literal["ebrank export"]
+    version: int
+
+
+class Manifest(Kind):
     """What an export says about itself, written last."""
 
-    format: Literal["ebrank export"] = "ebrank export"
-    version: int = VERSION
     last_time: float
     active_model: int
     settings: dict[str, str]
@@ -185,6 +190,8 @@ async def export(
     counts = {name: table.count for name, table in out.items()}
     settings = await store.meta.all()
     manifest = Manifest(
+        format="ebrank export",
+        version=VERSION,
         last_time=await store.log.last_time(),
         active_model=await store.models.active(),
         settings={key: value for key, value in settings.items() if key != SALT},
