@@ -148,7 +148,7 @@ async def raced(store: Store) -> None:
 
     visitors = [asyncio.create_task(visits(user)) for user in ("ann", "robot", "bob")]
     started = time.time()
-    for turn in range(8):
+    for turn in range(4):
         await asyncio.sleep(0.1)
         given = {"user": f"robot{turn}"} if turn % 2 else {"since": started + turn * 0.1}
         await asyncio.gather(
