@@ -265,7 +265,7 @@ def _line(row: dict[str, Any]) -> bytes:
 
 
 def _sent(value: object) -> object:
-    """Return a feature as JSON: "" and NaN are missing; what is no number is rejected later."""
+    """Return a feature as JSON: "" and NaN are missing; other texts are rejected later."""
     if isinstance(value, str):
         try:
             value = float(value or "nan")
