@@ -265,7 +265,7 @@ def _line(row: dict[str, Any]) -> bytes:
 
 
 def _sent(value: object) -> object:
-    """Return a feature as JSON: "" and NaN are missing; other texts are rejected later."""
+    """Return a feature as JSON: "" and NaN are missing; a text that is not a number stays one."""
     if isinstance(value, str):
         try:
             value = float(value or "nan")
