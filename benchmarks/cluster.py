@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.figure import Figure, best_seconds
-from ebrank.rankers import registry
-from ebrank.simulation.cluster import Cluster, connected
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.parallel import run
-from ebrank.simulation.worker import Locator
+from ebrank.addons.cluster.cluster import Cluster, connected
+from ebrank.addons.cluster.worker import Locator
+from ebrank.lab.rankers import registry
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.parallel import run
 
 SMALL = Locator.of("mq2007-like", scale=0.01)
 LARGE = Locator.of("mq2007-like", scale=0.5)

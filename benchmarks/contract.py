@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.figure import Figure, print_figures
-from ebrank.evaluation.sequential import Moments, difference
 from ebrank.service.api import EventIn, ItemIn, RankRequest
 from ebrank.service.core.contract import ALPHA, HELD_OUT
 from ebrank.service.core.lists import Listing
 from ebrank.service.engine import Engine
 from ebrank.service.ops import configuration
 from ebrank.service.store.memory import MemoryStore
+from ebrank.statistics.sequential import Moments, difference
 from ebrank.typing import Floats
 
 SEED, DAYS, FREE_DAYS = 511, 20, 5

@@ -22,7 +22,7 @@ from rich.table import Table
 import ebrank
 from ebrank import BehaviorStats, Dataset, EBRanker
 from ebrank.equations import relevance_probability
-from ebrank.evaluation.sequential import Interval, Moments, difference
+from ebrank.statistics.sequential import Interval, Moments, difference
 from ebrank.typing import Floats, Ints
 from examples.new_item import HISTORY, SHOWN, USERS, bm25_history, clicks, new_items
 

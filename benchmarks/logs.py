@@ -72,7 +72,7 @@ def run(work: str, folder: Path) -> None:
 
         seconds = imported(work.removeprefix("import-"), folder)
     else:
-        from ebrank.logs import aggregate
+        from ebrank.addons.logs import aggregate
 
         seconds = aggregate([folder], out, engine=work, memory=MEMORY).seconds  # type: ignore[arg-type]
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.figure import Figure, print_figures
-from ebrank.evaluation.interleaving import key_of, pair_difference, team_draft
-from ebrank.evaluation.sequential import Interval, Moments, difference, mean, sample_ratio_p
+from ebrank.lab.evaluation.interleaving import key_of, pair_difference, team_draft
+from ebrank.statistics.sequential import Interval, Moments, difference, mean, sample_ratio_p
 from ebrank.typing import Floats, Ints
 
 SEED, EXPERIMENTS, DAYS, UNITS = 411, 1000, 30, 1000

@@ -9,8 +9,8 @@ from scipy import optimize, special
 
 from benchmarks.figure import Figure, best_seconds
 from ebrank import BehaviorStats, EBRanker, Examination
-from ebrank.priors.learners.linear import FIRST_RIDGE
-from ebrank.priors.learners.minimization import value_and_gradient
+from ebrank.model.prior.learners.linear import FIRST_RIDGE
+from ebrank.model.prior.learners.minimization import value_and_gradient
 from ebrank.typing import Features, Floats
 
 ROWS, N_FEATURES = 2_000_000, 133

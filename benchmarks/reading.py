@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.figure import Figure, best_seconds
-from ebrank.data import letor
+from ebrank.lab.data import letor
 
 PROJECT = Path(__file__).parents[1]
 FACTOR = 5.0

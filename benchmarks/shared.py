@@ -25,25 +25,25 @@ from uuid import uuid4
 
 import numpy as np
 
-import ebrank.simulation.measures
+import ebrank.lab.simulation.measures
 from benchmarks.figure import Figure, print_figures
 from benchmarks.worlds import Served
 from ebrank.client import Client
-from ebrank.data.dataset import Dataset
-from ebrank.data.loading import load
-from ebrank.experiments.exhibits.shared import ALONE, AUTO, LENGTH, config_for
-from ebrank.experiments.framework.experiment import Setup
 from ebrank.kernels import streams
-from ebrank.rankers import registry
+from ebrank.lab.data.dataset import Dataset
+from ebrank.lab.data.loading import load
+from ebrank.lab.rankers import registry
+from ebrank.lab.sessions import schedule
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.engine import run_trial
+from ebrank.lab.simulation.result import SHARES
+from ebrank.lab.simulation.world import item_times, new_world
+from ebrank.paper.exhibits.shared import ALONE, AUTO, LENGTH, config_for
+from ebrank.paper.framework.experiment import Setup
 from ebrank.service.api import EventIn, ItemIn, RankRequest, RankResponse
 from ebrank.service.engine import Engine
 from ebrank.service.ops import configuration
 from ebrank.service.store.memory import MemoryStore
-from ebrank.sessions import schedule
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import run_trial
-from ebrank.simulation.result import SHARES
-from ebrank.simulation.world import item_times, new_world
 from ebrank.typing import Floats, Ints
 from tests.postgres import postgres
 from tests.service.scenes import Clock
@@ -156,7 +156,7 @@ def shares(shop: ServedShop | EngineShop, data: Dataset, seed: int) -> Floats:
         shop.learn(query, served, clicked, ticket)
         values[time] = worth.sum()
         world.late_dcg[query] += worth[due[chosen] >= 0].sum()
-    return ebrank.simulation.measures.shares(world, asked, values / world.ideal[asked])
+    return ebrank.lab.simulation.measures.shares(world, asked, values / world.ideal[asked])
 
 
 def served(data: Dataset, seed: int, config: str, *, servers: int) -> Floats:

@@ -11,11 +11,11 @@ import numpy as np
 
 import ebrank
 from benchmarks.figure import Figure, python_output
-from ebrank.data import Dataset
-from ebrank.rankers import registry
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import compile_for, run_trial
-from ebrank.simulation.result import TrialResult
+from ebrank.lab.data import Dataset
+from ebrank.lab.rankers import registry
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.engine import compile_for, run_trial
+from ebrank.lab.simulation.result import TrialResult
 
 EBRANK = "ebrank:estimator=exposure"
 CALLED = {EBRANK: "EBRank", "auto": "`auto`"}
@@ -158,9 +158,9 @@ print(json.dumps([run.seconds, peak, told(run)]))
 
 COMPILE = """
 import sys, time, ebrank
-from ebrank.rankers import registry
-from ebrank.simulation.engine import compile_for
-from ebrank.simulation.config import SimulationConfig
+from ebrank.lab.rankers import registry
+from ebrank.lab.simulation.engine import compile_for
+from ebrank.lab.simulation.config import SimulationConfig
 data = ebrank.load("mq2007-like", scale=0.02)
 start = time.perf_counter()
 compile_for(data, [registry.parse(name) for name in sys.argv[1:]], SimulationConfig())

@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.figure import Figure, best_seconds, python_output
-from ebrank.data.preparation import prepare
-from ebrank.data.synthetic import generate
-from tests.data.ranking_quality import TARGETS, least_squares_scores, mean_ndcg
+from ebrank.lab.data.preparation import prepare
+from ebrank.lab.data.synthetic import generate
+from tests.lab.data.ranking_quality import TARGETS, least_squares_scores, mean_ndcg
 
 LARGEST = "mslr30k-like"
 TOLERANCE = 0.03
 PEAK_MEMORY = f"""
 import resource
-from ebrank.data.synthetic import generate
+from ebrank.lab.data.synthetic import generate
 generate({LARGEST!r})
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

@@ -21,16 +21,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.figure import Figure, print_figures
+from ebrank.addons.whatif.belief import Draw
+from ebrank.addons.whatif.forecast import Forecast, interval, whatif
+from ebrank.addons.whatif.history import History
+from ebrank.addons.whatif.replay import THERE, Plan, Replay
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.kernels import streams
-from ebrank.rankers import registry
-from ebrank.simulation import users as user_models
-from ebrank.simulation.users import UserModel
+from ebrank.lab.rankers import registry
+from ebrank.lab.simulation import users as user_models
+from ebrank.lab.simulation.users import UserModel
 from ebrank.typing import Features, Floats, Ints
-from ebrank.whatif.belief import Draw
-from ebrank.whatif.forecast import Forecast, interval, whatif
-from ebrank.whatif.history import History
-from ebrank.whatif.replay import THERE, Plan, Replay
 
 QUERIES, FEATURES, LENGTH, PERIODS = 80, 5, 5, 6
 PER_QUERY = 150

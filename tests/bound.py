@@ -5,7 +5,7 @@ from __future__ import annotations
 from ebrank import Examination, Policy
 from ebrank.evidence import Valuation
 from ebrank.evidence.slots import SLOTS
-from ebrank.policy.composition import Scores
+from ebrank.model.policy.composition import Scores
 
 
 def unfitted(

@@ -7,20 +7,20 @@ import re
 import pytest
 
 import ebrank
-from ebrank.rankers import registry
+from ebrank.lab.rankers import registry
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.engine import run_trial
 from ebrank.service.core.background import Housekeeping
 from ebrank.service.store.memory import MemoryStore
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import run_trial
 from tests.service.learning.test_training import QUICK, lived, trained
 from tests.service.scenes import Scene, played
 from tests.service.test_click_path import ARCHITECTURE, PACKAGE, Trace, tracing, walked
 
 COMPILED = {
-    "sessions/session.py",
-    "sessions/tournament.py",
-    "sessions/world.py",
-    "policy/composition.py",
+    "lab/sessions/session.py",
+    "lab/sessions/tournament.py",
+    "lab/sessions/world.py",
+    "model/policy/composition.py",
 }
 """Files of a trial without a frame of their own: compiled code, and what it is compiled from."""
 

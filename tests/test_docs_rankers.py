@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ebrank import rankers
 from ebrank.cli.rankers import in_words
+from ebrank.lab import rankers
+from ebrank.lab.rankers import registry
+from ebrank.lab.rankers.base import REGISTRY
 from ebrank.parameters import typed
-from ebrank.rankers import registry
-from ebrank.rankers.base import REGISTRY
 from ebrank.testing import check_ranker
 from tests.cli.commands import answered, good
 
@@ -48,7 +48,7 @@ def example(tmp_path: Path) -> Iterator[str]:
     yield code
     rankers.__path__.remove(str(tmp_path))
     REGISTRY.pop("smoothed", None)
-    sys.modules.pop("ebrank.rankers.smoothed", None)
+    sys.modules.pop("ebrank.lab.rankers.smoothed", None)
 
 
 def test_the_example_runs(example: str) -> None:

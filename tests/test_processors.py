@@ -20,15 +20,15 @@ import json
 import numba
 import ebrank
 from ebrank.kernels.provenance import fingerprint
-from ebrank.rankers import registry
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import run_trial
+from ebrank.lab.rankers import registry
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.engine import run_trial
 
 data = ebrank.load("mq2007-like", scale=0.02)
 trial = run_trial(data, registry.parse("ebrank"), SimulationConfig(), seed=1, trial=0)
 print(json.dumps({
     "processor": numba.config.CPU_NAME,
-    "raw": fingerprint(ebrank.data.generate("mslr10k-like", scale=0.001)),
+    "raw": fingerprint(ebrank.lab.data.generate("mslr10k-like", scale=0.001)),
     "prepared": fingerprint(data),
     "weights": trial.weights.tolist(),
     "figures": [trial.cold_ndcg.tolist(), trial.warm_ndcg.tolist()],

@@ -21,7 +21,7 @@ import click
 import nbformat
 
 from ebrank.cli import root
-from ebrank.report.figures.palette import INK, every_look
+from ebrank.paper.report.figures.palette import INK, every_look
 from ebrank.service.http.openapi import document
 from ebrank.service.http.routes import API
 

@@ -36,7 +36,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "evidence/behaviors": ("tests/evidence",),
     "service/store/counting": (
         "tests/service/store/test_counting.py",
-        "tests/logs/test_equality.py",
+        "tests/addons/logs/test_equality.py",
         "tests/testing/test_stores.py",
         "tests/service/core/test_feedback.py",
         "tests/service/core/test_forgetting.py",
@@ -55,25 +55,25 @@ TARGETS: dict[str, tuple[str, ...]] = {
     ),
     # posterior; shape_grid.py is compiled, where a change means minutes of compilation
     "equations": ("tests/test_equations.py",),
-    "priors/families/beta": (
-        "tests/priors/families/test_beta.py",
-        "tests/priors/learners/test_linear.py",
-        "tests/policy/test_ranker.py",
+    "model/prior/families/beta": (
+        "tests/model/prior/families/test_beta.py",
+        "tests/model/prior/learners/test_linear.py",
+        "tests/model/policy/test_ranker.py",
     ),
-    "policy/posterior": ("tests/policy/test_posterior.py",),
+    "model/policy/posterior": ("tests/model/policy/test_posterior.py",),
     # refit
-    "priors/fitting": (
-        "tests/priors/test_fitting.py",
-        "tests/priors/test_item_effects.py",
-        "tests/priors/test_rows.py",
-        "tests/priors/learners/test_ridge.py",
-        "tests/policy/test_policies.py",
-        "tests/policy/test_ranker.py",
+    "model/prior/fitting": (
+        "tests/model/prior/test_fitting.py",
+        "tests/model/prior/test_item_effects.py",
+        "tests/model/prior/test_rows.py",
+        "tests/model/prior/learners/test_ridge.py",
+        "tests/model/policy/test_policies.py",
+        "tests/model/policy/test_ranker.py",
     ),
-    "policy/policies": (
-        "tests/policy/test_policies.py",
-        "tests/policy/test_ranker.py",
-        "tests/policy/test_model_file.py",
+    "model/policy/policies": (
+        "tests/model/policy/test_policies.py",
+        "tests/model/policy/test_ranker.py",
+        "tests/model/policy/test_model_file.py",
     ),
     # the gate
     "service/learning/fitting": (

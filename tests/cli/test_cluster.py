@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.addons.clusters import OwnCluster, own_cluster
 from tests.cli.commands import (
     LONG,
     PATIENCE,
@@ -19,7 +20,6 @@ from tests.cli.commands import (
     trials,
     wait_until,
 )
-from tests.simulation.clusters import OwnCluster, own_cluster
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ebrank.simulation.storage import read_trial, write_trial
+from ebrank.lab.simulation.storage import read_trial, write_trial
 from tests.cli.commands import (
     SHORT,
     TINY,
@@ -76,8 +76,8 @@ def test_rankers_are_called_as_the_user_calls_them() -> None:
 
 OWN_RANKER = """
 from dataclasses import dataclass
-from ebrank.rankers.base import Ranker, Refit
-from ebrank.rankers.bm25 import fixed_model
+from ebrank.lab.rankers.base import Ranker, Refit
+from ebrank.lab.rankers.bm25 import fixed_model
 
 @dataclass(frozen=True)
 class Backwards(Ranker):

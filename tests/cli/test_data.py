@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ebrank.data.dataset import SPLITS
+from ebrank.lab.data.dataset import SPLITS
 from tests.cli.commands import answered, ebrank, good, refused, write_fold
 
 CHOICES = ("--baseline-feature", "none", "--drop-features", "none", "--max-label", "3")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ebrank.cli import lab
-from ebrank.experiments.document import read_document
-from ebrank.simulation import parallel
+from ebrank.lab.simulation import parallel
+from ebrank.paper.document import read_document
 from tests.cli.commands import answered, ebrank, good, refused, trials, without_seconds
 
 pytestmark = pytest.mark.slow

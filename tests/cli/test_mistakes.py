@@ -100,7 +100,7 @@ MISTAKES = [
 ]
 QUIET_USERS = """
 from dataclasses import dataclass
-from ebrank.simulation.users import PBM, Users
+from ebrank.lab.simulation.users import PBM, Users
 
 @dataclass(frozen=True)
 class Quiet(Users):

@@ -13,9 +13,9 @@ from ebrank.cli import root
 from ebrank.cli.protocol import config_of, protocol_options
 from ebrank.cli.verbs import verb
 from ebrank.evidence import Examination
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.protocol import SETTINGS
-from ebrank.simulation.users import parse
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.protocol import SETTINGS
+from ebrank.lab.simulation.users import parse
 
 
 def described(*arguments: str) -> SimulationConfig:

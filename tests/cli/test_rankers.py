@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ebrank.lab.rankers import registry
 from ebrank.parameters import typed
-from ebrank.rankers import registry
 from tests.cli.commands import answered, good
 
 NAMES = "bm25 cftopk cfrandomk cfepsilon dbgd mgd pdgd prior ucbrank ebrank thompson random oracle"

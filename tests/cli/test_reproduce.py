@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from ebrank.experiments.document import read_document, write_document
-from ebrank.experiments.framework.outcome import Cell
-from ebrank.report.ledger import tally, themes
-from ebrank.report.page import summary
-from ebrank.simulation import parallel
+from ebrank.lab.simulation import parallel
+from ebrank.paper.document import read_document, write_document
+from ebrank.paper.framework.outcome import Cell
+from ebrank.paper.report.ledger import tally, themes
+from ebrank.paper.report.page import summary
 from tests.cli.commands import (
     PATIENCE,
     answered,
@@ -31,7 +31,7 @@ from tests.cli.commands import (
     wait_until,
     write_fold,
 )
-from tests.report.sample import dataset, document
+from tests.paper.report.sample import dataset, document
 
 TINY = ("reproduce", "--scale", "0.01", "--sessions", "120", "--updates", "4", "--seed", "5")
 GIVEN = ("--given", "ebrank:epsilon=30", "--given", "ebrank:epsilon=20,estimator=exposure")
@@ -140,7 +140,7 @@ def test_json_for_scripts() -> None:
 @pytest.mark.slow
 def test_rankers_of_ones_own_have_rows_and_are_tuned(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("own_ranker.py").write_text(
-        "from ebrank.rankers.random import Random\n\n"
+        "from ebrank.lab.rankers.random import Random\n\n"
         "class Mine(Random):\n    name, help = 'mine', 'As random as it gets.'\n"
     )
     monkeypatch.syspath_prepend(".")

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import ebrank as package
-from ebrank.rankers import registry
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import simulate
+from ebrank.lab.rankers import registry
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.engine import simulate
 from tests.cli.commands import (
     LONG,
     PATIENCE,

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import ebrank as package
+from ebrank.lab.rankers import registry
+from ebrank.lab.simulation import parallel
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.tuning import tune, tuning_seed
+from ebrank.lab.simulation.users import parse
 from ebrank.parameters import typed as typed_value
-from ebrank.rankers import registry
-from ebrank.simulation import parallel
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.tuning import tune, tuning_seed
-from ebrank.simulation.users import parse
 from tests.cli.commands import TINY, answered, ebrank, good, trials, write_fold
 
 TUNE = ("tune", "--ranker", "ebrank:estimator=exposure")

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from ebrank.addons.postgresql.database import Address
 from ebrank.service.api import RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
-from ebrank.service.store.postgresql.database import Address
 from ebrank.service.store.records import Minute, ModelRecord
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, fill

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebrank.bonus import Bonus
 from ebrank.equations import posterior_spread, prior_alpha, prior_loss_and_gradient
 from ebrank.evidence import Sums
-from ebrank.priors import ItemPrior, Posterior
-from ebrank.priors.families.beta import DRAW, Beta
+from ebrank.model.bonus import Bonus
+from ebrank.model.prior import ItemPrior, Posterior
+from ebrank.model.prior.families.beta import DRAW, Beta
 from ebrank.typing import Floats
 
 # --- β of each item ------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from ebrank.evidence.estimators import ESTIMATORS
-from ebrank.policy import policies
-from ebrank.policy.policies import Policy
-from ebrank.rankers import registry
-from ebrank.simulation.config import SimulationConfig
+from ebrank.lab.rankers import registry
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.model.policy import policies
+from ebrank.model.policy.policies import Policy
 from ebrank.testing import check_policy, check_ranker
-from tests.simulation.comparison import assert_whole_run_agrees
-from tests.simulation.tiny import tiny
+from tests.lab.simulation.comparison import assert_whole_run_agrees
+from tests.lab.simulation.tiny import tiny
 
 PARTS = "tests.conformance.parts"
 BONUSES = ("marginal_certainty", "horizon", "none", "draw")

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ebrank.data.dataset import Dataset
 from ebrank.evidence import Examination, Sums
-from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker, Refit, Trial, TrialLearner, param
-from ebrank.rankers.bm25 import fixed_model
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import run_trial
-from ebrank.simulation.result import TrialResult
-from ebrank.simulation.users import PositionBased
+from ebrank.lab.data.dataset import Dataset
+from ebrank.lab.rankers import registry
+from ebrank.lab.rankers.base import Ranker, Refit, Trial, TrialLearner, param
+from ebrank.lab.rankers.bm25 import fixed_model
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.engine import run_trial
+from ebrank.lab.simulation.result import TrialResult
+from ebrank.lab.simulation.users import PositionBased
 from ebrank.testing import check_ranker
 from ebrank.testing import rankers as checks
 from ebrank.testing.rankers import check_ranges, differences
 from ebrank.typing import Floats
-from tests.simulation.tiny import tiny, variants, watched
+from tests.lab.simulation.tiny import tiny, variants, watched
 
 CONFIG = SimulationConfig(updates=3, sessions=150, warmup_sessions=3)
 SETTINGS = [text for text in variants() if ":" not in text or ":features=" in text]

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from ebrank import ParameterError
-from ebrank.bonus import Bonus
-from ebrank.bonus.none import NoBonus
 from ebrank.environment.plugins import load_class, path_of
+from ebrank.model.bonus import Bonus
+from ebrank.model.bonus.none import NoBonus
 
 MINE = """
-from ebrank.bonus import Bonus
-from ebrank.bonus.none import NoBonus
+from ebrank.model.bonus import Bonus
+from ebrank.model.bonus.none import NoBonus
 
 class Mine(Bonus):
     class Inner(Bonus):
@@ -32,8 +32,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_class_and_its_path() -> None:
-    assert load_class("ebrank.bonus.none:NoBonus", Bonus) is NoBonus
-    assert path_of(NoBonus) == "ebrank.bonus.none:NoBonus"
+    assert load_class("ebrank.model.bonus.none:NoBonus", Bonus) is NoBonus
+    assert path_of(NoBonus) == "ebrank.model.bonus.none:NoBonus"
 
 
 @pytest.mark.usefixtures("folder")
@@ -54,8 +54,8 @@ def test_a_class_of_ones_own_also_within_another() -> None:
         (":Mine", "not the name of a module"),
         ("my_parts:Missing", "no 'Missing' in .*my_parts.py; it has NoBonus, Mine"),
         ("my_parts", "no '' in .*my_parts.py"),
-        ("my_parts:NUMBER", "my_parts:NUMBER is not a class derived from ebrank.bonus:Bonus"),
-        ("pathlib:Path", "pathlib:Path does not derive from ebrank.bonus:Bonus"),
+        ("my_parts:NUMBER", "my_parts:NUMBER is not a class derived from ebrank.model.bonus:Bonus"),
+        ("pathlib:Path", "pathlib:Path does not derive from ebrank.model.bonus:Bonus"),
         ("sys:Missing", "no 'Missing' in sys; it has no bonus at all"),
     ],
 )

@@ -15,18 +15,18 @@ from typing import Any
 
 import pytest
 
-from ebrank.data.dataset import Dataset
 from ebrank.kernels import provenance
 from ebrank.kernels.provenance import fingerprint, lasting_stamp, module_stamp, package_stamp, stamp
+from ebrank.lab.data.dataset import Dataset
 from tests.importing import Folder, folder
-from tests.simulation.tiny import tiny
+from tests.lab.simulation.tiny import tiny
 
 __all__ = ["folder"]
 
 Write = Callable[..., None]
 RANKER = """
 from dataclasses import dataclass
-from ebrank.rankers.base import Ranker, param
+from ebrank.lab.rankers.base import Ranker, param
 {imports}
 @dataclass(frozen=True)
 class Mine({base}):
@@ -136,7 +136,7 @@ def test_a_new_python_is_another_package_and_a_bug_fix_of_it_is_not(
 
 TEXTS = {
     "mine": ranker_text("from base import Base\nfrom pack import near", "Base", "import within"),
-    "base": "from ebrank.rankers.base import Ranker\nimport helper\nclass Base(Ranker): ...",
+    "base": "from ebrank.lab.rankers.base import Ranker\nimport helper\nclass Base(Ranker): ...",
     "helper": "from constants import PI\nBY_NAME = 'named:score'",
     "constants": "PI = 3",
     "within": "import mine",

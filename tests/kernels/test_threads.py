@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from ebrank import EBRanker
 from ebrank.kernels.threads import available_threads, map_blocks, one_blas_thread
-from ebrank.policy.policies import parse
-from tests.priors.made_up import made_up
+from ebrank.model.policy.policies import parse
+from tests.model.prior.made_up import made_up
 
 PATIENCE = 120.0  # seconds: other processes may be compiling
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from ebrank import EBRanker
-from ebrank.policy import model_file
-from ebrank.priors.base import State
+from ebrank.model.policy import model_file
+from ebrank.model.prior.base import State
 from ebrank.service.api import EventIn, ItemIn, Malformed, RankRequest, RankResponse
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.engine import Engine

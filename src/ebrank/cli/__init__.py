@@ -118,7 +118,7 @@ class FrontDoor(Verbs):
 def _show_warning(
     message: Warning | str, category: type[Warning], *_: object, **__: object
 ) -> None:
-    from ebrank.data.published import DatasetNote
+    from ebrank.lab.data.published import DatasetNote
 
     say = console.note if issubclass(category, DatasetNote) else console.warn
     say(str(message))

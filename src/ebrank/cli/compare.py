@@ -13,7 +13,7 @@ from ebrank.cli.verbs import arg, option, verb
 from ebrank.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from ebrank.experiments.comparison import Comparison
+    from ebrank.paper.comparison import Comparison
 
 PICTURE = "compare"
 
@@ -50,7 +50,7 @@ def compare(
         ebrank compare run1 ebrank:epsilon=5 --dataset MQ2008 --json
     """
     from ebrank.cli.stored_runs import results_of
-    from ebrank.experiments.comparison import compared, plain, table
+    from ebrank.paper.comparison import compared, plain, table
 
     with lab.note_of_compilation():
         comparison = compared(results_of(runs, options))
@@ -66,8 +66,8 @@ def compare(
 def draw(comparison: Comparison, folder: Path) -> None:
     """Draw the picture, or warn that the package that draws it is not installed."""
     from ebrank.environment.files import write_whole
-    from ebrank.experiments.comparison import figure
-    from ebrank.report.figures.render import FIGURE_FILES
+    from ebrank.paper.comparison import figure
+    from ebrank.paper.report.figures.render import FIGURE_FILES
 
     picture = figure(comparison)
     folder.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from ebrank.experiments.framework.outcome import Table
+    from ebrank.paper.framework.outcome import Table
 
 # A log should name the stages that take minutes, not those that take a moment.
 _LOG_SECONDS = 5.0
@@ -55,7 +55,7 @@ def counted(what: str, rows: Mapping[str, int]) -> str:
 
 def print_table(table: Table) -> None:
     """Print a table, in color on a terminal."""
-    from ebrank.report.tables.terminal import text
+    from ebrank.paper.report.tables.terminal import text
 
     width = shutil.get_terminal_size().columns
     click.echo(text(table, width=width, color=sys.stdout.isatty()) + "\n")
@@ -63,7 +63,7 @@ def print_table(table: Table) -> None:
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table of texts and whole numbers, which get thousands separators."""
-    from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
+    from ebrank.paper.framework.outcome import Cell, Column, Row, Table
 
     def cell(value: object) -> Cell | str:
         return Cell(value, digits=0) if isinstance(value, int) else str(value)

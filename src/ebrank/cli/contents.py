@@ -222,7 +222,7 @@ def _ndjson(path: Path) -> Iterator[bytes]:
 
 def _csv(path: Path) -> Iterator[bytes]:
     """Yield an item for each row, numbered by its line in the file, empty lines included."""
-    from ebrank.logs.files import csv_rows, wrong_width
+    from ebrank.addons.logs.files import csv_rows, wrong_width
 
     rows = csv_rows(path, "csv")
     _, names = next(rows, (1, []))
@@ -237,7 +237,7 @@ def _csv(path: Path) -> Iterator[bytes]:
 
 
 def _parquet(path: Path) -> Iterator[bytes]:
-    from ebrank.logs.files import parquet_file
+    from ebrank.addons.logs.files import parquet_file
 
     with parquet_file(path) as file:
         _check_columns(path, file.schema_arrow.names)

@@ -14,10 +14,10 @@ from ebrank.cli.verbs import SHARED, verb, verbs
 from ebrank.errors import DataError, EBRankError, ParameterError
 
 if TYPE_CHECKING:
-    from ebrank.data.interpretation import Interpretation
-    from ebrank.data.presets import SyntheticPreset
-    from ebrank.data.published import PublishedDataset
-    from ebrank.data.shop import ShopLike
+    from ebrank.lab.data.interpretation import Interpretation
+    from ebrank.lab.data.presets import SyntheticPreset
+    from ebrank.lab.data.published import PublishedDataset
+    from ebrank.lab.data.shop import ShopLike
 
 COUNTS = ("queries", "rows", "features", "max_label")
 
@@ -35,11 +35,11 @@ def list_datasets(data_dir: str | None = SHARED, as_json: bool = AS_JSON) -> Non
         ebrank data list
         ebrank data list --data-dir ~/datasets --json
     """
-    from ebrank.data.loading import locate
-    from ebrank.data.presets import PRESETS
-    from ebrank.data.published import PUBLISHED
-    from ebrank.data.shop import ShopLike
     from ebrank.environment import config as settings
+    from ebrank.lab.data.loading import locate
+    from ebrank.lab.data.presets import PRESETS
+    from ebrank.lab.data.published import PUBLISHED
+    from ebrank.lab.data.shop import ShopLike
 
     root = settings.data_dir(data_dir)
     datasets = [
@@ -130,11 +130,11 @@ def fill(
     report: dict[str, Any], progress: Callable[[int, int], None], options: dict[str, Any]
 ) -> Interpretation:
     """Fill the report with what its path holds; raise if the input is bad."""
-    from ebrank.data import letor
-    from ebrank.data.dataset import SPLITS
-    from ebrank.data.interpretation import ColumnChoices
-    from ebrank.data.loading import differences_at, place_of, preset_named
-    from ebrank.data.preparation import prepare, to_drop
+    from ebrank.lab.data import letor
+    from ebrank.lab.data.dataset import SPLITS
+    from ebrank.lab.data.interpretation import ColumnChoices
+    from ebrank.lab.data.loading import differences_at, place_of, preset_named
+    from ebrank.lab.data.preparation import prepare, to_drop
 
     path, where = report["path"], {name: options.pop(name) for name in ("data_dir", "fold")}
     if where["fold"] == ALL_FOLDS:

@@ -18,7 +18,7 @@ from ebrank.environment.paths import expanded
 from ebrank.errors import ParameterError
 
 if TYPE_CHECKING:
-    from ebrank.logs.aggregation import Application
+    from ebrank.addons.logs.aggregation import Application
     from ebrank.service.ops.transfer.evidence import Imported
     from ebrank.service.settings import Settings
     from ebrank.service.store.base import StoreView
@@ -87,7 +87,8 @@ def aggregate(
     LOG is Parquet, CSV or NDJSON, or a folder of such files, with a row for each impression and
     each click and the id of its list. An event counts once per list, item and type, however often
     it is logged. Use the result to start a store (`ebrank import`), to estimate how far down users
-    look (`ebrank examine`), or to fit a ranker (`ebrank.logs.read_evidence`): see docs/scale.md.
+    look (`ebrank examine`), or to fit a ranker (`ebrank.addons.logs.read_evidence`): see
+    docs/scale.md.
 
     A log of User Behavior Insights needs no other option than --ubi: events and queries may be in
     one bulk file. Ranks come from served lists where there are any; otherwise the command finds out
@@ -101,8 +102,8 @@ def aggregate(
         ebrank aggregate log.csv --behavior click=0.3 --behavior buy --out e.parquet
         ebrank aggregate logs --engine spark --memory '8 GB' --out evidence.parquet
     """
+    from ebrank.addons.logs import UBI, FieldMap, aggregate
     from ebrank.evidence.behaviors import CLICKS, Behaviors
-    from ebrank.logs import UBI, FieldMap, aggregate
     from ebrank.parameters import bytes_of
 
     with console.progress("reading") as progress:
@@ -196,8 +197,8 @@ def import_(
         ebrank import evidence.parquet new-store --features items.parquet
         ebrank import evidence.parquet new-store --config ebrank.toml --json
     """
-    from ebrank.logs import read_evidence
-    from ebrank.logs.evidence_file import is_evidence
+    from ebrank.addons.logs import read_evidence
+    from ebrank.addons.logs.evidence_file import is_evidence
     from ebrank.service.ops import configuration
     from ebrank.service.ops.transfer.copying import import_store
     from ebrank.service.ops.transfer.evidence import import_evidence
@@ -303,7 +304,7 @@ def examine(
         ebrank examine evidence.parquet --features items.parquet
         ebrank examine ebrank-store --config ebrank.toml --json
     """
-    from ebrank.priors.fitting import FEWEST_ROWS
+    from ebrank.model.prior.fitting import FEWEST_ROWS
     from ebrank.service.ops.history import examined
 
     curve = asyncio.run(watched_store(path, config, features, examined))
@@ -375,10 +376,10 @@ def whatif(
         ebrank whatif evidence.parquet --from start --worlds 64 --out forecast
         ebrank whatif exports/2026-11 --policy auto --json
     """
-    from ebrank.logs import read_evidence
+    from ebrank.addons.logs import read_evidence
+    from ebrank.addons.whatif import History
+    from ebrank.addons.whatif import forecast as made
     from ebrank.service.ops.history import history_of
-    from ebrank.whatif import History
-    from ebrank.whatif import forecast as made
 
     def of_evidence(settings: Settings) -> History:
         evidence = read_evidence(path, features=features, missing="drop")
@@ -404,7 +405,7 @@ def whatif(
     if as_json:
         console.print_json({"path": path} | made.plain(forecast))
     else:
-        from ebrank.report.whatif import sentences, table
+        from ebrank.paper.report.whatif import sentences, table
 
         console.print_table(table(forecast))
         for sentence in sentences(forecast):
@@ -412,7 +413,7 @@ def whatif(
     for note in forecast.notes:
         console.note(note)
     if out is not None:
-        from ebrank.report.whatif import write
+        from ebrank.paper.report.whatif import write
 
         click.echo(f"Page: {write(forecast, Path(out))}", err=True)
 
@@ -428,7 +429,7 @@ async def watched_store(
 
     Evidence becomes a store in memory, unless there is a shorter way.
     """
-    from ebrank.logs.evidence_file import is_evidence
+    from ebrank.addons.logs.evidence_file import is_evidence
     from ebrank.service.ops import configuration
     from ebrank.service.ops.transfer.evidence import in_memory
     from ebrank.service.ops.transfer.exported import Exported

@@ -16,15 +16,15 @@ from ebrank.cli import console
 from ebrank.cli.options import ALL_FOLDS, dataset_options
 from ebrank.cli.protocol import config_of, protocol_options
 from ebrank.cli.verbs import Option, option
-from ebrank.experiments.framework.numbers import counted
+from ebrank.paper.framework.numbers import counted
 
 if TYPE_CHECKING:
-    from ebrank.data.dataset import Dataset
-    from ebrank.experiments.framework.folds import Fold
-    from ebrank.simulation.cluster import Cluster
-    from ebrank.simulation.config import SimulationConfig
-    from ebrank.simulation.result import Result
-    from ebrank.simulation.worker import Locator
+    from ebrank.addons.cluster.cluster import Cluster
+    from ebrank.addons.cluster.worker import Locator
+    from ebrank.lab.data.dataset import Dataset
+    from ebrank.lab.simulation.config import SimulationConfig
+    from ebrank.lab.simulation.result import Result
+    from ebrank.paper.framework.folds import Fold
     from ebrank.typing import Texts
 
 LARGEST_SEED = 2**63 - 2
@@ -35,7 +35,7 @@ RANKER = "NAME[:PARAM=VALUE,…]"
 def _cluster(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     if value is None:
         return None
-    from ebrank.simulation.cluster import ClusterAddress
+    from ebrank.addons.cluster.cluster import ClusterAddress
 
     ClusterAddress.read(value)  # fail now rather than later
     return value
@@ -158,14 +158,14 @@ class Loaded:
     @property
     def name(self) -> str:
         """What tables call it."""
-        from ebrank.experiments.framework.folds import pooled_name
+        from ebrank.paper.framework.folds import pooled_name
 
         return pooled_name(self.first.name, len(self.folds)) if self.folds else self.first.name
 
     @property
     def folder_name(self) -> str:
         """The name of its folder; all folds share a single fold's folder, and its trials."""
-        from ebrank.experiments.framework.folds import set_name
+        from ebrank.paper.framework.folds import set_name
 
         return set_name(self.first.name) if self.folds else self.name
 
@@ -177,8 +177,8 @@ class Loaded:
 def load(name: str, config: SimulationConfig, options: Mapping[str, Any]) -> Loaded:
     """Read a dataset, or the folds that the options choose, which must not share a test query."""
     import ebrank
-    from ebrank.experiments.framework.folds import Fold, check_disjoint, set_name
-    from ebrank.simulation.worker import Locator
+    from ebrank.addons.cluster.worker import Locator
+    from ebrank.paper.framework.folds import Fold, check_disjoint, set_name
 
     first: Dataset | None = None
     folds: list[Fold] = []
@@ -209,7 +209,7 @@ def folds_to_run(name: str, options: Mapping[str, Any]) -> Sequence[int | None]:
     """Return the numbers of a dataset's folds that the options choose."""
     if options["fold"] != ALL_FOLDS:
         return [options["fold"]]
-    from ebrank.data.loading import folds_of
+    from ebrank.lab.data.loading import folds_of
 
     return folds_of(name, options["data_dir"])
 
@@ -250,7 +250,7 @@ def connected(address: str | None) -> AbstractContextManager[Cluster | None]:
     """Return a block with the cluster at an address, if there is one."""
     if address is None:
         return nullcontext()
-    from ebrank.simulation import cluster
+    from ebrank.addons.cluster import cluster
 
     return cluster.connected(address, console.note)
 
@@ -263,7 +263,7 @@ def running(
 
     Trials are kept in --out; raises if a file that will be written there is foreign.
     """
-    from ebrank.simulation.storage import StoredTrials, read_own
+    from ebrank.lab.simulation.storage import StoredTrials, read_own
 
     store = None
     if plan.out is not None:

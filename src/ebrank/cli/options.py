@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ebrank.cli.verbs import Option, arg, opt, option
-from ebrank.data.interpretation import AUTO, MAX_FEATURE, NONE
+from ebrank.lab.data.interpretation import AUTO, MAX_FEATURE, NONE
 
 AS_JSON: Any = opt(False, "Print one JSON document for scripts.", "--json")
 TOKEN: Any = opt(

@@ -12,16 +12,16 @@ import click
 from click.core import ParameterSource
 
 from ebrank.cli.verbs import Option, option
-from ebrank.data.interpretation import as_text
 from ebrank.environment.config import SettingsError, read_toml
 from ebrank.errors import ParameterError
+from ebrank.lab.data.interpretation import as_text
+from ebrank.lab.simulation.protocol import SETTINGS, Setting
 from ebrank.parameters import near
-from ebrank.simulation.protocol import SETTINGS, Setting
 
 if TYPE_CHECKING:
     from ebrank.evidence import Examination
-    from ebrank.simulation.config import SimulationConfig
-    from ebrank.simulation.users import UserModel
+    from ebrank.lab.simulation.config import SimulationConfig
+    from ebrank.lab.simulation.users import UserModel
 
 N = TypeVar("N", int, float)
 
@@ -49,8 +49,8 @@ def protocol_options(without: Collection[str] = ()) -> list[Option[Any]]:
 
 def config_of(options: dict[str, Any]) -> SimulationConfig:
     """Remove the options that describe the experiment, and return it."""
-    from ebrank.simulation.config import SimulationConfig
-    from ebrank.simulation.users import parse
+    from ebrank.lab.simulation.config import SimulationConfig
+    from ebrank.lab.simulation.users import parse
 
     given = {name: options.pop(name, setting.default) for name, setting in SETTINGS.items()}
     users = _changed(parse(given["users"]), noise=given["noise"], cutoff=given["cutoff"])

@@ -11,7 +11,7 @@ from ebrank.cli.options import AS_JSON
 from ebrank.cli.verbs import arg, verb
 
 if TYPE_CHECKING:
-    from ebrank.rankers.base import Ranker
+    from ebrank.lab.rankers.base import Ranker
 
 SETTINGS = {"none": "W/o-Behav", "concate": "Concate", "non-concate": "non-Concate"}
 """The paper's names for the feature settings."""
@@ -29,7 +29,7 @@ def rankers(name: str | None = arg("", None), as_json: bool = AS_JSON) -> None:
         ebrank rankers ebrank
         ebrank rankers --json
     """
-    from ebrank.rankers import registry
+    from ebrank.lab.rankers import registry
 
     if name is not None:
         ranker = about(registry.parse(name))

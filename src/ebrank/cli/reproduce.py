@@ -19,12 +19,12 @@ from ebrank.environment.extras import import_extra
 from ebrank.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from ebrank.data.dataset import Dataset
-    from ebrank.experiments.assembly import DatasetPart
-    from ebrank.experiments.document import DatasetRecord, Document
-    from ebrank.experiments.framework.runner import ReproductionPlan
-    from ebrank.simulation.cluster import Cluster
-    from ebrank.simulation.parallel import TrialPool
+    from ebrank.addons.cluster.cluster import Cluster
+    from ebrank.lab.data.dataset import Dataset
+    from ebrank.lab.simulation.parallel import TrialPool
+    from ebrank.paper.assembly import DatasetPart
+    from ebrank.paper.document import DatasetRecord, Document
+    from ebrank.paper.framework.runner import ReproductionPlan
 
 EMBEDDED = "mq2007-like"
 TRIALS = "trials"
@@ -129,10 +129,10 @@ def make_plan(
     options: dict[str, Any],
 ) -> ReproductionPlan:
     """Return the plan; remove the options that it takes."""
-    from ebrank.experiments import exhibits
-    from ebrank.experiments.framework import tuning
-    from ebrank.experiments.framework.runner import ReproductionPlan
-    from ebrank.rankers import registry
+    from ebrank.lab.rankers import registry
+    from ebrank.paper import exhibits
+    from ebrank.paper.framework import tuning
+    from ebrank.paper.framework.runner import ReproductionPlan
 
     for text in also:
         registry.parse(text)  # raises if there is no such ranker
@@ -159,8 +159,8 @@ def check_names(sources: Sequence[lab.Loaded]) -> None:
 def prepared_folder(out: str | None, loaded: Sequence[lab.Loaded]) -> Path:
     """Return the folder for the results, marked as ours; raise if it holds something else."""
     from ebrank.environment.files import write_whole
-    from ebrank.experiments.document import KIND, RESULTS
-    from ebrank.simulation.storage import read_own
+    from ebrank.lab.simulation.storage import read_own
+    from ebrank.paper.document import KIND, RESULTS
 
     names = "+".join(re.sub(r"[^\w.-]+", "-", source.folder_name) for source in loaded)
     folder = Path("reproduction", names) if out is None else Path(out)
@@ -176,9 +176,9 @@ def prepared_folder(out: str | None, loaded: Sequence[lab.Loaded]) -> Path:
 
 def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
     """Name the experiments of an earlier report in the folder that this one will not have."""
-    from ebrank.experiments.document import KIND, RESULTS
-    from ebrank.experiments.exhibits import EXPERIMENTS
-    from ebrank.simulation.storage import read_own
+    from ebrank.lab.simulation.storage import read_own
+    from ebrank.paper.document import KIND, RESULTS
+    from ebrank.paper.exhibits import EXPERIMENTS
 
     earlier = read_own(folder / RESULTS, KIND).get("only", ())
     now = [experiment.name for experiment in plan.experiments]
@@ -200,11 +200,11 @@ def run(
     cluster: Cluster | None,
 ) -> Document:
     """Run the plan, write the results and the report, return the results."""
-    from ebrank.experiments import assembly
-    from ebrank.experiments.document import write_document
-    from ebrank.experiments.framework.runner import run_folds
     from ebrank.kernels.threads import available_threads
-    from ebrank.report.write import write_report
+    from ebrank.paper import assembly
+    from ebrank.paper.document import write_document
+    from ebrank.paper.framework.runner import run_folds
+    from ebrank.paper.report.write import write_report
 
     jobs = jobs or available_threads() if cluster is None else cluster.slots
     parts: list[DatasetPart] = []
@@ -237,7 +237,7 @@ def recorded_command(*but: str) -> str:
 
 def as_plain(document: Document, folder: Path) -> dict[str, Any]:
     """Return what scripts want to know; all of it is in results.json."""
-    from ebrank.experiments.framework.outcome import to_plain
+    from ebrank.paper.framework.outcome import to_plain
 
     parts = ("tuning", "runs", "findings")
     datasets = [
@@ -249,7 +249,7 @@ def as_plain(document: Document, folder: Path) -> dict[str, Any]:
 
 def print_summary(document: Document, folder: Path) -> None:
     """Print Table 2, the findings by theme, the result in a few words, and where the report is."""
-    from ebrank.report.page import summary
+    from ebrank.paper.report.page import summary
 
     for table in document.tables:
         if table.name == "table2":
@@ -265,9 +265,9 @@ def print_summary(document: Document, folder: Path) -> None:
 
 def print_findings(data: DatasetRecord, trials: int) -> None:
     """Print how many findings are confirmed, theme by theme, and which ones are not."""
-    from ebrank.experiments.framework.outcome import VERDICTS
-    from ebrank.experiments.framework.significance import caution
-    from ebrank.report.ledger import tally, themes
+    from ebrank.paper.framework.outcome import VERDICTS
+    from ebrank.paper.framework.significance import caution
+    from ebrank.paper.report.ledger import tally, themes
 
     click.echo(f"{data.name}: {tally(data.findings)}")
     careful = caution(data.test_queries, trials)
@@ -308,8 +308,8 @@ def report(
         ebrank report mq2008 --out mq2008-report
         ebrank report mq2008 --json
     """
-    from ebrank.experiments.document import read_document
-    from ebrank.report.write import write_report
+    from ebrank.paper.document import read_document
+    from ebrank.paper.report.write import write_report
 
     written = write_report(read_document(Path(folder)), out or folder)
     tables, figures = (

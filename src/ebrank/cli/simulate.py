@@ -15,10 +15,10 @@ from ebrank.cli.verbs import REQUIRED, opt, verb
 from ebrank.errors import EBRankError, ParameterError
 
 if TYPE_CHECKING:
-    from ebrank.experiments.framework.outcome import Table
-    from ebrank.experiments.query_files import QueryRow
-    from ebrank.rankers.base import Ranker
-    from ebrank.simulation.result import Result
+    from ebrank.lab.rankers.base import Ranker
+    from ebrank.lab.simulation.result import Result
+    from ebrank.paper.framework.outcome import Table
+    from ebrank.paper.query_files import QueryRow
 
 WIDE = 92
 """The fewest characters that leave room for run times."""
@@ -66,8 +66,8 @@ def simulate(
         ebrank simulate --dataset MQ2008 --ranker auto --cluster dask://node1:8786
         ebrank simulate --dataset MQ2008 --fold all --ranker auto --trec trec
     """
-    from ebrank.experiments.query_files import query_rows, write_table, write_trec
-    from ebrank.rankers import registry
+    from ebrank.lab.rankers import registry
+    from ebrank.paper.query_files import query_rows, write_table, write_trec
 
     chosen = list(dict.fromkeys(map(registry.parse, rankers)))
     if per_query is not None:
@@ -109,7 +109,7 @@ def run_all(
 
     If it ends early, `show` gets what an only dataset has; folds cannot be pooled before the end.
     """
-    from ebrank.experiments.framework.folds import pooled
+    from ebrank.paper.framework.folds import pooled
 
     finished: list[list[Result]] = []
     folds = len(lab.folds_to_run(options["dataset"], options))
@@ -133,7 +133,7 @@ def run_all(
 def run(plan: lab.SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
     """Run the trials, keeping the results on disk if there is a folder for them."""
     from ebrank.cli.stored_runs import KIND, RESULTS, write_results
-    from ebrank.simulation import parallel
+    from ebrank.lab.simulation import parallel
 
     with lab.running(plan, "simulating", RESULTS, KIND, plan.seed) as how:
 
@@ -159,8 +159,8 @@ def print_results(results: Sequence[Result], as_json: bool) -> None:
 
 def table(results: Sequence[Result]) -> Table:
     """Return the measures of each ranker, and run times where the terminal has room for them."""
-    from ebrank.experiments.framework.measures import COLUMNS, cells
-    from ebrank.experiments.framework.outcome import Cell, Column, Row, Table
+    from ebrank.paper.framework.measures import COLUMNS, cells
+    from ebrank.paper.framework.outcome import Cell, Column, Row, Table
 
     wide = shutil.get_terminal_size().columns >= WIDE
     rows: list[tuple[Cell | str, ...]] = [
@@ -173,6 +173,6 @@ def table(results: Sequence[Result]) -> Table:
 
 def plain(results: Sequence[Result]) -> dict[str, Any]:
     """Return results as plain objects, for JSON."""
-    from ebrank.simulation.result import summary
+    from ebrank.lab.simulation.result import summary
 
     return {"rankers": [{"ranker": result.ranker} | summary(result) for result in results]}

@@ -19,21 +19,21 @@ from ebrank.cli import lab
 from ebrank.cli.options import ALL_FOLDS
 from ebrank.cli.protocol import given_options
 from ebrank.cli.simulate import run_all
-from ebrank.data.loading import folds_in
 from ebrank.errors import DataError, ParameterError
 from ebrank.kernels.provenance import fingerprint, stamp, versions
-from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.result import (
+from ebrank.lab.data.loading import folds_in
+from ebrank.lab.rankers import registry
+from ebrank.lab.rankers.base import Ranker
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.result import (
     Result,
     TrialResult,
     about_config,
     about_dataset,
     measured,
 )
-from ebrank.simulation.storage import StoredTrials, read_own, read_trial, write_json
-from ebrank.simulation.users import parse
+from ebrank.lab.simulation.storage import StoredTrials, read_own, read_trial, write_json
+from ebrank.lab.simulation.users import parse
 
 REMEDY = "Give a folder that `ebrank simulate --out` wrote."
 AGAIN = "Run `ebrank simulate` there again."

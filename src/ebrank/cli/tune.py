@@ -15,8 +15,8 @@ from ebrank.cli.protocol import as_typed
 from ebrank.cli.verbs import REQUIRED, opt, verb
 
 if TYPE_CHECKING:
-    from ebrank.experiments.framework.outcome import Table
-    from ebrank.simulation.tuning import Tuning
+    from ebrank.lab.simulation.tuning import Tuning
+    from ebrank.paper.framework.outcome import Table
 
 RESULTS = "tuning.json"
 KIND = "ebrank tune"
@@ -55,10 +55,10 @@ def tune(
         ebrank tune --dataset MQ2008 --ranker ebrank --cluster ~/scheduler.json
         ebrank tune --dataset MQ2008 --ranker ebrank --fold 2 --out tuned/Fold2
     """
-    from ebrank.rankers import registry
-    from ebrank.simulation import parallel
-    from ebrank.simulation.storage import write_json
-    from ebrank.simulation.tuning import check_validation, read_grid, tune, tuning_seed
+    from ebrank.lab.rankers import registry
+    from ebrank.lab.simulation import parallel
+    from ebrank.lab.simulation.storage import write_json
+    from ebrank.lab.simulation.tuning import check_validation, read_grid, tune, tuning_seed
 
     if options["fold"] == ALL_FOLDS:
         raise click.UsageError("parameters are chosen in one fold at a time; choose one")
@@ -94,7 +94,7 @@ def tune(
 def report(plan: lab.SimulationPlan, tuning: Tuning) -> dict[str, Any]:
     """Return the grid, its results and the choice, as an object for JSON."""
     from ebrank.kernels.provenance import versions
-    from ebrank.simulation.result import about_config, about_dataset, spread
+    from ebrank.lab.simulation.result import about_config, about_dataset, spread
 
     best = tuning.best
     return {
@@ -123,8 +123,8 @@ def report(plan: lab.SimulationPlan, tuning: Tuning) -> dict[str, Any]:
 
 def table(tuning: Tuning) -> Table:
     """Return the mean validation NDCG of every point, the best one marked."""
-    from ebrank.experiments.framework.measures import cell
-    from ebrank.experiments.framework.outcome import Column, Row, Table
+    from ebrank.paper.framework.measures import cell
+    from ebrank.paper.framework.outcome import Column, Row, Table
     from ebrank.parameters import typed
 
     rows = []

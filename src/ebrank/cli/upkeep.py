@@ -92,7 +92,7 @@ def check(
 
 def faults_of(url: str, config: str | None) -> list[Fault]:
     """Return the faults of a store as it is now."""
-    from ebrank.policy import policies
+    from ebrank.model.policy import policies
     from ebrank.service.core.models import own_parts
     from ebrank.service.ops import configuration
     from ebrank.service.ops.check import check

@@ -1,7 +1,7 @@
 """Classes from elsewhere, named by their module: `module:Class`.
 
->>> from ebrank.bonus import Bonus
->>> load_class("ebrank.bonus.none:NoBonus", Bonus).name
+>>> from ebrank.model.bonus import Bonus
+>>> load_class("ebrank.model.bonus.none:NoBonus", Bonus).name
 'none'
 """
 

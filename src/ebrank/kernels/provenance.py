@@ -41,7 +41,10 @@ import ebrank
 
 PACKAGE = "ebrank"
 ROOT = Path(ebrank.__file__).parent
-UNRELATED = ("cli", "client", "data", "experiments", "report", "service", "testing")
+UNRELATED = (
+    *("addons/logs", "addons/postgresql", "addons/whatif", "cli", "client", "lab/data", "paper"),
+    *("service", "statistics", "testing"),
+)
 """Parts of ebrank that do not affect a trial, given its dataset and config."""
 
 _IMPORT = re.compile(
@@ -81,7 +84,9 @@ def package_stamp() -> str:
     """Return a hash of what decides a trial: parts of ebrank, libraries, and Python's version."""
     files = {str(path.relative_to(ROOT)): path for path in ROOT.rglob("*.py")}
     decisive = {
-        place: path for place, path in files.items() if Path(place).parts[0] not in UNRELATED
+        place: path
+        for place, path in files.items()
+        if not any(Path(place).is_relative_to(folder) for folder in UNRELATED)
     }
     return _hash(_runtime() + _digests(decisive))[:16]
 

@@ -17,8 +17,8 @@ from msgspec import Meta
 
 from ebrank.errors import ParameterError
 from ebrank.evidence import Behaviors, Examination
+from ebrank.model.policy.contexts import MOST as MOST_CONTEXTS
 from ebrank.parameters import bytes_of
-from ebrank.policy.contexts import MOST as MOST_CONTEXTS
 from ebrank.service.api import MOST_RANKS
 
 Scope: TypeAlias = Literal["rank", "feedback", "admin"]

@@ -2,7 +2,7 @@
 
 Each raises an `AssertionError` that says what is wrong, and needs no test framework:
 
->>> from ebrank.rankers import registry
+>>> from ebrank.lab.rankers import registry
 >>> from ebrank.testing import check_ranker
 >>> check_ranker(registry.parse("bm25"))
 

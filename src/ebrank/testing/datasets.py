@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ebrank.data.dataset import Dataset
+from ebrank.lab.data.dataset import Dataset
 
 SIZES = (9, 1, 6, 14, 2, 7, 11, 5, 8, 17, 3, 12)
 

@@ -10,17 +10,17 @@ import numpy as np
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.kernels import write_units
 from ebrank.kernels.compiled import kernel
-from ebrank.policy import model_file, policies, scoring
-from ebrank.policy.composition import Scores
-from ebrank.policy.formula import Score
-from ebrank.policy.policies import Policy
-from ebrank.policy.ranker import EBRanker
-from ebrank.priors import ItemPrior
-from ebrank.sessions.scored import Scorer, room_for_batch, score_batch
-from ebrank.sessions.world import World
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.users import PositionBased
-from ebrank.simulation.world import new_world
+from ebrank.lab.sessions.scored import Scorer, room_for_batch, score_batch
+from ebrank.lab.sessions.world import World
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.users import PositionBased
+from ebrank.lab.simulation.world import new_world
+from ebrank.model.policy import model_file, policies, scoring
+from ebrank.model.policy.composition import Scores
+from ebrank.model.policy.formula import Score
+from ebrank.model.policy.policies import Policy
+from ebrank.model.policy.ranker import EBRanker
+from ebrank.model.prior import ItemPrior
 from ebrank.testing.datasets import tiny
 from ebrank.testing.plain import plain_score
 from ebrank.typing import Features, Floats, Keys

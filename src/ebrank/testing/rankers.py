@@ -11,14 +11,14 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.data.dataset import Dataset
 from ebrank.evidence import Examination
-from ebrank.rankers import registry
-from ebrank.rankers.base import Ranker, ScoreModel, Trial, TrialLearner
-from ebrank.simulation.config import SimulationConfig
-from ebrank.simulation.engine import run_trial, simulate
-from ebrank.simulation.result import TrialResult
-from ebrank.simulation.users import PBM, PositionBased
+from ebrank.lab.data.dataset import Dataset
+from ebrank.lab.rankers import registry
+from ebrank.lab.rankers.base import Ranker, ScoreModel, Trial, TrialLearner
+from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.engine import run_trial, simulate
+from ebrank.lab.simulation.result import TrialResult
+from ebrank.lab.simulation.users import PBM, PositionBased
 from ebrank.testing.datasets import tiny
 from ebrank.typing import Bools
 

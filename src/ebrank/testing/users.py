@@ -11,7 +11,7 @@ from ebrank.evidence import Behaviors
 from ebrank.evidence.behaviors import CLICKS
 from ebrank.kernels.compiled import kernel
 from ebrank.kernels.pointers import pointer_to
-from ebrank.simulation.users import UserModel, Users, habits_of, parse
+from ebrank.lab.simulation.users import UserModel, Users, habits_of, parse
 from ebrank.testing.plain import plain
 from ebrank.typing import Compiled, Floats
 

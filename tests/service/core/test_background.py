@@ -12,9 +12,9 @@ import pytest
 from ebrank import EBRanker
 from ebrank.evidence import kernels as evidence_kernels
 from ebrank.kernels import min_max
-from ebrank.policy import scoring
-from ebrank.policy.scaling import Scaling
-from ebrank.priors.learners import kernels as learner_kernels
+from ebrank.model.policy import scoring
+from ebrank.model.policy.scaling import Scaling
+from ebrank.model.prior.learners import kernels as learner_kernels
 from ebrank.service.api import ItemIn
 from ebrank.service.core.background import Flusher, Housekeeping
 from ebrank.service.store.base import StoreError

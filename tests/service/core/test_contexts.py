@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ebrank import EBRanker
-from ebrank.policy.contexts import Contexts, numbers
-from ebrank.policy.scaling import Scaling
+from ebrank.model.policy.contexts import Contexts, numbers
+from ebrank.model.policy.scaling import Scaling
 from ebrank.service.api import ItemIn, RankResponse
 from tests.service.faulty import FaultyStore
 from tests.service.scenes import Scene, add_model, ids, items, linear_state, played, settings

@@ -1,6 +1,6 @@
 """The service serves every policy that the library ranks by: same order, same scores, to the bit.
 
-`tests/rankers/test_ebrank.py` compares the library with the lab in the same way.
+`tests/lab/rankers/test_ebrank.py` compares the library with the lab in the same way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from ebrank import EBRanker, Examination
 from ebrank.evidence import BehaviorStats
-from ebrank.policy.scaling import Scaling
+from ebrank.model.policy.scaling import Scaling
 from ebrank.service.api import ItemIn, RankedItem
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore

@@ -12,8 +12,8 @@ import pytest
 from msgspec import UNSET
 
 from ebrank import EBRanker
-from ebrank.policy.scaling import Scaling
-from ebrank.priors.item_effects import VARIANCE
+from ebrank.model.policy.scaling import Scaling
+from ebrank.model.prior.item_effects import VARIANCE
 from ebrank.service.api import (
     DeletionRequest,
     ItemIn,

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ebrank.evaluation.sequential import Moments, difference
-from ebrank.evaluation.swaps import examination_curve, neighbor_moments
+from ebrank.lab.evaluation.swaps import examination_curve, neighbor_moments
 from ebrank.service.api import (
     ChangeExperimentRequest,
     ExperimentOut,
@@ -31,6 +30,7 @@ from ebrank.service.ops.transfer.exposures import exposures
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import Trial
 from ebrank.service.store.sqlite import SqliteStore
+from ebrank.statistics.sequential import Moments, difference
 from tests.service.faulty import FaultyStore
 from tests.service.scenes import DAY, Scene, better, click, ids, items, played, settings
 
@@ -373,7 +373,7 @@ async def test_an_arm_that_cannot_be_fitted_keeps_nobody_else_from_learning(
 def hopeful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A policy with a bonus of one's own."""
     code = """from dataclasses import dataclass
-from ebrank.bonus import Bonus
+from ebrank.model.bonus import Bonus
 
 @dataclass(frozen=True)
 class Hopeful(Bonus):

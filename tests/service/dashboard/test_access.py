@@ -14,7 +14,7 @@ import pytest
 from selenium.webdriver import Chrome, Keys
 
 import ebrank
-from ebrank.logs import Evidence
+from ebrank.addons.logs import Evidence
 from ebrank.service.api import StartExperimentRequest
 from ebrank.service.ops.transfer.evidence import import_evidence
 from tests.browser import COLORS, violations

@@ -10,7 +10,7 @@ import pytest
 from selenium.webdriver import Chrome, Keys
 
 import ebrank
-from ebrank.report.figures.palette import LOOKS
+from ebrank.paper.report.figures.palette import LOOKS
 from ebrank.service.api import Insights
 from ebrank.service.learning import training
 from ebrank.service.ops import demo

@@ -12,9 +12,9 @@ from scipy.special import betaln
 
 from ebrank import BehaviorStats, EBRanker
 from ebrank.evidence import Behaviors, Examination
-from ebrank.policy import model_file
-from ebrank.policy.scaling import Scaling
-from ebrank.priors.base import ItemPrior
+from ebrank.model.policy import model_file
+from ebrank.model.policy.scaling import Scaling
+from ebrank.model.prior.base import ItemPrior
 from ebrank.service.core.models import Model
 from ebrank.service.core.queries import Queries
 from ebrank.service.learning import impressions

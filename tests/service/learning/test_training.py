@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from ebrank import BehaviorStats, Examination
-from ebrank.policy import model_file
-from ebrank.policy.scaling import Scaling
+from ebrank.model.policy import model_file
+from ebrank.model.policy.scaling import Scaling
 from ebrank.service.api import Insights, ItemIn, ModelsResponse
 from ebrank.service.core import models
 from ebrank.service.core.problems import NotFound

@@ -14,7 +14,7 @@ import pytest
 
 from ebrank import EBRanker
 from ebrank.errors import EBRankError
-from ebrank.policy import model_file
+from ebrank.model.policy import model_file
 from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.learning.fitting import gather

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ebrank.addons.logs import aggregate, read_evidence
 from ebrank.environment.config import SettingsError
-from ebrank.logs import aggregate, read_evidence
 from ebrank.service.api import EventIn, ItemIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.replay import replay
 from ebrank.service.ops.transfer.evidence import import_evidence
 from ebrank.service.settings import EventsSettings, Settings, StoreSettings
 from ebrank.service.store import open
-from tests.logs.replaying import BEHAVIORS, Event, confirmed, write
+from tests.addons.logs.replaying import BEHAVIORS, Event, confirmed, write
 
 EVENTS = [
     Event("r1", "tea", "a", "impression", 1, 50.0),

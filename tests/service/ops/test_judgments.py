@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import kendalltau
 
+from ebrank.addons.logs import UBI, aggregate, read_evidence
 from ebrank.errors import DataError
-from ebrank.logs import UBI, aggregate, read_evidence
 from ebrank.service.core.queries import normalized
 from ebrank.service.ops.history import judged
 from ebrank.service.ops.judgments import WRITERS, Judgment, Judgments

@@ -10,15 +10,15 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from ebrank.addons.logs import UBI, aggregate
 from ebrank.evidence import Behaviors
-from ebrank.logs import UBI, aggregate
 from ebrank.service.api import EventIn, ItemIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.transfer.ubi import FILE, export_ubi
 from ebrank.service.settings import EventsSettings, Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem, RankingEntry
-from tests.logs.replaying import file_counts
+from tests.addons.logs.replaying import file_counts
 
 DECLARED = ("click=0.3", "dwell>=30=0.6", "purchase")
 KINDS = (

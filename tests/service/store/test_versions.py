@@ -13,12 +13,12 @@ from typing import Any
 import asyncpg
 import pytest
 
+from ebrank.addons.postgresql.database import Address, quoted
 from ebrank.service.api import RankRequest, StartExperimentRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.check import check
 from ebrank.service.ops.replay import replay
 from ebrank.service.store import Mode, StoreError, open
-from ebrank.service.store.postgresql.database import Address, quoted
 from ebrank.service.store.schema import POSTGRESQL, SQLITE
 from ebrank.service.store.urls import migrated
 from tests.postgres import Postgres

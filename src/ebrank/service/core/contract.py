@@ -26,12 +26,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from cachetools import LRUCache
 
-from ebrank.evaluation.sequential import Moments, difference
 from ebrank.service import api
 from ebrank.service.core.lists import Listing
 from ebrank.service.logs import about
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.records import EventEntry, RankingEntry, Written
+from ebrank.statistics.sequential import Moments, difference
 from ebrank.typing import Floats
 
 CONTRACT = "exploration"

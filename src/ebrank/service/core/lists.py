@@ -19,8 +19,8 @@ import numpy as np
 from msgspec import UNSET, Struct
 
 from ebrank.evidence import BehaviorStats, Examination
-from ebrank.policy.ranking import Candidates, Ranking
-from ebrank.policy.scoring import best_first
+from ebrank.model.policy.ranking import Candidates, Ranking
+from ebrank.model.policy.scoring import best_first
 from ebrank.service import api
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Model

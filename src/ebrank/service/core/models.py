@@ -19,12 +19,12 @@ import numpy as np
 
 from ebrank.errors import EBRankError
 from ebrank.evidence import Behaviors, BehaviorStats
-from ebrank.policy import model_file, policies
-from ebrank.policy.policies import Policy
-from ebrank.policy.ranker import EBRanker
-from ebrank.policy.scaling import Scaling
-from ebrank.priors.base import ItemPrior, State
-from ebrank.priors.item_effects import messages, variance_of
+from ebrank.model.policy import model_file, policies
+from ebrank.model.policy.policies import Policy
+from ebrank.model.policy.ranker import EBRanker
+from ebrank.model.policy.scaling import Scaling
+from ebrank.model.prior.base import ItemPrior, State
+from ebrank.model.prior.item_effects import messages, variance_of
 from ebrank.service.core.feature_schema import matched
 from ebrank.service.core.shared import SharedEvidence
 from ebrank.service.core.trials import EXPERIMENTS, OWN, Draw, Experiment, read, running

@@ -25,10 +25,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ebrank.bonus.horizon import lists_ahead
 from ebrank.errors import ParameterError
 from ebrank.evidence import CLICKS, Behaviors
 from ebrank.evidence.forgetting import HalfLife
+from ebrank.model.bonus.horizon import lists_ahead
 from ebrank.service.api import LONGEST_QUERY
 from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.live import NO_COUNTS, LiveQuery

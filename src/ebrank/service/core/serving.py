@@ -10,9 +10,9 @@ import numpy as np
 import xxhash
 from msgspec import UNSET, UnsetType, structs
 
-from ebrank.evaluation.interleaving import Draft, team_draft
-from ebrank.evaluation.swaps import draw_swap, rank_propensity
-from ebrank.policy.contexts import numbers
+from ebrank.lab.evaluation.interleaving import Draft, team_draft
+from ebrank.lab.evaluation.swaps import draw_swap, rank_propensity
+from ebrank.model.policy.contexts import numbers
 from ebrank.service import api
 from ebrank.service.core.contract import new_token
 from ebrank.service.core.feedback import RankingIds, Served, remember

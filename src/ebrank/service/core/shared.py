@@ -1,8 +1,8 @@
 """What queries say about items that others list too: evidence that queries share.
 
 Each query's message about an item is derived from its counts and the prior (see
-`ebrank.priors.item_effects`). A server keeps the messages of all queries it knows, and their sum
-for each item. What is left of the sums without a query's messages is what its items earned
+`ebrank.model.prior.item_effects`). A server keeps the messages of all queries it knows, and their
+sum for each item. What is left of the sums without a query's messages is what its items earned
 elsewhere. The sums always consist of the messages kept, to the bit, so none of a query's own clicks
 count twice, whatever its messages have missed and other servers have written. Lists need not wait
 for messages that have missed something: they follow within a second.
@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ebrank.policy.scoring import scores
-from ebrank.priors import item_effects
-from ebrank.priors.item_effects import Elsewhere
+from ebrank.model.policy.scoring import scores
+from ebrank.model.prior import item_effects
+from ebrank.model.prior.item_effects import Elsewhere
 from ebrank.typing import Ints, SmallInts
 
 if TYPE_CHECKING:
-    from ebrank.priors.base import ItemPrior
+    from ebrank.model.prior.base import ItemPrior
     from ebrank.service.core.live import LiveQuery
     from ebrank.service.core.models import Model
 

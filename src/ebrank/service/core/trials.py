@@ -28,8 +28,8 @@ import xxhash
 from msgspec import Struct, structs
 
 from ebrank.errors import EBRankError
-from ebrank.evaluation.interleaving import NEITHER
-from ebrank.policy import policies
+from ebrank.lab.evaluation.interleaving import NEITHER
+from ebrank.model.policy import policies
 from ebrank.service import api
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.store.records import RankingEntry, Trial

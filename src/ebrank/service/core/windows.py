@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from ebrank.evaluation.interleaving import Draft
+from ebrank.lab.evaluation.interleaving import Draft
 from ebrank.service.core.memory import ROOM, PackedCache, encode
 from ebrank.typing import Ints
 

@@ -1,6 +1,6 @@
 """What an experiment has shown so far; it may be looked at every day.
 
-Intervals are confidence sequences over cells of units (`ebrank.evaluation.sequential`). Only
+Intervals are confidence sequences over cells of units (`ebrank.statistics.sequential`). Only
 stretches that can be compared with the latest count: the same arms, with shares in proportion.
 """
 
@@ -11,7 +11,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ebrank.evaluation.sequential import (
+from ebrank.service import api
+from ebrank.service.core.trials import CELLS, OWN, Experiment
+from ebrank.service.store.records import Trial
+from ebrank.statistics.sequential import (
     FEWEST_UNITS,
     Interval,
     Moments,
@@ -20,9 +23,6 @@ from ebrank.evaluation.sequential import (
     mean,
     sample_ratio_p,
 )
-from ebrank.service import api
-from ebrank.service.core.trials import CELLS, OWN, Experiment
-from ebrank.service.store.records import Trial
 from ebrank.typing import Floats
 
 METRICS = ("clicks", "outcome", "found")

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ebrank.evaluation.survival import kaplan_meier
-from ebrank.evaluation.trust import embedded, trust
-from ebrank.policy.posterior import posterior_densities, prior_densities
-from ebrank.policy.ranking import Candidates, Ranking
+from ebrank.model.policy.posterior import posterior_densities, prior_densities
+from ebrank.model.policy.ranking import Candidates, Ranking
 from ebrank.service import api
 from ebrank.service.core.background import Turns
 from ebrank.service.core.feature_schema import FeatureSchema
@@ -31,6 +29,8 @@ from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Model
 from ebrank.service.core.resources import Resources
 from ebrank.service.settings import RankingSettings
+from ebrank.statistics.survival import kaplan_meier
+from ebrank.statistics.trust import embedded, trust
 from ebrank.typing import Features, Floats, Ints
 
 MOST_OUTSTANDING = 10

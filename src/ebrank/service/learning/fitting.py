@@ -38,11 +38,11 @@ import xxhash
 
 from ebrank.errors import EBRankError
 from ebrank.evidence import BehaviorStats
-from ebrank.policy import model_file, policies
-from ebrank.policy.ranker import EBRanker
-from ebrank.policy.scaling import Scaling
-from ebrank.priors.item_effects import variance_of
-from ebrank.priors.rows import FEWEST_ROWS, surely_lower
+from ebrank.model.policy import model_file, policies
+from ebrank.model.policy.ranker import EBRanker
+from ebrank.model.policy.scaling import Scaling
+from ebrank.model.prior.item_effects import variance_of
+from ebrank.model.prior.rows import FEWEST_ROWS, surely_lower
 from ebrank.service.core.catalog import stored_schema
 from ebrank.service.core.deletions import STAND_IN
 from ebrank.service.core.feature_schema import filled, matched

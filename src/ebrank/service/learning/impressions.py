@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebrank.evidence import Behaviors, Examination
-from ebrank.policy.contexts import Impressions
+from ebrank.model.policy.contexts import Impressions
 from ebrank.service.store.base import StoredLog
 from ebrank.service.store.records import EventEntry, QueryState, RankingEntry
 from ebrank.typing import Bools, Floats, Ints

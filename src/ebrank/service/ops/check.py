@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from ebrank.errors import EBRankError
-from ebrank.policy import model_file
+from ebrank.model.policy import model_file
 from ebrank.service.core.background import GRACE_SECONDS
 from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema

@@ -31,7 +31,7 @@ from ebrank.environment.config import SettingsError, read_toml
 from ebrank.errors import ParameterError
 from ebrank.evidence import Valuation
 from ebrank.evidence.slots import SLOTS
-from ebrank.policy import policies
+from ebrank.model.policy import policies
 from ebrank.service.settings import Settings, Token
 
 PREFIX = "EBRANK_SERVE_"

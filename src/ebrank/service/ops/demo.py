@@ -24,13 +24,13 @@ import numpy as np
 
 import ebrank
 from ebrank.client import Client, ServiceError
-from ebrank.data.dataset import Dataset
 from ebrank.equations import relevance_probability
 from ebrank.evidence import Examination
 from ebrank.kernels.streams import ARRIVALS, QUERIES, USERS, below, child, trial_key, uniform
+from ebrank.lab.data.dataset import Dataset
+from ebrank.lab.simulation.users import position_based
 from ebrank.service.api import EventIn
 from ebrank.service.settings import Settings
-from ebrank.simulation.users import position_based
 
 SEED = 1
 SCALE = 0.02  # about thirty queries

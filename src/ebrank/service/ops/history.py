@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ebrank.addons.whatif.history import SECONDS_PER_DAY, History, numbered
 from ebrank.errors import DataError
 from ebrank.evidence.slots import ranks_of
 from ebrank.evidence.valuation import UNIT
-from ebrank.policy import model_file, policies
-from ebrank.policy.ranker import EBRanker
-from ebrank.policy.ranking import Ranking
-from ebrank.policy.scaling import Scaling
+from ebrank.model.policy import model_file, policies
+from ebrank.model.policy.ranker import EBRanker
+from ebrank.model.policy.ranking import Ranking
+from ebrank.model.policy.scaling import Scaling
 from ebrank.service.core.models import own_parts
 from ebrank.service.learning.fitting import TrainingJob, TrainingTable, fitted, gather, loaded
 from ebrank.service.learning.training import job
 from ebrank.service.ops.judgments import Judgment, Judgments
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import StoreView
-from ebrank.whatif.history import SECONDS_PER_DAY, History, numbered
 
 
 async def _seen(store: StoreView, task: TrainingJob) -> TrainingTable:

@@ -106,7 +106,7 @@ class RankingEntry:
         bot: whether a bot asked for it: then it is not `counted`, and neither are its events.
         epoch: up to which counters fade before it is added; never less than that of the entry
             before, and 0 if nothing is forgotten. See `ebrank.evidence.forgetting`.
-        contexts: numbers of the request's contexts, ascending; see `ebrank.policy.contexts`.
+        contexts: numbers of the request's contexts, ascending; see `ebrank.model.policy.contexts`.
         arm: of which experiment it is, as `experiment:arm`, with `:N` in the N-th stretch if that
             is not the first; None outside of experiments.
         teams: for each item which arm of an interleaved list chose it, counted from 0; -1 if both

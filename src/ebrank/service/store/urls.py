@@ -33,7 +33,7 @@ from ebrank.service.store.driver import Rebuilding
 
 SCHEMES = {
     "sqlite": ("ebrank.service.store.sqlite", "SqliteStore"),
-    "postgresql": ("ebrank.service.store.postgresql", "PostgresStore.open"),
+    "postgresql": ("ebrank.addons.postgresql", "PostgresStore.open"),
     "memory": ("ebrank.service.store.memory", "MemoryStore"),
 }
 PLAIN = "sqlite"

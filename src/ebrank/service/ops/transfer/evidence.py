@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ebrank.logs import Evidence, read_evidence
+from ebrank.addons.logs import Evidence, read_evidence
 from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.core.fixed_settings import BEHAVIORS, QUERY_NAMES

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ebrank.evaluation.interleaving import NEITHER
+from ebrank.lab.evaluation.interleaving import NEITHER
 from ebrank.service.core import trials
 from ebrank.service.store.base import StoreView
 from ebrank.service.store.records import EventEntry, RankingEntry

@@ -1,0 +1,459 @@
+"""The files of a log: which there are, their formats, and where our columns are in them.
+
+Files with the same columns are read together. Nothing is guessed from values: CSV and JSON are
+text, and a Parquet file declares its columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import itertools
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from ebrank.addons.logs.fields import REMEDIES
+from ebrank.environment.extras import import_extra
+from ebrank.environment.paths import expanded
+from ebrank.errors import DataError
+
+Format: TypeAlias = Literal["parquet", "csv", "tsv", "ndjson"]
+Kind: TypeAlias = Literal[
+    "text", "whole", "float", "boolean", "time", "nanoseconds", "texts", "absent"
+]
+"""What a column holds: texts, numbers, truths, moments, lists of texts, or nothing at all."""
+
+FORMATS: Mapping[str, Format] = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+}
+LONGEST = 2**24
+"""Bytes of a line that nobody reads; what is packed may unfold to any length."""
+LOOK = 1000
+"""Lines of an NDJSON file by which we know that a column is not there, if they are all."""
+_ALLOWED: Mapping[str, tuple[Kind, ...]] = {
+    "rank": ("text", "whole", "float"),
+    "value": ("text", "whole", "float"),
+    "time": ("text", "whole", "float", "time", "nanoseconds"),
+    "items": ("texts",),
+    "clicked": ("text", "whole", "float", "boolean"),
+}
+_NEVER_WRONG = ("absent", "time", "nanoseconds")
+_MARK = "\ufeff"
+"""The byte order mark, with which some programs begin a text."""
+UNIQUE = "Give each column a unique name."
+
+
+@dataclass(frozen=True)
+class LogColumn:
+    """Where a field is: the path of a column, through nested ones, and what it holds."""
+
+    path: tuple[str, ...] = ()
+    kind: Kind = "absent"
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True)
+class LogSource:
+    """Files of one format with the same columns.
+
+    Attributes:
+        columns: by field, for those we read.
+        header: the names of all columns of a CSV file, in their order; () for others.
+    """
+
+    format: Format
+    files: tuple[Path, ...]
+    columns: Mapping[str, LogColumn]
+    header: tuple[str, ...] = ()
+
+    def rows(self, file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the fields of each row of a file, with its line, or its number if in Parquet.
+
+        Raises:
+            DataError: at a row that is not of the file's format.
+        """
+        checked = {name: c for name, c in self.columns.items() if c.kind not in _NEVER_WRONG}
+        tops = sorted({column.path[0] for column in checked.values()})
+        absent = dict.fromkeys(self.columns)
+        for line, row in _rows(file, self.format, tops):
+            yield line, absent | {name: _inside(row, c.path) for name, c in checked.items()}
+
+    def nested(self, text: str, texts: str) -> dict[str, Any]:
+        """Return the columns as a tree: at its leaves the type of a text, or of a list of texts."""
+        tree: dict[str, Any] = {}
+        for column in self.columns.values():
+            if column.kind != "absent":
+                *outer, last = column.path
+                branch = tree
+                for part in outer:
+                    branch = branch.setdefault(part, {})
+                branch[last] = texts if column.kind == "texts" else text
+        return tree
+
+
+def arrow(module: str = "") -> Any:  # noqa: ANN401 (pyarrow has no types)
+    """Return pyarrow or one of its modules, or say how to install it."""
+    purpose = "to read and write Parquet files and tables"
+    import_extra("pyarrow.parquet", extra="logs", purpose=purpose)
+    return import_extra(f"pyarrow.{module}".rstrip("."), extra="logs", purpose=purpose)
+
+
+def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Resolve paths to files; a folder's files are sorted by name."""
+    files: list[Path] = []
+    for path in map(expanded, paths):
+        if path.is_dir():
+            inside = sorted(
+                file
+                for file in path.rglob("*")
+                if file.is_file()
+                # What Spark writes beside data, such as `_SUCCESS`, is hidden.
+                and not any(part[0] in "._" for part in file.relative_to(path).parts)
+            )
+            if not inside:
+                raise DataError("empty folder", path=path, remedy="Name the files of the log.")
+            files += inside
+        elif path.is_file():
+            files.append(path)
+        else:
+            raise DataError("file not found", path=path, remedy="Name the files of the log.")
+    for path in files:
+        if set(str(path)) & set("*?[]{}"):
+            raise DataError(
+                "engines take such a name for a pattern", path=path, remedy="Rename it: no *?[]{}."
+            )
+    return files
+
+
+def format_of(path: Path) -> Format:
+    """Return the format of a file by its name, which may end with `.gz`."""
+    name = path.name.lower()
+    for suffix, format in FORMATS.items():
+        if name.endswith(suffix) or (name.endswith(f"{suffix}.gz") and format != "parquet"):
+            return format
+    raise DataError(
+        "unknown file format",
+        path=path,
+        remedy=f"Name it {', '.join('*' + suffix for suffix in FORMATS)}; text may be gzipped.",
+    )
+
+
+def sources(
+    files: Sequence[Path], wanted: Mapping[str, str], required: Iterable[str]
+) -> list[LogSource]:
+    """Return the files in groups with the same columns, with the columns of the wanted fields.
+
+    A required column must be in at least one of the files; in others it is empty.
+
+    Raises:
+        DataError: naming the file, and the column that is not there or holds something else.
+    """
+    groups: dict[tuple[Any, ...], list[Path]] = {}
+    absent, names = set(required), list[str]()
+    for file in files:
+        format = format_of(file)
+        header = _header(file, format) if format in ("csv", "tsv") else ()
+        shape, open_ended = _shape(file, format, header)
+        columns = {
+            name: _column(file, format, shape, open_ended, name, column)
+            for name, column in wanted.items()
+        }
+        absent -= {name for name, column in columns.items() if column.kind != "absent"}
+        groups.setdefault((format, tuple(sorted(columns.items())), header), []).append(file)
+        names = names or list(shape)
+    if absent and files and not names:
+        raise empty_log(files[0])
+    if absent and files:
+        there = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        raise DataError(
+            f"no column {wanted[min(absent)]!r}; there are {there or 'none'}",
+            path=files[0],
+            remedy=f"Name it with --map {min(absent)}=COLUMN.",
+        )
+    return [
+        LogSource(format, tuple(paths), dict(columns), header)
+        for (format, columns, header), paths in groups.items()
+    ]
+
+
+def empty_log(file: Path) -> DataError:
+    """Return the error for a log without events."""
+    return DataError(
+        "the log is empty: it has no event",
+        path=file,
+        remedy="Name other files, or check how they were written.",
+    )
+
+
+Shape: TypeAlias = dict[str, Any]
+"""The columns of a file: those inside, what it holds in text, or its Arrow type."""
+
+
+def _shape(file: Path, format: Format, header: Sequence[str]) -> tuple[Shape, bool]:
+    """Return the known columns of a file, and whether there may be more."""
+    if format == "parquet":
+        with parquet_file(file) as opened:
+            return _arrow_shape(opened.schema_arrow), False
+    if format != "ndjson":
+        return dict.fromkeys(header, "text"), False
+    shape: Shape = {}
+    lines = json_rows(file)
+    for _, row in itertools.islice(lines, LOOK):
+        _add_names(shape, row)
+    return shape, next(lines, None) is not None
+
+
+def _arrow_shape(fields: Iterable[Any]) -> Shape:
+    """Return the columns of a schema or a struct; a name that is there twice means none of them."""
+    kinds = [(field.name, field.type) for field in fields]
+    names = [name for name, _ in kinds]
+    is_struct = arrow().types.is_struct
+    return {
+        name: _arrow_shape(kind) if is_struct(kind) else kind
+        for name, kind in kinds
+        if names.count(name) == 1
+    }
+
+
+def _add_names(shape: Shape, row: Mapping[str, Any]) -> None:
+    for name, value in row.items():
+        if not isinstance(value, dict):
+            shape.setdefault(name, "text")
+            continue
+        if not isinstance(shape.get(name), dict):
+            shape[name] = {}
+        _add_names(shape[name], value)
+
+
+def _column(
+    file: Path, format: Format, shape: Shape, open_ended: bool, name: str, column: str
+) -> LogColumn:
+    """Return where a field is: in a column of this whole name, or along the parts between dots."""
+    path = (column,) if column in shape else tuple(column.split("."))
+    held: Any = shape
+    for part in path:
+        inside = held if isinstance(held, dict) else {}
+        if format == "parquet" and part in inside:
+            _check_unique(file, [other for other in inside if other.lower() == part.lower()])
+        held = inside.get(part)
+    if held is None and not open_ended:
+        return LogColumn()
+    if format == "ndjson":
+        return LogColumn(path, "texts" if name == "items" else "text")
+    if isinstance(held, dict):
+        held = "struct"
+    kind = held if isinstance(held, str) else kind_of(held)
+    if kind not in _ALLOWED.get(name, ("text", "whole")):
+        names = "Write names as texts, or as whole numbers"
+        raise DataError(
+            f"column {column!r} has the type {held}, which does not fit {name}",
+            path=file,
+            remedy=f"{REMEDIES[name] if name in _ALLOWED else names}.",
+        )
+    return LogColumn(path, kind)
+
+
+def _check_unique(file: Path, names: Sequence[str], line: int | None = None) -> None:
+    """Raise if two columns differ only in case: engines cannot tell `Item` from `item`."""
+    first: dict[str, str] = {}
+    for name in names:
+        if name.lower() not in first:
+            first[name.lower()] = name
+            continue
+        other = first[name.lower()]
+        same = f"column {name!r} is there twice"
+        problem = same if other == name else f"columns {other!r} and {name!r} differ only in case"
+        raise DataError(problem, path=file, line=line, remedy=UNIQUE)
+
+
+def _rows(
+    file: Path, format: Format, columns: Sequence[str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a file with these columns at least, and their lines or numbers."""
+    if format == "ndjson":
+        yield from json_rows(file)
+    elif format == "parquet":
+        with parquet_file(file) as opened:
+            batches = opened.iter_batches(batch_size=10_000, columns=columns)
+            rows = (row for batch in batches for row in batch.to_pylist())
+            try:
+                yield from enumerate(rows, start=1)
+            except (OSError, arrow().ArrowInvalid) as problem:
+                first = str(problem).splitlines()[0]
+                raise DataError(f"damaged Parquet file: {first}", path=file) from None
+    else:
+        lines = csv_rows(file, format)
+        _, header = next(lines)
+        for line, values in lines:
+            if values and len(values) != len(header):
+                raise wrong_width(file, line, len(values), len(header))
+            if values:
+                yield line, dict(zip(header, values, strict=True))
+
+
+def _inside(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 (of JSON)
+    for part in path:
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+# --- CSV -----------------------------------------------------------------------------------------
+
+
+def _lines(file: Path) -> Iterator[str]:
+    """Yield the lines of a text file, gzipped or not.
+
+    Raises:
+        DataError: at a line that is not UTF-8 or too long, or at bytes that are not gzipped.
+    """
+    packed = file.name.lower().endswith(".gz")
+    number = 0
+    try:
+        with gzip.open(file) if packed else file.open("rb") as opened:
+            for chunk in iter(partial(opened.readline, LONGEST), b""):
+                if len(chunk) == LONGEST and not chunk.endswith(b"\n"):
+                    raise DataError(
+                        f"a line of {LONGEST >> 20} MB or more",
+                        path=file,
+                        line=number + 1,
+                        remedy="Is this a log? Remove the line.",
+                    )
+                for line in chunk.splitlines(keepends=True):
+                    number += 1
+                    yield line.decode()
+    except UnicodeDecodeError as problem:
+        raise DataError(
+            f"not UTF-8: {problem.reason}",
+            path=file,
+            line=number,
+            remedy="Convert the file to UTF-8.",
+        ) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
+        raise DataError(
+            f"not a whole gzip file: {problem}",
+            path=file,
+            remedy="Copy it again, or leave out .gz if it is not packed.",
+        ) from None
+
+
+def csv_rows(file: Path, format: Format) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines of a CSV file with their numbers, the header first.
+
+    Raises:
+        DataError: at a line that is not CSV.
+    """
+    lines = _lines(file)
+    lines = itertools.chain([next(lines, "").removeprefix(_MARK)], lines)
+    reader = csv.reader(lines, delimiter="\t" if format == "tsv" else ",", strict=True)
+    line = 1
+    try:
+        for row in reader:
+            yield line, row
+            line = reader.line_num + 1
+    except csv.Error as problem:
+        raise DataError(
+            f"not CSV: {problem}",
+            path=file,
+            line=line,
+            remedy="Is there a quote too many, or one too few?",
+        ) from None
+
+
+def wrong_width(file: Path, line: int, values: int, columns: int) -> DataError:
+    """Return the error for a row of a CSV file with other values than columns."""
+    return DataError(
+        f"{values} values, but {columns} columns",
+        path=file,
+        line=line,
+        remedy='Put values that hold a comma or a line break into quotes: "a, b".',
+    )
+
+
+def _header(file: Path, format: Format) -> tuple[str, ...]:
+    _, names = next(csv_rows(file, format), (1, []))
+    if not names:
+        raise DataError("no header", path=file, remedy="Begin with the names of the columns.")
+    if "" in names:
+        raise DataError("a column has no name", path=file, line=1, remedy=UNIQUE)
+    _check_unique(file, names, line=1)
+    return tuple(names)
+
+
+# --- NDJSON --------------------------------------------------------------------------------------
+
+
+def json_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of an NDJSON file with their lines.
+
+    Raises:
+        DataError: at a line that holds no object.
+    """
+    for number, line in enumerate(_lines(file), start=1):
+        if not line.strip():
+            continue
+        if line.startswith(_MARK):
+            raise DataError(
+                "begins with a byte order mark, which JSON does not allow",
+                path=file,
+                line=number,
+                remedy="Save it as UTF-8 without one.",
+            )
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as problem:
+            raise DataError(
+                f"not JSON: {problem}", path=file, line=number, remedy="Fix or remove the line."
+            ) from None
+        if not isinstance(row, dict):
+            raise DataError(
+                "not an object", path=file, line=number, remedy='Write {"item": "a", ...}.'
+            )
+        yield number, row
+
+
+# --- Parquet -------------------------------------------------------------------------------------
+
+
+def parquet_file(file: Path) -> Any:  # noqa: ANN401 (pyarrow has no types)
+    """Open a Parquet file."""
+    pa = arrow()
+    try:
+        return pa.parquet.ParquetFile(file)
+    except (OSError, pa.ArrowInvalid) as problem:
+        first = str(problem).splitlines()[0]
+        raise DataError(f"not a whole Parquet file: {first}", path=file) from None
+
+
+def kind_of(kind: Any) -> Kind | None:  # noqa: ANN401
+    """Return the kind of an Arrow type, None if it is not supported."""
+    types = arrow().types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_list(kind) or types.is_large_list(kind):
+        empty = types.is_null(kind.value_type)  # all lists are
+        return "texts" if empty or kind_of(kind.value_type) in ("text", "whole") else None
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "text"
+    if types.is_integer(kind):
+        return "whole"
+    if types.is_boolean(kind):
+        return "boolean"
+    if types.is_floating(kind):
+        return "float"
+    if types.is_timestamp(kind):
+        return "nanoseconds" if kind.unit == "ns" else "time"
+    return "time" if types.is_date(kind) else None

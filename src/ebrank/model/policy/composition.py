@@ -1,0 +1,132 @@
+"""The formula that a policy's parts add up to: relevance plus bonus, and what else lists need.
+
+>>> from ebrank.model.bonus.marginal_certainty import MarginalCertainty
+>>> from ebrank.model.prior.families.beta import Beta
+>>> score = score_formula(Beta, MarginalCertainty, "exposure", "both")
+>>> print(f"{score(a=1.0, b=5.0, clicks=3.0, exposure=10.0, epsilon=20.0):.4f}")
+0.2695
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from ebrank.equations import horizon_bonus
+from ebrank.evidence.estimators import ESTIMATORS, click_rate
+from ebrank.model.policy.formula import (
+    COUNTS_LOSS,
+    MODEL,
+    PAIR,
+    SCORE,
+    SUMS_LOSS,
+    Formula,
+    Score,
+    Source,
+)
+from ebrank.parameters import Configured, declared
+
+HORIZON = "horizon"
+"""The parameter of a bonus that says how many lists to plan for."""
+
+
+class Scores(NamedTuple):
+    """How a policy scores items, given what it has learned.
+
+    Attributes:
+        score: sorts lists: R̂ plus the bonus.
+        both: the score and the relevance, in the frame PAIR.
+        relevance: R̂, the score without exploration.
+        prior: the relevance that the features alone predict.
+        spread: standard deviation of the relevance.
+    """
+
+    score: Score
+    both: Score
+    relevance: Score
+    prior: Score
+    spread: Score
+
+
+@cache
+def score_formula(
+    family: Any,  # noqa: ANN401 (a class)
+    bonus: Any,  # noqa: ANN401 (a class)
+    estimator: str,
+    part: str,
+    *,
+    paired: bool = False,
+) -> Formula:
+    """Return the formula of these parts; policies with the same parts share one object."""
+    item: dict[str, Source] = dict(zip(family.item, MODEL, strict=False))
+    quantities: dict[str, Source] = dict(ESTIMATORS[estimator].quantities)
+    own = tuple(name for name in _numbers(family) if name not in item)
+    if part in ("prior", "behavior"):
+        alone = family.mean if part == "prior" else click_rate
+        own, given = (own, item) if part == "prior" else ((), quantities)
+        if paired:
+            return Formula(_twice, *own, given={**given, "alone": alone}, frame=PAIR)
+        return Formula(alone, *own, given=given)
+    posterior = family.posteriors[estimator]
+    given = {
+        **item,
+        **quantities,
+        "relevance": posterior.relevance,
+        "spread": posterior.spread,
+        "draw": posterior.draw,
+        "upside": horizon_bonus,
+        **posterior.given,
+    }
+    if part == "spread":
+        return Formula(_spread, *own, given=given)
+    if bonus is None:
+        return Formula(_as_it_is, *own, given=given)
+    total, frame = (_total_and_relevance, PAIR) if paired else (_total, SCORE)
+    numbers = _numbers(bonus)
+    given["bonus"] = bonus.value
+    before = ("relevance", "spread") if posterior.given else ()
+    if HORIZON in numbers and posterior.planned:
+        given |= posterior.planned
+        before = ("relevance", "upside")
+    return Formula(total, *own, *numbers, given=given, frame=frame, before=before)
+
+
+@cache
+def loss_formula(family: Any, estimator: str) -> Formula:  # noqa: ANN401 (a class)
+    """Return the formula of a family's loss."""
+    frame = COUNTS_LOSS if ESTIMATORS[estimator].by_rank else SUMS_LOSS
+    return Formula(family.posteriors[estimator].loss, *_numbers(family), frame=frame)
+
+
+def _numbers(part: type[Configured]) -> tuple[str, ...]:
+    """Return the parameters of a part that its functions may name."""
+    return tuple(
+        p.name
+        for p in declared(part)
+        if p.kind is not str and (p.default is not None or p.name == HORIZON)
+    )
+
+
+def _as_it_is(relevance: float) -> float:
+    """Return the relevance."""
+    return relevance
+
+
+def _spread(spread: float) -> float:
+    """Return the standard deviation of the posterior."""
+    return spread
+
+
+def _total(relevance: float, bonus: float) -> float:
+    """Return relevance plus bonus (eq:sortRankingscore)."""
+    return relevance + bonus
+
+
+def _total_and_relevance(relevance: float, bonus: float) -> tuple[float, float]:
+    """Return relevance plus bonus, and the relevance."""
+    return relevance + bonus, relevance
+
+
+def _twice(alone: float) -> tuple[float, float]:
+    """Return a score that has no bonus, and the relevance, which is the same."""
+    return alone, alone
