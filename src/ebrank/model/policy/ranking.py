@@ -174,8 +174,9 @@ class Ranking:
     def interval(self) -> Floats:
         """Central 90 % credible interval of the relevance, shape (k, 2).
 
-        It is that of the policy's posterior, moved by the context as far as the relevance is. An estimate of about 1 or above, such as `ips` may give, lies
-        outside, and so may the mean of a posterior that is nearly all at 0.
+        It is that of the policy's posterior, moved by the context as far as the relevance is. An
+        estimate of about 1 or above, such as `ips` may give, lies outside, and so may the mean of a
+        posterior that is nearly all at 0.
         """
         chosen = self.candidates.rows(self.order)
         if chosen.policy.estimator.by_rank:
