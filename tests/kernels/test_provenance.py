@@ -66,7 +66,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
 def test_the_package_stamp_is_of_what_decides_a_trial(package: Write) -> None:
     stamps = []
-    for name in ("service__app", "report__svg", "a", "rankers__b", "new__folder__c"):
+    for name in ("service__app", "addons__logs__sql", "a", "lab__rankers__b", "new__folder__c"):
         package(**{name: "# edited"})
         stamps.append(package_stamp())
     assert len(set(stamps)) == 4

@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 import asyncpg
 import pytest
 
-from ebrank.addons import Mode, Store, StoreError, open, postgresql
+from ebrank.addons import postgresql
 from ebrank.addons.postgresql import driver
 from ebrank.addons.postgresql.database import Address
 from ebrank.service.api import ItemIn
 from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
+from ebrank.service.store import Mode, Store, StoreError, open
 from ebrank.service.store.records import RolledUp
 from ebrank.testing.histories import event, fill, new_items, ranking
 from ebrank.testing.stores.checking import state_of
