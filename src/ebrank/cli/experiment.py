@@ -73,12 +73,10 @@ def report(
         return
     since = time.strftime("%Y-%m-%d %H:%M", time.localtime(shown.since))
     by = "by the caller" if shown.unit == "caller" else f"per {shown.unit}"
-    kind = "two policies in each list" if shown.interleaved else f"arms {by}"
-    click.echo(f"{shown.name}: {shown.state}, {kind}, compared since {since}")
+    click.echo(f"{shown.name}: {shown.state}, arms {by}, compared since {since}")
     click.echo("; ".join(f"{arm.name} is {arm.policy}" for arm in shown.arms))
     console.print_rows(*lines(shown))
-    per = "slot" if shown.interleaved else "list"
-    click.echo(f"Figures are per {per}, with 95 % intervals that you may look at every day.")
+    click.echo("Figures are per list, with 95 % intervals that you may look at every day.")
     for note in shown.notes:
         console.note(note)
 
@@ -99,7 +97,6 @@ def start(
     evidence: Literal["apart", "shared"] | None = opt(
         None, "Whether arms share what queries say about items of others."
     ),
-    interleaved: bool = opt(False, "Mix both arms in each list."),
     token: str | None = TOKEN,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -111,14 +108,13 @@ def start(
     Examples:
         ebrank experiment start URL holdout --arm control=own --arm new=auto
         ebrank experiment start STORE bonus --arm a=auto --arm b=auto:bonus=none
-        ebrank experiment start URL duel --arm a=auto --arm b=ebrank --interleaved
     """
     from ebrank.service import api
     from ebrank.service.core import trials
 
     request = checked(
         api.StartExperimentRequest(
-            name, pairs(arm, "--arm ARM=POLICY"), shares_of(share), unit, evidence, interleaved
+            name, pairs(arm, "--arm ARM=POLICY"), shares_of(share), unit, evidence
         )
     )
     report(
@@ -206,7 +202,7 @@ def rows(
     """Write the lists of an experiment as CSV that GrowthBook can read.
 
     One row per list that is still in the log and that the readout compares, with the names of
-    GrowthBook's exposures, its clicks, and the items of an interleaved list. STORE may be in use.
+    GrowthBook's exposures and its clicks. STORE may be in use.
 
     Examples:
         ebrank experiment rows ebrank-store bonus exposures.csv

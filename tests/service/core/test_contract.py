@@ -138,18 +138,12 @@ async def test_the_budget_does_not_choose_among_swaps(engine: Scene) -> None:
 @played(settings(ranking={**EXPLORES, "max_cost": SHARE}), count=30)
 async def test_clicks_on_lists_that_are_not_compared_do_not_count(engine: Scene) -> None:
     arms = {"own": "own", "greedy": "auto:bonus=none"}
-    for interleaved in (False, True):
-        chosen = {"a": "auto", "b": arms["greedy"]} if interleaved else arms
-        request = StartExperimentRequest(
-            f"t{interleaved}", chosen, unit="user", interleaved=interleaved
-        )
-        await engine.start_experiment(request)
-        for user in map(str, range(40)):
-            answer = await engine.ranked(user=user, items=["i0", "i1", "i2"])
-            if interleaved or answer.arm == "tFalse:own":
-                engine.resources.recent.clear()  # as after a restart
-                await engine.clicked(answer)
-        await engine.stop_experiment(request.name)
+    await engine.start_experiment(StartExperimentRequest("t", arms, unit="user"))
+    for user in map(str, range(40)):
+        answer = await engine.ranked(user=user, items=["i0", "i1", "i2"])
+        if answer.arm == "t:own":
+            engine.resources.recent.clear()  # as after a restart
+            await engine.clicked(answer)
     await engine.resources.contract.save()
     sums = json.loads(await engine.store.meta.get(CONTRACT) or "{}")
     assert not sums.get("exploring clicks")

@@ -496,16 +496,15 @@ async def test_whoever_looks_at_a_query_leaves_the_evidence_of_arms_apart(engine
 
 
 @played(ON, on=trained)
-async def test_both_arms_of_interleaved_lists_hear_all_queries(engine: Scene) -> None:
-    """Each list is of both, so neither may know only the queries of its own cells."""
+async def test_arms_per_user_share_the_evidence_of_all_queries(engine: Scene) -> None:
     queries = [f"q{at}" for at in range(6)]
     await filled(engine, *queries)
     arms = {"a": POLICY, "b": "auto"}
-    started = await engine.start_experiment(StartExperimentRequest("t", arms, interleaved=True))
+    started = await engine.start_experiment(StartExperimentRequest("t", arms, unit="user"))
     assert started.evidence == "shared"
     await swept(engine)
     for at in range(24):
-        await engine.clicked(await engine.ranked(queries[at % 6]), f"i{at % 4}")
+        await engine.clicked(await engine.ranked(queries[at % 6], user=f"{at}"), f"i{at % 4}")
     await swept(engine)
     for arm in engine.resources.active.model.arms.values():
         live = await engine.live("q0")

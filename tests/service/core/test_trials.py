@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import threading
 from collections import Counter
@@ -17,7 +16,6 @@ from ebrank.lab.evaluation.swaps import examination_curve, neighbor_moments
 from ebrank.service.api import (
     ChangeExperimentRequest,
     ExperimentOut,
-    ItemIn,
     RankResponse,
     StartExperimentRequest,
 )
@@ -258,71 +256,6 @@ async def test_only_comparable_stretches_are_read(engine: Scene) -> None:
     assert (await ramped(arms=THREE | {"greedy": "ebrank"})).stretches == 4, "nothing changed"
 
 
-@played(settings(ranking={"window": 60.0, "k": 2}))
-async def test_interleaved_lists_go_on_over_pages_and_credit_who_chose(engine: Scene) -> None:
-    await engine.put_items("q", [ItemIn(f"i{at}", [float(at)]) for at in range(8)])
-    arms = {"a": "auto:bonus=none", "b": "ebrank:epsilon=50"}
-    await started(engine, interleaved=True, arms=arms)
-    credit = Counter[int]()
-    for turn in range(40):
-        pages = [await engine.ranked(user=f"u{turn}", offset=offset) for offset in (0, 2, 4)]
-        again = await engine.ranked(user=f"u{turn}")
-        assert ids(again) == ids(pages[0])
-        assert len({item for page in pages for item in ids(page)}) == 6
-        *_, second, third, refresh = await engine.lists()
-        assert refresh.teams == tuple((await engine.lists())[-4].teams)
-        assert len(second.teams) == len(third.teams) == 2
-        clicked = ids(pages[1])[0]
-        await engine.clicked(pages[1], clicked)
-        credit[second.teams[0]] += 1
-    shown = await engine.experiment("t")
-    slots = Counter(
-        team
-        for entry in await engine.lists()
-        for team, seen in zip(entry.teams, entry.seen or (0, 0), strict=True)
-        if not seen
-    )
-    assert [arm.lists for arm in shown.arms] == [slots[0], slots[1]]
-    clicks = [round((arm.clicks.value or 0.0) * arm.lists) for arm in shown.arms]
-    assert clicks == [credit[0], credit[1]]
-    rows = await exposures(engine.store, "t")
-    assert {(row.variation_id, row.clicks) for row in rows} == {("interleaved", 1)}
-    listed = [json.loads(row.items) for row in rows]
-    assert [[item["position"] for item in each] for each in listed] == [list(range(6))] * 40
-    every = [item for each in listed for item in each]
-    chose = Counter(item["variation"] for item in every if item["competitive"])
-    assert 0 < chose["a"] == chose["b"] <= min(slots[0], slots[1])
-    earned = Counter[str]()
-    for item in every:
-        earned[item["variation"] if item["competitive"] else ""] += item["clicks"]
-    assert (earned["a"], earned["b"]) == (credit[0], credit[1])
-    pairs = (slots[0] + slots[1]) / 2
-    assert shown.arms[1].difference["clicks"].value == pytest.approx(
-        (credit[1] - credit[0]) / pairs
-    )
-
-
-@played(settings(ranking={"window": 60.0, "k": 3}), count=12)
-async def test_an_interleaved_item_stays_with_its_arm_when_another_is_withdrawn(
-    engine: Scene,
-) -> None:
-    arms = {"a": "auto:bonus=none", "b": "ebrank:epsilon=1000,estimator=exposure"}
-    await started(engine, arms=arms, interleaved=True)
-    with pytest.raises(Problem, match="two arms, each of them a policy"):
-        await engine.change_experiment("t", ChangeExperimentRequest(arms=arms | {"a": "own"}))
-    for user in map(str, range(8)):
-        first = await engine.ranked(user=user)
-        await engine.withdraw("q", ids(first)[0])
-        for offset in (3, 0, 3):
-            await engine.ranked(user=user, offset=offset)
-        await engine.put_items("q", [ItemIn(ids(first)[0], [0.1, 0.2])])
-    chose = dict[tuple[str | None, str], set[int]]()
-    for entry in await engine.lists():
-        for item, team in zip(entry.items, entry.teams, strict=True):
-            chose.setdefault((entry.user, item), set()).add(team)
-    assert {len(teams) for teams in chose.values()} == {1}
-
-
 @played(settings(ranking={"policy": "ebrank"}, training={"min_rows": 1}), count=6)
 async def test_an_arm_with_other_parts_waits_for_a_prior_of_its_own(engine: Scene) -> None:
     for _ in range(30):
@@ -514,8 +447,6 @@ async def test_the_dashboard_adds_up_an_experiment_now_and_then(engine: Scene) -
         ({"shares": {"own": 0.5}}, "a share for each arm"),
         ({"shares": dict.fromkeys(THREE, 0.5)}, "at most 1 together"),
         ({"unit": "user", "evidence": "apart"}, "only with the unit `query`"),
-        ({"arms": TWO, "interleaved": True, "evidence": "apart"}, "not interleaved"),
-        ({"interleaved": True}, "two arms, each of them a policy"),
         ({"name": "old"}, "there is an experiment 'old' already"),
     ],
 )

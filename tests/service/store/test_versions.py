@@ -77,7 +77,7 @@ async def test_a_store_of_this_version_is_opened_as_it_is(
     new = database.url("new") if version.startswith("postgresql") else str(tmp_path / "new")
     async with open(new):
         pass
-    assert await columns(url) == await columns(new)
+    assert await columns(url) >= await columns(new), "columns that are gone may remain"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -308,7 +308,7 @@ class StartExperimentRequest(Struct, forbid_unknown_fields=True, frozen=True):
     `items`. The first arm is the control. `shares` are of the traffic, all of it in equal parts by
     default. `unit` says what is assigned to arms: each `query`, each `user`, or as the `caller`
     says by `arm`. `evidence` that queries share about items stays `apart` within each arm, or is
-    `shared` by all. An `interleaved` experiment mixes both arms in each list.
+    `shared` by all.
     """
 
     name: Label
@@ -316,7 +316,6 @@ class StartExperimentRequest(Struct, forbid_unknown_fields=True, frozen=True):
     shares: Shares | None = None
     unit: Literal["query", "user", "caller"] = "query"
     evidence: Literal["apart", "shared"] | None = None
-    interleaved: bool = False
 
 
 class ChangeExperimentRequest(Struct, forbid_unknown_fields=True, frozen=True):

@@ -113,8 +113,7 @@ class ArmOut(Struct, frozen=True):
         policy: its policy, or `own`.
         share: its share of the traffic.
         units: cells of queries or users that it has had lists of.
-        lists: a list and the pages that continue it count once; of an interleaved experiment, the
-            slots that only this arm filled.
+        lists: a list and the pages that continue it count once.
         clicks: per list: outcomes of impressions.
         outcome: per list: what these are worth.
         found: per list: new items that got their first click.
@@ -144,14 +143,13 @@ class ExperimentOut(Struct, frozen=True):
         stretches: how many there were: each change of shares or arms begins another.
         left_out: how many of these cannot be compared with the latest.
         sample_ratio_p: a p-value of "arms got their planned shares of units and lists"; below 0.01,
-            do not trust the readout. Null if the caller draws arms or lists are interleaved.
+            do not trust the readout. Null if the caller draws arms.
         notes: what to know before reading it, in words.
     """
 
     name: str
     unit: Literal["query", "user", "caller"]
     evidence: Literal["apart", "shared"]
-    interleaved: bool
     state: Literal["running", "waiting", "ended"]
     started: float
     since: float

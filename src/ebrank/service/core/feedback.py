@@ -81,8 +81,7 @@ class Served(msgspec.Struct, array_like=True):
         visitor: whose events are added up to recognize bots.
         arm: of which experiment it is, as it is logged.
         cell: of its unit in the experiment.
-        teams: which arm of an interleaved list chose each item.
-        ours: whether its order is EBRank's alone: neither the caller's own nor interleaved.
+        ours: whether its order is EBRank's, not the caller's own.
     """
 
     name: bytes
@@ -97,7 +96,6 @@ class Served(msgspec.Struct, array_like=True):
     visitor: bytes | None = None
     arm: str | None = None
     cell: int = 0
-    teams: Sequence[int] = ()
     ours: bool = True
 
     @classmethod
@@ -119,8 +117,7 @@ class Served(msgspec.Struct, array_like=True):
             visitor,
             entry.arm,
             entry.cell,
-            entry.teams,
-            not (entry.would_rank or entry.teams),
+            not entry.would_rank,
         )
 
     @property
@@ -252,7 +249,7 @@ class Feedback:
         shows = not (bot or cited.served.counted) and (outcome != 0 or kind == IMPRESSION)
         # If it does not show the item, whether the item is unseen does not matter.
         unseen = shows and math.isnan(cited.live.state.first_shown[row])
-        arm = None if cited.served.arm is None else self._arm(cited.served, row)
+        arm = self._arm(cited.served)
         logged = EventEntry(
             event_id=event.event_id,
             ranking_id=cited.served.continues or event.ranking_id,
@@ -273,12 +270,10 @@ class Feedback:
         )
         return Counted(logged, cited.live, row, cited.served)
 
-    def _arm(self, served: Served, row: int) -> str | None:
+    def _arm(self, served: Served) -> str | None:
         """Return the arm that an event counts for, None unless its experiment is running."""
         draw, label = self._resources.active.model.draw, served.arm
-        if draw is None or label is None or not draw.runs(label):
-            return None
-        return draw.chose(label, served.teams[served.rows.index(row)]) if served.teams else label
+        return None if draw is None or label is None or not draw.runs(label) else label
 
     def _misshapen(self, event: api.EventIn) -> str | None:
         lengths = len(event.event_id), len(event.ranking_id), len(event.item), len(event.type)

@@ -10,7 +10,6 @@ import numpy as np
 import xxhash
 from msgspec import UNSET, UnsetType, structs
 
-from ebrank.lab.evaluation.interleaving import Draft, team_draft
 from ebrank.lab.evaluation.swaps import draw_swap, rank_propensity
 from ebrank.model.policy.contexts import numbers
 from ebrank.service import api
@@ -19,7 +18,6 @@ from ebrank.service.core.feedback import RankingIds, Served, remember
 from ebrank.service.core.items import Items, reject_withdrawn
 from ebrank.service.core.lists import (
     Listing,
-    ScoredCandidates,
     first_places,
     listing,
     ranked_items,
@@ -29,8 +27,8 @@ from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Model
 from ebrank.service.core.problems import Problem, not_candidates, unknown_query
 from ebrank.service.core.resources import Resources, Watcher
-from ebrank.service.core.trials import INTERLEAVED, OWN, Assignment
-from ebrank.service.core.windows import NOT_DRAFTED, KeptOrder, ListKey, hashed
+from ebrank.service.core.trials import OWN, Assignment
+from ebrank.service.core.windows import ListKey, hashed
 from ebrank.service.store.base import SALT, UnknownQuery
 from ebrank.service.store.records import RankingEntry
 from ebrank.typing import Ints
@@ -48,7 +46,6 @@ class Choice:
         would: in shadow mode, the list EBRank would have served.
         page: whose list it is, if its order must be kept.
         arm: of the running experiment.
-        draft: all ranks down to its last, if two arms are interleaved.
         token: the random digits of its id, if they were drawn already.
     """
 
@@ -59,7 +56,6 @@ class Choice:
     would: Listing | None
     page: ListKey | None
     arm: Assignment | None
-    draft: Draft
     token: str | None
 
     @property
@@ -177,32 +173,26 @@ class Serving:
             among, label = None if only is None else _hash(only), "" if arm is None else arm.label
             page = ListKey(live.state.query, user, among, request.explore, live.life, label)
             kept = self._resources.windows.get(page, self._resources.timer())
-        candidates, *others = (
-            scored(
-                live,
-                each,
-                only,
-                draws=self._draws,
-                lists=self._resources.pace.planned(live, each, now),
-                contexts=contexts,
-            )
-            for each in ([model] if arm is None else _rankers(model, arm))
+        ranking = model if arm is None else model.arms[arm.arm]
+        candidates = scored(
+            live,
+            ranking,
+            only,
+            draws=self._draws,
+            lists=self._resources.pace.planned(live, ranking, now),
+            contexts=contexts,
         )
-        draft, propensities, explores = NOT_DRAFTED, tuple[float, ...](), request.explore
-        if others:
-            orders = (candidates, others[0])
-            draft = self._drafted(orders, offset + k, explore=explores, kept=kept)
-            order = np.array(draft.items, np.int64)
-        elif shadow:
+        propensities, explores = tuple[float, ...](), request.explore
+        if shadow:
             by_score = first_places(candidates, offset, k, settings)
             would = listing(candidates, by_score, self.examination, offset)
             order = np.arange(len(candidates.rows))[: offset + k]
         else:
             order = first_places(candidates, offset, k, settings, explore=explores, kept=kept)
         served = listing(candidates, order, self.examination, offset)
-        explores = explores and not shadow and not others
+        explores = explores and not shadow
         contract = self._resources.contract
-        if contract.on and not shadow and not others:
+        if contract.on and not shadow:
             token = new_token()
             drawn = token if kept is None or kept.view is None else kept.view
             if explores and not contract.allows(drawn, served, self.examination, now):
@@ -234,36 +224,11 @@ class Serving:
             hint=live.hint(rows + instead),
         )
         if arm is not None:
-            entry.arm, entry.cell, entry.teams = arm.label, arm.cell, draft.teams[offset:]
+            entry.arm, entry.cell = arm.label, arm.cell
         if kept is not None and kept.view is not None:
             seen = kept.ranks_of(served.rows)
             entry.continues, entry.seen = kept.view, seen if any(seen) else ()
-        return Choice(served, entry, order, k, would, page, arm, draft, token)
-
-    def _drafted(
-        self,
-        orders: tuple[ScoredCandidates, ScoredCandidates],
-        depth: int,
-        *,
-        explore: bool,
-        kept: KeptOrder | None,
-    ) -> Draft:
-        """Return two orders interleaved, after those that the user has seen."""
-        above = NOT_DRAFTED
-        if kept is not None:
-            rows = {row: place for place, row in enumerate(orders[0].rows.tolist())}
-            seen = [
-                (rows[row], team, pair)
-                for row, team, pair in zip(kept.rows, kept.teams, kept.pairs, strict=False)
-                if row in rows
-            ]
-            above = Draft(*zip(*seen, strict=True)) if seen else above
-        first, second = (
-            first_places(each, 0, depth, self._settings, explore=explore).tolist()
-            for each in orders
-        )
-        key = int(self._draws.random_raw())  # the window keeps the list for its user
-        return team_draft(first, second, key, depth, above=above)
+        return Choice(served, entry, order, k, would, page, arm, token)
 
     def _randomized(self, order: Ints, offset: int, share: float) -> tuple[Ints, tuple[float, ...]]:
         """Return an order, of which some have two neighbors swapped, and how likely each rank was.
@@ -310,9 +275,7 @@ class Serving:
             current.add(entry, rows)
         if choice.page is not None:
             kept, view = served.candidates.rows[choice.order], None if entry.bot else entry.id
-            own.windows.keep(
-                choice.page, kept, served.offset, choice.k, view, own.timer(), choice.draft
-            )
+            own.windows.keep(choice.page, kept, served.offset, choice.k, view, own.timer())
         remember(own, entry.id, Served.of(entry, rows, live.life, visitor))
         if entry.bot:
             own.bots.on_bot("list")
@@ -343,11 +306,6 @@ class Serving:
         return api.RankResponse(
             api.UNCOUNTED, model.version, items, choice.would_rank, degraded=True
         )
-
-
-def _rankers(model: Model, arm: Assignment) -> list[Model]:
-    """Return the models that make a list of an arm, two if it is interleaved."""
-    return list(model.arms.values()) if arm.arm == INTERLEAVED else [model.arms[arm.arm]]
 
 
 def ids_of(items: Sequence[str | api.ItemIn]) -> list[str]:

@@ -28,7 +28,6 @@ import xxhash
 from msgspec import Struct, structs
 
 from ebrank.errors import EBRankError
-from ebrank.lab.evaluation.interleaving import NEITHER
 from ebrank.model.policy import policies
 from ebrank.service import api
 from ebrank.service.core.problems import NotFound, Problem
@@ -39,8 +38,6 @@ EXPERIMENTS = "experiments"
 OWN = "own"
 CELLS = 2**14
 MOST_EXPERIMENTS, MOST_ARMS, MOST_STRETCHES = 200, 10, 200
-INTERLEAVED = "interleaved"
-"""The arm of a list to which both arms contribute."""
 Unit: TypeAlias = Literal["query", "user", "caller"]
 
 
@@ -83,7 +80,6 @@ class Experiment(Struct, frozen=True):
     name: str
     unit: Unit
     evidence: Literal["apart", "shared"]
-    interleaved: bool
     stretches: list[Stretch]
     ended: float | None = None
 
@@ -143,8 +139,7 @@ class Draw:
         if unit is None:
             return None
         cell = self._cell(unit)
-        arm = self._cells[cell]
-        return self._label(INTERLEAVED if arm and experiment.interleaved else arm, cell)
+        return self._label(self._cells[cell], cell)
 
     def _label(self, arm: str, cell: int) -> Assignment | None:
         label = f"{self.experiment.name}:{arm}{self._suffix}"
@@ -156,11 +151,6 @@ class Draw:
     def runs(self, label: str) -> bool:
         """Return whether a list of an arm, given as it is logged, is of this experiment."""
         return label.startswith(f"{self.experiment.name}:")
-
-    def chose(self, label: str, team: int) -> str | None:
-        """Return the label of the arm that chose an item of an interleaved list, None if both."""
-        arms = list(self.experiment.stretch.arms)
-        return None if team == NEITHER else label.replace(f":{INTERLEAVED}", f":{arms[team]}", 1)
 
     def cell_of(self, entry: RankingEntry) -> int:
         """Return the cell of a list that was read from the log."""
@@ -234,21 +224,17 @@ def started(text: str, request: api.StartExperimentRequest, now: float) -> str:
         raise Problem(f"experiment {other.name!r} is running. Stop it first", "name")
     if len(experiments) >= MOST_EXPERIMENTS:
         raise Problem(f"a store keeps {MOST_EXPERIMENTS} experiments. Copy it to a new one", "name")
-    splits = request.unit == "query" and not request.interleaved
+    splits = request.unit == "query"
     evidence = request.evidence or ("apart" if splits else "shared")
     if evidence == "apart" and not splits:
         raise Problem(
             "all arms list the same queries, whose evidence is one: evidence can be apart only "
-            "with the unit `query`, and if lists are not interleaved",
+            "with the unit `query`",
             "evidence",
         )
-    if request.interleaved:
-        _check_interleaved(request.arms)
-        if request.unit == "caller":
-            raise Problem("an interleaved list is of both arms: the caller draws none", "unit")
     shares = request.shares or dict.fromkeys(request.arms, 1.0 / max(len(request.arms), 1))
     stretch = _stretch(request.arms, shares, [""] * CELLS, now)
-    made = Experiment(name, request.unit, evidence, request.interleaved, [stretch])
+    made = Experiment(name, request.unit, evidence, [stretch])
     return _text(experiments | {name: made})
 
 
@@ -260,9 +246,7 @@ def changed(text: str, name: str, request: api.ChangeExperimentRequest, now: flo
     arms = last.arms if request.arms is None else request.arms
     if set(arms) != set(last.arms):
         raise Problem(f"arms keep their names: {', '.join(last.arms)}", "arms")
-    arms = {arm: arms[arm] for arm in last.arms}  # in their order, by which the log counts them
-    if experiment.interleaved:
-        _check_interleaved(arms)
+    arms = {arm: arms[arm] for arm in last.arms}
     shares = request.shares or last.shares
     if (arms, shares) == (last.arms, last.shares):
         return text
@@ -295,11 +279,6 @@ def _running(experiments: Mapping[str, Experiment], name: str) -> Experiment:
     return experiment
 
 
-def _check_interleaved(arms: Mapping[str, str]) -> None:
-    if len(arms) != 2 or OWN in arms.values():
-        raise Problem("interleaving takes two arms, each of them a policy", "arms")
-
-
 def _text(experiments: Mapping[str, Experiment]) -> str:
     return msgspec.json.encode(experiments).decode()
 
@@ -309,8 +288,6 @@ def _stretch(
 ) -> Stretch:
     if not 1 <= len(arms) <= MOST_ARMS:
         raise Problem(f"an experiment has 1 to {MOST_ARMS} arms", "arms")
-    if INTERLEAVED in arms:
-        raise Problem(f"no arm may be called {INTERLEAVED!r}", "arms")
     for arm, policy in arms.items():
         if ":" in policy.partition(":")[2]:  # no request may import a module
             raise Problem(f"arm {arm}: parts of your own belong into ranking.policy", "arms")

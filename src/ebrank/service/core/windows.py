@@ -8,12 +8,10 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from ebrank.lab.evaluation.interleaving import Draft
 from ebrank.service.core.memory import ROOM, PackedCache, encode
 from ebrank.typing import Ints
 
 NOTHING: Ints = np.zeros(0, np.int64)
-NOT_DRAFTED = Draft()
 
 
 def hashed(user: str, salt: str) -> str:
@@ -50,8 +48,6 @@ class KeptOrder(msgspec.Struct, array_like=True, frozen=True):
         k: the length of a list when it was made.
         view: the first list that was served from it; None before there is one that counts.
         until: when the window ends.
-        teams: of an interleaved order: which arm chose each item.
-        pairs: of an interleaved order: the number of each one's competitive pair.
     """
 
     rows: list[int]
@@ -60,8 +56,6 @@ class KeptOrder(msgspec.Struct, array_like=True, frozen=True):
     k: int
     view: str | None
     until: float
-    teams: list[int] = []
-    pairs: list[int] = []
 
     def ranks_of(self, rows: Ints) -> tuple[int, ...]:
         """Return the ranks at which impressions of these items already count, 0 for others."""
@@ -92,14 +86,7 @@ class Windows:
         await self.cache.drop(lambda key: key.startswith(begins))
 
     def keep(
-        self,
-        page: ListKey,
-        order: Ints,
-        offset: int,
-        k: int,
-        ranking_id: str | None,
-        now: float,
-        draft: Draft = NOT_DRAFTED,
+        self, page: ListKey, order: Ints, offset: int, k: int, ranking_id: str | None, now: float
     ) -> None:
         """Remember an order of which the ranks from `offset` on were served as a list.
 
@@ -108,22 +95,10 @@ class Windows:
         extend its window.
         """
         kept = self.get(page, now) or KeptOrder([], [], 0, k, None, now + self._seconds)
-        ranks, listed = dict(zip(kept.rows, kept.ranks, strict=True)), order.tolist()
-        for rank, row in enumerate(listed, 1):
+        ranks = dict(zip(kept.rows, kept.ranks, strict=True))
+        for rank, row in enumerate(order.tolist(), 1):
             counts_here = ranking_id is not None and rank > offset
             ranks[row] = ranks.get(row) or (rank if counts_here else 0)
-        depth, view = max(kept.depth, len(listed)), kept.view or ranking_id
-        chosen = dict(zip(kept.rows, zip(kept.teams, kept.pairs, strict=True), strict=False))
-        chosen |= dict(zip(listed, zip(draft.teams, draft.pairs, strict=True), strict=False))
-        by = [chosen[row] for row in ranks if row in chosen]
-        updated = KeptOrder(
-            [*ranks],
-            [*ranks.values()],
-            depth,
-            kept.k,
-            view,
-            kept.until,
-            [team for team, _ in by],
-            [pair for _, pair in by],
-        )
+        depth, view = max(kept.depth, len(order)), kept.view or ranking_id
+        updated = KeptOrder([*ranks], [*ranks.values()], depth, kept.k, view, kept.until)
         self.cache.put(page.packed(), _packed(updated))

@@ -14,16 +14,15 @@ const UNITS = { query: "per query", user: "per user", caller: "by the caller" };
 
 export function experiment({ insights }) {
   const { experiment: seen } = insights;
-  const slot = seen.interleaved ? "slot" : "list";
   const about = note(
-    `${seen.name}: ${seen.interleaved ? "both arms in each list" : `arms ${UNITS[seen.unit]}`}, ${seen.state}, compared since ${dayAndTime(seen.since)}. `,
-    `Figures are per ${slot}, with 95 % intervals that you may look at every day.`,
+    `${seen.name}: arms ${UNITS[seen.unit]}, ${seen.state}, compared since ${dayAndTime(seen.since)}. `,
+    "Figures are per list, with 95 % intervals that you may look at every day.",
   );
   const columns = [
     ["Arm", "name", ({ name, policy }) => [name, !policy || policy === name ? null : h("span", { class: "under small soft" }, policy)]],
     ["Share", "number wide-only", ({ share }) => (share === undefined ? "" : percent(share))],
     ["Units", "number wide-only", ({ units }) => (units === undefined ? "" : count(units))],
-    [seen.interleaved ? "Slots" : "Lists", "number wide-only", ({ lists }) => (lists === undefined ? "" : count(lists))],
+    ["Lists", "number wide-only", ({ lists }) => (lists === undefined ? "" : count(lists))],
     ...METRICS.map(([title, name]) => [title, "number", (row) => figure(row[name], row.isDifference)]),
   ];
   const rows = seen.arms.flatMap((arm) => [arm, ...differences(arm, seen.arms[0])]);

@@ -125,17 +125,11 @@ class Activity:
             sums["exposure_old"] += float(p @ ~new)
 
     def _trial(self, entry: RankingEntry) -> None:
-        """Count a list of an arm; of an interleaved one, the slots of each."""
+        """Count a list of an arm; with its further pages, once."""
         draw = self._active.model.draw
         if entry.arm is None or draw is None or not draw.runs(entry.arm):
             return
-        if entry.teams:
-            fresh = zip(entry.teams, entry.seen or [0] * len(entry.teams), strict=True)
-            for team, slots in Counter(team for team, seen in fresh if not seen).items():
-                label = draw.chose(entry.arm, team)
-                if label is not None:
-                    self._trials.add(label, entry.cell, slots)
-        elif entry.continues is None:
+        if entry.continues is None:
             self._trials.add(entry.arm, entry.cell, 1)
 
     def _earned(self, live: LiveQuery, served: Listing, time: float) -> None:

@@ -43,13 +43,13 @@ def readout(experiment: Experiment, trials: Iterable[Trial], *, waits: bool) -> 
     first = next(iter(last.arms))
     units = [int(np.count_nonzero(cells[_LISTS])) for cells in sums.values()]
     ratio = None
-    if experiment.unit != "caller" and not experiment.interleaved and len(sums) > 1:
+    if experiment.unit != "caller" and len(sums) > 1:
         ratio = _ratio_p(experiment, numbers, {arm: each[_LISTS] for arm, each in sums.items()})
     arms = list[api.ArmOut]()
     for (arm, policy), count in zip(last.arms.items(), units, strict=True):
         own = {name: _metric(mean(_moments(sums[arm], at))) for at, name in enumerate(METRICS)}
         compared = {
-            name: _metric(_compared(experiment, sums[first], sums[arm], at))
+            name: _metric(difference(_moments(sums[arm], at), _moments(sums[first], at)))
             for at, name in enumerate(METRICS)
             if arm != first
         }
@@ -62,7 +62,6 @@ def readout(experiment: Experiment, trials: Iterable[Trial], *, waits: bool) -> 
         name=experiment.name,
         unit=experiment.unit,
         evidence=experiment.evidence,
-        interleaved=experiment.interleaved,
         state="waiting" if waits and state == "running" else state,  # type: ignore[arg-type]
         started=experiment.stretches[0].since,
         since=experiment.stretches[numbers[0] - 1].since,
@@ -102,15 +101,6 @@ def _moments(cells: Floats, metric: int) -> Moments:
     return Moments.of(cells[metric, there], cells[_LISTS, there])
 
 
-def _compared(experiment: Experiment, control: Floats, arm: Floats, metric: int) -> Interval:
-    """Return how far an arm is from the first, per list, or per pair of an interleaved list."""
-    if not experiment.interleaved:
-        return difference(_moments(arm, metric), _moments(control, metric))
-    pairs = (control[_LISTS] + arm[_LISTS]) / 2.0
-    there = pairs > 0.0
-    return mean(Moments.of((arm[metric] - control[metric])[there], pairs[there]))
-
-
 def _metric(interval: Interval) -> api.MetricOut:
     return api.MetricOut(*(end if math.isfinite(end) else None for end in interval))
 
@@ -135,7 +125,7 @@ def _notes(
             "an arm are lost somewhere, or its users ask more or less often. Do not trust the "
             "differences until you know which."
         )
-    if experiment.unit != "query" or experiment.interleaved:
+    if experiment.unit != "query":
         yield (
             "All arms list the same queries: what one of them finds, the others list too, so "
             "differences understate what exploration is worth."
@@ -155,8 +145,7 @@ def _few(arms: Sequence[api.ArmOut]) -> Iterable[str]:
 
 def lines(report: api.ExperimentOut) -> tuple[Sequence[str], list[Sequence[str]]]:
     """Return the head and the rows of a table of the arms."""
-    lists, first = "slots" if report.interleaved else "lists", report.arms[0].name
-    head = ("arm", "share", "units", lists, "", f"per {lists[:-1]}", f"− {first}")
+    head = ("arm", "share", "units", "lists", "", "per list", f"− {report.arms[0].name}")
     rows: list[Sequence[str]] = []
     for arm in report.arms:
         about = (arm.name, f"{arm.share:.0%}", f"{arm.units:,}", f"{arm.lists:,}")

@@ -109,8 +109,6 @@ class RankingEntry:
         contexts: numbers of the request's contexts, ascending; see `ebrank.model.policy.contexts`.
         arm: of which experiment it is, as `experiment:arm`, with `:N` in the N-th stretch if that
             is not the first; None outside of experiments.
-        teams: for each item which arm of an interleaved list chose it, counted from 0; -1 if both
-            would have. Empty if it is not interleaved.
         propensities: for each item the probability of its rank, if the order was randomized.
         token: the name of the token that asked for it; None if the server does not keep it.
         hint: what the caller knows about its items; not part of the log.
@@ -135,7 +133,6 @@ class RankingEntry:
     epoch: int = 0
     contexts: tuple[int, ...] = ()
     arm: str | None = None
-    teams: tuple[int, ...] = ()
     propensities: tuple[float, ...] = ()
     token: str | None = None
     hint: Hint | None = field(default=None, compare=False, repr=False)
@@ -389,8 +386,7 @@ class Trial(NamedTuple):
     Attributes:
         stretch: from 1: each change of the arms or their shares begins another.
         cell: of the units: a hash of a query's or a user's name.
-        lists: a list and the pages that continue it count once; in an interleaved experiment, the
-            arm's slots.
+        lists: a list and the pages that continue it count once.
         clicks: outcomes of impressions.
         outcome: what these are worth.
         found: new items that got their first click.
