@@ -98,8 +98,6 @@ class RankingSettings:
         seed: seed for breaking ties
         window: how many seconds a user sees the same order for a query; 0 is off
         max_explored: maximum number of slots in a list that exploration may fill
-        random_slice: share of lists in which a random pair of neighbors may change places; all
-            lists then log how likely each item was at its rank
         max_cost: share of a day's clicks that exploration may cost at most, such as `0.005`; it
             stops by itself if clicks say that it costs more
     """
@@ -113,7 +111,6 @@ class RankingSettings:
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     window: NotNegative = 60.0
     max_explored: Count | None = None
-    random_slice: Share = 0.0
     max_cost: Annotated[float, Meta(gt=0, lt=1)] | None = None
 
 

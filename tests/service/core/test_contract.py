@@ -121,20 +121,6 @@ async def test_the_guard_lets_go_what_keeps_the_contract(engine: Scene) -> None:
     assert not engine.resources.contract.stopped
 
 
-SLICED = {"policy": "auto:bonus=none", "k": 5, "max_cost": SHARE, "random_slice": 0.5}
-
-
-@played(settings(ranking=SLICED), count=30)
-async def test_the_budget_does_not_choose_among_swaps(engine: Scene) -> None:
-    """Nobody clicks, so there is nothing to spend; a swap that was drawn is served all the same."""
-    for _ in range(80):
-        await engine.ranked()
-    drawn = [entry.propensities for entry in await engine.lists() if entry.propensities]
-    swapped = [min(chances) < 0.5 for chances in drawn]
-    assert swapped == [False] * (len(drawn) - 1) + [True], "then it has cost too much"
-    assert len(drawn) < 80
-
-
 @played(settings(ranking={**EXPLORES, "max_cost": SHARE}), count=30)
 async def test_clicks_on_lists_that_are_not_compared_do_not_count(engine: Scene) -> None:
     arms = {"own": "own", "greedy": "auto:bonus=none"}

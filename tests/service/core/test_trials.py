@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ebrank.lab.evaluation.swaps import examination_curve, neighbor_moments
 from ebrank.service.api import (
     ChangeExperimentRequest,
     ExperimentOut,
@@ -465,44 +464,6 @@ async def test_what_cannot_be_compared_is_refused(
     await started(engine)
     with pytest.raises(Problem, match="'t' is running"):
         await started(engine, name="other")
-
-
-@played(settings(ranking={"random_slice": 0.5, "window": 0.0, "k": 4}), count=6)
-async def test_a_random_slice_swaps_neighbors_and_logs_propensities(engine: Scene) -> None:
-    swapped = 0
-    for _ in range(400):
-        await engine.ranked()
-    for entry in await engine.lists():
-        assert len(entry.propensities) == 4
-        moved = [rank for rank, chance in enumerate(entry.propensities) if chance < 0.5]
-        swapped += bool(moved)
-        assert len(moved) in (0, 2)
-        if moved:
-            assert moved[1] == moved[0] + 1
-            assert entry.propensities[moved[0]] == pytest.approx(0.5 / 6)
-    assert 60 < swapped < 140, "half of half"
-
-
-@played(settings(ranking={"random_slice": 1.0, "window": 0.0, "k": 3}), count=6)
-async def test_the_log_of_a_random_slice_tells_how_far_down_users_look(engine: Scene) -> None:
-    """Whatever the order that is learned meanwhile: its propensities are in the log."""
-    rng, looks = np.random.default_rng(6), np.array([1.0, 0.6, 0.3])
-    relevance = dict(zip(ORDER, (0.9, 0.3, 0.5, 0.7, 0.4, 0.6), strict=True))
-    clicks = np.zeros((1500, 3))
-    for row in clicks:
-        answer = await engine.ranked()
-        chances = looks * [relevance[item] for item in ids(answer)]
-        row[:] = rng.random(3) < chances
-        await engine.feedback(
-            [
-                click(f"{answer.ranking_id} {at}", answer.ranking_id, ids(answer)[at])
-                for at in np.flatnonzero(row)
-            ]
-        )
-    propensities = [entry.propensities for entry in await engine.lists()]
-    curve = examination_curve(neighbor_moments(propensities, clicks), looks="once", alpha=0.01)
-    assert all(low <= p <= high for p, (_, low, high) in zip(looks, curve, strict=True))
-    assert curve[2].high - curve[2].low < 0.3
 
 
 @played(on=SqliteStore, count=3)

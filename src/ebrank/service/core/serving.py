@@ -10,7 +10,6 @@ import numpy as np
 import xxhash
 from msgspec import UNSET, UnsetType, structs
 
-from ebrank.lab.evaluation.swaps import draw_swap, rank_propensity
 from ebrank.model.policy.contexts import numbers
 from ebrank.service import api
 from ebrank.service.core.contract import new_token
@@ -182,7 +181,7 @@ class Serving:
             lists=self._resources.pace.planned(live, ranking, now),
             contexts=contexts,
         )
-        propensities, explores = tuple[float, ...](), request.explore
+        explores = request.explore
         if shadow:
             by_score = first_places(candidates, offset, k, settings)
             would = listing(candidates, by_score, self.examination, offset)
@@ -199,11 +198,6 @@ class Serving:
                 explores = False
                 order = first_places(candidates, offset, k, settings, explore=False, kept=kept)
                 served = listing(candidates, order, self.examination, offset)
-        fresh = kept is None or kept.depth <= offset
-        # After all that decides: no list may be more likely to have a propensity for its swap.
-        if settings.random_slice and explores and fresh:
-            order, propensities = self._randomized(order, offset, settings.random_slice)
-            served = listing(candidates, order, self.examination, offset)
         if shadow:  # the caller's order is not our exploration, whatever it costs
             served.explored, served.cost = np.zeros(len(served.places), np.bool_), 0.0
         rows, instead = served.rows.tolist(), [] if would is None else would.rows.tolist()
@@ -220,7 +214,6 @@ class Serving:
             would_rank=tuple(live.ids.at(instead)),
             offset=offset,
             contexts=contexts,
-            propensities=propensities,
             hint=live.hint(rows + instead),
         )
         if arm is not None:
@@ -229,18 +222,6 @@ class Serving:
             seen = kept.ranks_of(served.rows)
             entry.continues, entry.seen = kept.view, seen if any(seen) else ()
         return Choice(served, entry, order, k, would, page, arm, token)
-
-    def _randomized(self, order: Ints, offset: int, share: float) -> tuple[Ints, tuple[float, ...]]:
-        """Return an order, of which some have two neighbors swapped, and how likely each rank was.
-
-        Only ranks below the offset change.
-        """
-        below, length = order[offset:].tolist(), len(order) - offset
-        swap = draw_swap(int(self._draws.random_raw()), length, share)
-        intended = swap.applied(range(1, length + 1))
-        shown = np.arange(1, length + 1)
-        chances = rank_propensity(intended, shown, ranks=length, share=share)
-        return np.array([*order[:offset], *swap.applied(below)], np.int64), tuple(chances.tolist())
 
     async def _served(
         self,

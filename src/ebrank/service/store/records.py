@@ -109,7 +109,6 @@ class RankingEntry:
         contexts: numbers of the request's contexts, ascending; see `ebrank.model.policy.contexts`.
         arm: of which experiment it is, as `experiment:arm`, with `:N` in the N-th stretch if that
             is not the first; None outside of experiments.
-        propensities: for each item the probability of its rank, if the order was randomized.
         token: the name of the token that asked for it; None if the server does not keep it.
         hint: what the caller knows about its items; not part of the log.
         cell: of its unit in the experiment; not part of the log.
@@ -133,7 +132,6 @@ class RankingEntry:
     epoch: int = 0
     contexts: tuple[int, ...] = ()
     arm: str | None = None
-    propensities: tuple[float, ...] = ()
     token: str | None = None
     hint: Hint | None = field(default=None, compare=False, repr=False)
     cell: int = field(default=0, compare=False, repr=False)

@@ -59,7 +59,7 @@ class Schema(NamedTuple):
             yield self.done
 
 
-_NEW_COLUMNS = {"rankings": ("arm", "propensities", "token"), "models": ("arms",)}
+_NEW_COLUMNS = {"rankings": ("arm", "token"), "models": ("arms",)}
 
 
 def _with_arms(dialect: str) -> Iterator[str]:
