@@ -50,7 +50,7 @@ def figures() -> Iterator[Figure]:
 def imported(form: str, log: Path) -> float:
     """Aggregate a log and make a store of it, without training; return the seconds."""
     from ebrank.addons.logs import UBI, aggregate, read_evidence
-    from ebrank.service.ops.transfer.evidence import import_evidence
+    from ebrank.addons.logs.importing import import_evidence
 
     began, out = time.perf_counter(), log.with_suffix(".evidence.parquet")
     aggregate([log], out, memory=MEMORY, fields=UBI if form == "ubi" else None)

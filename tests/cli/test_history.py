@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ebrank.addons.logs.importing import Imported
 from ebrank.cli.history import imported_lines
 from ebrank.service.api import EventIn, ItemIn, RankRequest
 from ebrank.service.engine import Engine
-from ebrank.service.ops.transfer.evidence import Imported
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 from tests.cli.commands import answered, good, refused

@@ -208,8 +208,8 @@ def rows(
         ebrank experiment rows ebrank-store bonus exposures.csv
         ebrank experiment rows ebrank-store bonus exposures.csv --json
     """
+    from ebrank.addons.exposures import Exposure, exposures
     from ebrank.cli.upkeep import looked_after
-    from ebrank.service.ops.transfer.exposures import Exposure, exposures
 
     found = looked_after(store, "read", "reading", lambda opened, _: exposures(opened, name))
     text = io.StringIO(newline="")

@@ -19,7 +19,7 @@ from ebrank.errors import ParameterError
 
 if TYPE_CHECKING:
     from ebrank.addons.logs.aggregation import Application
-    from ebrank.service.ops.transfer.evidence import Imported
+    from ebrank.addons.logs.importing import Imported
     from ebrank.service.settings import Settings
     from ebrank.service.store.base import StoreView
 
@@ -199,9 +199,9 @@ def import_(
     """
     from ebrank.addons.logs import read_evidence
     from ebrank.addons.logs.evidence_file import is_evidence
+    from ebrank.addons.logs.importing import import_evidence
     from ebrank.service.ops import configuration
     from ebrank.service.ops.transfer.copying import import_store
-    from ebrank.service.ops.transfer.evidence import import_evidence
     from ebrank.service.ops.transfer.exported import Exported
 
     if is_evidence(path):
@@ -266,8 +266,7 @@ def judgments(
         ebrank judgments exports/2026-11 --format trec --out qrels.txt
         ebrank judgments evidence.parquet --format quepid --out ratings.csv
     """
-    from ebrank.service.ops.history import judged
-    from ebrank.service.ops.judgments import WRITERS
+    from ebrank.addons.judgments import WRITERS, judged
 
     target = expanded(out)
     for file in (target, *([target.with_name("queries.tsv")] if format == "trec" else [])):
@@ -304,8 +303,8 @@ def examine(
         ebrank examine evidence.parquet --features items.parquet
         ebrank examine ebrank-store --config ebrank.toml --json
     """
+    from ebrank.addons.examining import examined
     from ebrank.model.prior.fitting import FEWEST_ROWS
-    from ebrank.service.ops.history import examined
 
     curve = asyncio.run(watched_store(path, config, features, examined))
     if as_json:
@@ -379,7 +378,7 @@ def whatif(
     from ebrank.addons.logs import read_evidence
     from ebrank.addons.whatif import History
     from ebrank.addons.whatif import forecast as made
-    from ebrank.service.ops.history import history_of
+    from ebrank.addons.whatif.history import history_of
 
     def of_evidence(settings: Settings) -> History:
         evidence = read_evidence(path, features=features, missing="drop")
@@ -430,8 +429,8 @@ async def watched_store(
     Evidence becomes a store in memory, unless there is a shorter way.
     """
     from ebrank.addons.logs.evidence_file import is_evidence
+    from ebrank.addons.logs.importing import in_memory
     from ebrank.service.ops import configuration
-    from ebrank.service.ops.transfer.evidence import in_memory
     from ebrank.service.ops.transfer.exported import Exported
     from ebrank.service.ops.transfer.exporting import is_export
     from ebrank.service.store import open

@@ -80,7 +80,8 @@ def serve(
 
 def serve_demo(settings: Settings) -> None:
     """Serve simulated users until a signal comes; leave nothing behind."""
-    from ebrank.service.ops import demo, server
+    from ebrank.addons import demo
+    from ebrank.service.ops import server
 
     with tempfile.TemporaryDirectory(prefix="ebrank-demo-") as folder:
         server.run(

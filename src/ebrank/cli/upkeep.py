@@ -135,8 +135,8 @@ def export(
         ebrank export backups/monday.db exports/monday --json
         ebrank export ebrank-store exports/ubi --format ubi
     """
+    from ebrank.addons.logs.ubi_export import export_ubi
     from ebrank.service.ops.transfer.exporting import export
-    from ebrank.service.ops.transfer.ubi import export_ubi
 
     def write(opened: Store, progress: Progress) -> Awaitable[dict[str, int]]:
         if format == "ubi":

@@ -41,11 +41,10 @@ import ebrank
 
 PACKAGE = "ebrank"
 ROOT = Path(ebrank.__file__).parent
-UNRELATED = (
-    *("addons/logs", "addons/postgresql", "addons/whatif", "cli", "client", "lab/data", "paper"),
-    *("service", "statistics", "testing"),
-)
+UNRELATED = ("addons", "cli", "client", "lab/data", "paper", "service", "statistics", "testing")
 """Parts of ebrank that do not affect a trial, given its dataset and config."""
+DECISIVE = ("addons/cluster/worker.py", "addons/trees.py")
+"""Files of these parts that do."""
 
 _IMPORT = re.compile(
     r"^\s*(?:from\s+([\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+(.+))", re.MULTILINE
@@ -86,7 +85,7 @@ def package_stamp() -> str:
     decisive = {
         place: path
         for place, path in files.items()
-        if not any(Path(place).is_relative_to(folder) for folder in UNRELATED)
+        if place in DECISIVE or not any(map(Path(place).is_relative_to, UNRELATED))
     }
     return _hash(_runtime() + _digests(decisive))[:16]
 

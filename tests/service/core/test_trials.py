@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ebrank.addons.exposures import exposures
 from ebrank.service.api import (
     ChangeExperimentRequest,
     ExperimentOut,
@@ -23,7 +24,6 @@ from ebrank.service.core.models import fitted_parts
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.core.trials import CELLS, dealt
 from ebrank.service.insight.readout import readout
-from ebrank.service.ops.transfer.exposures import exposures
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import Trial
 from ebrank.service.store.sqlite import SqliteStore

@@ -15,8 +15,8 @@ from selenium.webdriver import Chrome, Keys
 
 import ebrank
 from ebrank.addons.logs import Evidence
+from ebrank.addons.logs.importing import import_evidence
 from ebrank.service.api import StartExperimentRequest
-from ebrank.service.ops.transfer.evidence import import_evidence
 from tests.browser import COLORS, violations
 from tests.service.dashboard.page import Page
 from tests.threaded import Threaded

@@ -10,10 +10,10 @@ import pytest
 from selenium.webdriver import Chrome, Keys
 
 import ebrank
+from ebrank.addons import demo
 from ebrank.paper.report.figures.palette import LOOKS
 from ebrank.service.api import Insights
 from ebrank.service.learning import training
-from ebrank.service.ops import demo
 from tests.browser import COLORS, violations
 from tests.service.dashboard.page import Page
 from tests.threaded import Threaded, trained_here

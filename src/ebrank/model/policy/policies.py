@@ -87,6 +87,8 @@ PRESETS = {
 }
 
 PARTS = ("family", "learner", "bonus")
+ADDONS = {"trees": "ebrank.addons.trees"}
+"""Parts outside of the core, which imports them when a policy names them."""
 
 CURVE_ARRAYS = ("examination", "examination_error", "examination_support")
 
@@ -503,10 +505,10 @@ def _parts(choices: Choices) -> tuple[type[Configured], ...]:
 
 
 def find(base: type[P], package: str, name: str) -> type[P]:
-    """Return a part by its file's name, or by `module:Class`."""
+    """Return a part by its file's name, by that of an addon, or by `module:Class`."""
     if ":" in name:
         return load_class(name, base)
-    module = importlib.import_module(f"{package}.{name}")
+    module = importlib.import_module(ADDONS.get(name, f"{package}.{name}"))
     return next(
         part
         for part in vars(module).values()

@@ -1,8 +1,7 @@
 """The learners' passes over the feature matrix, compiled.
 
 One pass computes score, loss and gradient of a row while the row is in cache. Features stay float32
-in memory; sums are float64. θ holds the weights and, last, the intercept. Trees are evaluated here,
-too: serving does not need the library that grows them.
+in memory; sums are float64. θ holds the weights and, last, the intercept.
 """
 
 from __future__ import annotations
@@ -105,27 +104,3 @@ def add_outer_products(total: Floats, left: Floats, right: Floats) -> None:
         a, b, c, d = left[0, j], left[1, j], left[2, j], left[3, j]
         for k in range(j + 1):
             total[j, k] += a * right[0, k] + b * right[1, k] + c * right[2, k] + d * right[3, k]
-
-
-@kernel
-def add_tree_scores(
-    features: Features,
-    tree_starts: Ints,
-    split_feature: Ints,
-    threshold: Floats,
-    right_child: Ints,
-    leaf_value: Floats,
-    start: int,
-    stop: int,
-    out: Floats,
-) -> None:
-    """Add the trees' values for rows start..stop; `trees.NODES` describes the layout."""
-    for i in range(start, stop):
-        total = 0.0
-        for root in tree_starts:
-            node = root
-            while split_feature[node] >= 0:
-                value = float(features[i, split_feature[node]])
-                node = node + 1 if value <= threshold[node] else right_child[node]
-            total += leaf_value[node]
-        out[i] += total

@@ -13,11 +13,11 @@ import pytest
 from selenium.webdriver import Chrome
 
 import ebrank
+from ebrank.addons import demo
+from ebrank.addons.demo import PRESENT, DemoWorld, demo_settings
 from ebrank.equations import relevance_probability
 from ebrank.service.api import Arrival, EventIn, ItemIn, RankRequest
 from ebrank.service.engine import Engine
-from ebrank.service.ops import demo
-from ebrank.service.ops.demo import PRESENT, DemoWorld, demo_settings
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from tests.service.dashboard.page import Page

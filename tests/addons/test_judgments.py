@@ -13,12 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import kendalltau
 
+from ebrank.addons.judgments import WRITERS, Judgment, Judgments, judged
 from ebrank.addons.logs import UBI, aggregate, read_evidence
+from ebrank.addons.logs.importing import in_memory
 from ebrank.errors import DataError
 from ebrank.service.core.queries import normalized
-from ebrank.service.ops.history import judged
-from ebrank.service.ops.judgments import WRITERS, Judgment, Judgments
-from ebrank.service.ops.transfer.evidence import in_memory
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from ebrank.addons.logs import UBI, aggregate
+from ebrank.addons.logs.ubi_export import FILE, export_ubi
 from ebrank.evidence import Behaviors
 from ebrank.service.api import EventIn, ItemIn, RankRequest
 from ebrank.service.engine import Engine
-from ebrank.service.ops.transfer.ubi import FILE, export_ubi
 from ebrank.service.settings import EventsSettings, Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem, RankingEntry

@@ -211,7 +211,7 @@ async def users(address: str) -> None:
     """Let users visit the service, in a process that ends when this is cancelled."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "ebrank.service.ops.demo", address),
+        *("-m", "ebrank.addons.demo", address),
         start_new_session=True,  # Ctrl-C is for the server, which then ends this
     )
     try:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from ebrank.addons.logs import aggregate, read_evidence
+from ebrank.addons.logs.importing import import_evidence
 from ebrank.environment.config import SettingsError
 from ebrank.service.api import EventIn, ItemIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.replay import replay
-from ebrank.service.ops.transfer.evidence import import_evidence
 from ebrank.service.settings import EventsSettings, Settings, StoreSettings
 from ebrank.service.store import open
 from tests.addons.logs.replaying import BEHAVIORS, Event, confirmed, write

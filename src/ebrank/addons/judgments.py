@@ -11,14 +11,24 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from ebrank.addons.examining import shown_items
 from ebrank.environment.files import whole_file, write_whole
 from ebrank.errors import DataError
+from ebrank.model.policy import model_file, policies
+from ebrank.model.policy.ranking import Ranking
+from ebrank.service.core.models import own_parts
+from ebrank.service.learning.fitting import fitted, loaded
+from ebrank.service.learning.training import job
 from ebrank.service.ops.transfer.exporting import arrow
+from ebrank.service.settings import Settings
+from ebrank.service.store.base import StoreView
 
 MOST = 3
 """The highest grade."""
@@ -63,6 +73,44 @@ class Judgments:
         """Return each relevance on the scale from 0 to 3."""
         top = max((judgment.mean for judgment in self.all), default=1.0) or 1.0
         return [MOST * judgment.mean / top for judgment in self.all]
+
+
+async def judged(store: StoreView, settings: Settings) -> Judgments:
+    """Return the judgments of a store by its active prior.
+
+    If there is none, one is fitted; without features, all items start out alike.
+    """
+    active = await store.models.active()
+    task = job(settings, active)
+    table = await shown_items(store, task)
+    if not table.features.shape[1]:
+        table = replace(table, features=np.ones((len(table.features), 1), np.float32), keys=("1",))
+    if table.document is None:
+        ranker = fitted(table, task.ranker(), task)
+    else:
+        own = own_parts(policies.parse(task.policy))
+        ranker = model_file.from_bytes(table.document, f"model {active}", allow=own)
+        table = table.as_learned()
+    features, stats = table.taught(ranker.scaling)
+    ranker.scaling = None  # they are scaled
+    items = table.seen_items
+    earned = None if items is None else ranker.elsewhere(features, stats, items)
+    ranking = ranker.rank(features, stats, earned=earned)
+    candidates = ranking.candidates
+    ends = Ranking(np.arange(len(stats)), candidates).interval.clip(0.0, 1.0)
+    means, exposure = candidates.relevance.clip(0.0, 1.0), candidates.sums.exposure
+    names = [(state.query, item) for state in await loaded(store) for item in state.ids]
+    names = [pair for pair, seen in zip(names, table.seen, strict=True) if seen]
+    rows = [
+        Judgment(*pair, float(mean), float(low), float(high), float(looks))
+        for pair, mean, (low, high), looks in zip(names, means, ends, exposure, strict=True)
+    ]
+    places = {query: place for place, (query, _) in enumerate(reversed(names))}
+    rows.sort(key=lambda row: (-places[row.query], -row.mean, row.item))
+    return Judgments(rows, active)
+
+
+# --- formats -------------------------------------------------------------------------------------
 
 
 def write_opensearch(judgments: Judgments, path: Path) -> None:

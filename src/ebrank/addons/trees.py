@@ -26,6 +26,7 @@ import numpy as np
 from ebrank.environment.extras import import_extra
 from ebrank.errors import ParameterError
 from ebrank.kernels.arrays import read_only
+from ebrank.kernels.compiled import kernel
 from ebrank.kernels.threads import map_blocks
 from ebrank.model.prior.base import State
 from ebrank.model.prior.learners.linear import Linear
@@ -151,8 +152,6 @@ def add_tree_scores(state: State, features: Features, threads: int | None, score
     """Add the trees' values for each row of features."""
     if not len(state["tree_starts"]):
         return
-    from ebrank.model.prior.learners import kernels  # Numba takes a while to import
-
     matrix = read_only(features)
     trees = (
         _whole(state["tree_starts"]),
@@ -162,11 +161,35 @@ def add_tree_scores(state: State, features: Features, threads: int | None, score
         read_only(state["leaf_value"]),
     )
     map_blocks(
-        lambda start, stop: kernels.add_tree_scores(matrix, *trees, start, stop, scores),
+        lambda start, stop: add_leaves(matrix, *trees, start, stop, scores),
         total=len(features),
         block=BLOCK,
         threads=threads,
     )
+
+
+@kernel
+def add_leaves(
+    features: Features,
+    tree_starts: Ints,
+    split_feature: Ints,
+    threshold: Floats,
+    right_child: Ints,
+    leaf_value: Floats,
+    start: int,
+    stop: int,
+    out: Floats,
+) -> None:
+    """Add the trees' values for rows start..stop; `NODES` describes the layout."""
+    for i in range(start, stop):
+        total = 0.0
+        for root in tree_starts:
+            node = root
+            while split_feature[node] >= 0:
+                value = float(features[i, split_feature[node]])
+                node = node + 1 if value <= threshold[node] else right_child[node]
+            total += leaf_value[node]
+        out[i] += total
 
 
 # --- growing -------------------------------------------------------------------------------------

@@ -8,12 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from ebrank import BehaviorStats, EBRanker, ParameterError
-from ebrank.errors import MissingExtraError
-from ebrank.evidence import CLICKS
-from ebrank.model.policy import model_file
-from ebrank.model.policy.policies import make, parse
-from ebrank.model.prior.base import State
-from ebrank.model.prior.learners.trees import (
+from ebrank.addons.trees import (
     LINEAR,
     NODES,
     TREES,
@@ -21,6 +16,11 @@ from ebrank.model.prior.learners.trees import (
     add_tree_scores,
     tree_arrays,
 )
+from ebrank.errors import MissingExtraError
+from ebrank.evidence import CLICKS
+from ebrank.model.policy import model_file
+from ebrank.model.policy.policies import make, parse
+from ebrank.model.prior.base import State
 from ebrank.service.core.models import Model, warm_up
 from ebrank.testing import check_policy
 from ebrank.typing import Features, Floats
