@@ -72,8 +72,7 @@ def report(
         console.print_json(shown)
         return
     since = time.strftime("%Y-%m-%d %H:%M", time.localtime(shown.since))
-    by = "by the caller" if shown.unit == "caller" else f"per {shown.unit}"
-    click.echo(f"{shown.name}: {shown.state}, arms {by}, compared since {since}")
+    click.echo(f"{shown.name}: {shown.state}, arms per {shown.unit}, compared since {since}")
     click.echo("; ".join(f"{arm.name} is {arm.policy}" for arm in shown.arms))
     console.print_rows(*lines(shown))
     click.echo("Figures are per list, with 95 % intervals that you may look at every day.")
@@ -93,10 +92,7 @@ def start(
     share: tuple[str, ...] = opt(
         (), "Share of the traffic; by default, all of it in equal parts.", "ARM=SHARE"
     ),
-    unit: Literal["query", "user", "caller"] = opt("query", "What is assigned to arms."),
-    evidence: Literal["apart", "shared"] | None = opt(
-        None, "Whether arms share what queries say about items of others."
-    ),
+    unit: Literal["query", "user"] = opt("query", "What is assigned to arms."),
     token: str | None = TOKEN,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -113,9 +109,7 @@ def start(
     from ebrank.service.core import trials
 
     request = checked(
-        api.StartExperimentRequest(
-            name, pairs(arm, "--arm ARM=POLICY"), shares_of(share), unit, evidence
-        )
+        api.StartExperimentRequest(name, pairs(arm, "--arm ARM=POLICY"), shares_of(share), unit)
     )
     report(
         *(store, name, token, as_json),

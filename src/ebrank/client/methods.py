@@ -221,7 +221,6 @@ class Methods(BaseClient):
         context: Mapping[str, str] | None = None,
         explore: bool = True,
         explain: bool = False,
-        arm: str | None = None,
         fallback: Iterable[str] | None = None,
     ) -> api.RankResponse:
         """Return a list of a query's candidates.
@@ -238,14 +237,11 @@ class Methods(BaseClient):
             context: describes the user or the situation, such as `{"device": "mobile"}`.
             explore: False ranks by relevance alone.
             explain: True explains each score.
-            arm: of the running experiment, if you draw its arms.
             fallback: ids in your own order, which are returned, `degraded`, if the server cannot
                 be reached, does not know the query, or cannot serve it now.
         """
         listed, about = calls.candidates(items), None if context is None else dict(context)
-        wanted = api.RankRequest(
-            query, k, offset, listed, user, session, about, explore, explain, arm
-        )
+        wanted = api.RankRequest(query, k, offset, listed, user, session, about, explore, explain)
         call = Call("POST", "/v1/rank", api.RankResponse, "broken", calls.encoded(wanted))
         try:
             return await self._send(call, None if fallback is None else ONCE)

@@ -236,8 +236,7 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults
     In shadow mode they are the caller's own order, which is served as it is. `offset` is how many
     ranks are above the list: 10 for the second page of ten. `session` says whose request it is, if
     the server recognizes bots by their sessions. `context` describes the user or the situation,
-    such as `{"device": "mobile"}`, if the server learns contexts. `arm` is the arm of the running
-    experiment, if its caller draws the arms.
+    such as `{"device": "mobile"}`, if the server learns contexts.
     """
 
     query: Query
@@ -249,7 +248,6 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults
     context: Context | None = None
     explore: bool = True
     explain: bool = False
-    arm: Label | None = None
 
 
 class RankedItem(Struct, frozen=True, omit_defaults=True):
@@ -306,16 +304,14 @@ class StartExperimentRequest(Struct, forbid_unknown_fields=True, frozen=True):
 
     `arms` names the policy of each arm, such as `auto`; `own` is the caller's own order, given as
     `items`. The first arm is the control. `shares` are of the traffic, all of it in equal parts by
-    default. `unit` says what is assigned to arms: each `query`, each `user`, or as the `caller`
-    says by `arm`. `evidence` that queries share about items stays `apart` within each arm, or is
-    `shared` by all.
+    default. `unit` says what is assigned to arms: each `query`, so that arms keep apart what
+    queries say about items that they have in common, or each `user`.
     """
 
     name: Label
     arms: Arms
     shares: Shares | None = None
-    unit: Literal["query", "user", "caller"] = "query"
-    evidence: Literal["apart", "shared"] | None = None
+    unit: Literal["query", "user"] = "query"
 
 
 class ChangeExperimentRequest(Struct, forbid_unknown_fields=True, frozen=True):

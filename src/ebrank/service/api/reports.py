@@ -143,13 +143,12 @@ class ExperimentOut(Struct, frozen=True):
         stretches: how many there were: each change of shares or arms begins another.
         left_out: how many of these cannot be compared with the latest.
         sample_ratio_p: a p-value of "arms got their planned shares of units and lists"; below 0.01,
-            do not trust the readout. Null if the caller draws arms.
+            do not trust the readout. Null with one arm.
         notes: what to know before reading it, in words.
     """
 
     name: str
-    unit: Literal["query", "user", "caller"]
-    evidence: Literal["apart", "shared"]
+    unit: Literal["query", "user"]
     state: Literal["running", "waiting", "ended"]
     started: float
     since: float

@@ -84,7 +84,7 @@ class Model:
     @property
     def _apart(self) -> Draw | None:
         draw = self.draw
-        return None if draw is None or draw.experiment.evidence == "shared" else draw
+        return None if draw is None or draw.experiment.unit == "user" else draw
 
     def group_of(self, query: str) -> str:
         """Return the group that a query hears and adds to."""
@@ -169,7 +169,7 @@ class ActiveModel:
         model = replace(loaded, shared=self.shared, experiment=experiment)
         if experiment is None:
             return model
-        arms, apart = dict[str, Model](), experiment.evidence == "apart"
+        arms, apart = dict[str, Model](), experiment.unit == "query"
         documents = await self._store.models.arms(version) if version else {}
         main = await self._store.models.document(version) if version else None
         for name, policy in experiment.stretch.arms.items():

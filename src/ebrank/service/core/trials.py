@@ -21,6 +21,7 @@ import itertools
 import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -38,7 +39,7 @@ EXPERIMENTS = "experiments"
 OWN = "own"
 CELLS = 2**14
 MOST_EXPERIMENTS, MOST_ARMS, MOST_STRETCHES = 200, 10, 200
-Unit: TypeAlias = Literal["query", "user", "caller"]
+Unit: TypeAlias = Literal["query", "user"]
 
 
 class Stretch(Struct, frozen=True):
@@ -47,8 +48,7 @@ class Stretch(Struct, frozen=True):
     Attributes:
         since: when it began, in seconds since 1970.
         arms: the policy of each arm, or `own`.
-        shares: of the traffic; those of an experiment whose arms the caller draws are only what it
-            planned.
+        shares: of the traffic.
         runs: arms of cells in sequence, each with how many; "" for cells of none.
     """
 
@@ -75,11 +75,14 @@ class Stretch(Struct, frozen=True):
 
 
 class Experiment(Struct, frozen=True):
-    """An experiment; running unless it has `ended`."""
+    """An experiment; running unless it has `ended`.
+
+    Arms per query keep apart what their queries say about items that they have in common. Arms per
+    user list the same queries, whose evidence is one.
+    """
 
     name: str
     unit: Unit
-    evidence: Literal["apart", "shared"]
     stretches: list[Stretch]
     ended: float | None = None
 
@@ -129,21 +132,13 @@ class Draw:
         experiment = self.experiment
         if self.needs_items and request.items is None:
             return None  # in no arm, or arms would differ by who sends items
-        if experiment.unit == "caller":
-            arm = request.arm or ""
-            if arm and arm not in experiment.stretch.arms:
-                known = ", ".join(experiment.stretch.arms)
-                raise Problem(f"experiment {experiment.name} has no arm {arm!r}: {known}", "arm")
-            return self._label(arm, self._cell(user or query)) if arm else None
         unit = query if experiment.unit == "query" else user
         if unit is None:
             return None
         cell = self._cell(unit)
-        return self._label(self._cells[cell], cell)
-
-    def _label(self, arm: str, cell: int) -> Assignment | None:
-        label = f"{self.experiment.name}:{arm}{self._suffix}"
-        return Assignment(label, self.experiment.name, arm, cell) if arm else None
+        arm = self._cells[cell]
+        label = f"{experiment.name}:{arm}{self._suffix}"
+        return Assignment(label, experiment.name, arm, cell) if arm else None
 
     def _cell(self, unit: str) -> int:
         return xxhash.xxh3_64_intdigest(unit.encode("utf-8", "surrogatepass"), self._seed) % CELLS
@@ -205,8 +200,15 @@ def parted(label: str) -> tuple[str, str, int]:
 
 
 def read(text: str | None) -> dict[str, Experiment]:
-    """Return the experiments of a store by their names, in the order in which they began."""
-    return msgspec.json.decode(text or "{}", type=dict[str, Experiment])
+    """Return the experiments of a store by their names, in the order in which they began.
+
+    Those with a unit that only another version knows are left out.
+    """
+    experiments = dict[str, Experiment]()
+    for name, kept in msgspec.json.decode(text or "{}", type=dict[str, msgspec.Raw]).items():
+        with suppress(msgspec.ValidationError):
+            experiments[name] = msgspec.json.decode(kept, type=Experiment)
+    return experiments
 
 
 def running(experiments: Mapping[str, Experiment]) -> Experiment | None:
@@ -224,17 +226,9 @@ def started(text: str, request: api.StartExperimentRequest, now: float) -> str:
         raise Problem(f"experiment {other.name!r} is running. Stop it first", "name")
     if len(experiments) >= MOST_EXPERIMENTS:
         raise Problem(f"a store keeps {MOST_EXPERIMENTS} experiments. Copy it to a new one", "name")
-    splits = request.unit == "query"
-    evidence = request.evidence or ("apart" if splits else "shared")
-    if evidence == "apart" and not splits:
-        raise Problem(
-            "all arms list the same queries, whose evidence is one: evidence can be apart only "
-            "with the unit `query`",
-            "evidence",
-        )
     shares = request.shares or dict.fromkeys(request.arms, 1.0 / max(len(request.arms), 1))
     stretch = _stretch(request.arms, shares, [""] * CELLS, now)
-    made = Experiment(name, request.unit, evidence, [stretch])
+    made = Experiment(name, request.unit, [stretch])
     return _text(experiments | {name: made})
 
 

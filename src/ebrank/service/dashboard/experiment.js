@@ -10,12 +10,11 @@ const METRICS = [
   ["Weighted outcome", "outcome"],
   ["New items found", "found"],
 ];
-const UNITS = { query: "per query", user: "per user", caller: "by the caller" };
 
 export function experiment({ insights }) {
   const { experiment: seen } = insights;
   const about = note(
-    `${seen.name}: arms ${UNITS[seen.unit]}, ${seen.state}, compared since ${dayAndTime(seen.since)}. `,
+    `${seen.name}: arms per ${seen.unit}, ${seen.state}, compared since ${dayAndTime(seen.since)}. `,
     "Figures are per list, with 95 % intervals that you may look at every day.",
   );
   const columns = [

@@ -43,7 +43,7 @@ def readout(experiment: Experiment, trials: Iterable[Trial], *, waits: bool) -> 
     first = next(iter(last.arms))
     units = [int(np.count_nonzero(cells[_LISTS])) for cells in sums.values()]
     ratio = None
-    if experiment.unit != "caller" and len(sums) > 1:
+    if len(sums) > 1:
         ratio = _ratio_p(experiment, numbers, {arm: each[_LISTS] for arm, each in sums.items()})
     arms = list[api.ArmOut]()
     for (arm, policy), count in zip(last.arms.items(), units, strict=True):
@@ -61,7 +61,6 @@ def readout(experiment: Experiment, trials: Iterable[Trial], *, waits: bool) -> 
     return api.ExperimentOut(
         name=experiment.name,
         unit=experiment.unit,
-        evidence=experiment.evidence,
         state="waiting" if waits and state == "running" else state,  # type: ignore[arg-type]
         started=experiment.stretches[0].since,
         since=experiment.stretches[numbers[0] - 1].since,
@@ -125,7 +124,7 @@ def _notes(
             "an arm are lost somewhere, or its users ask more or less often. Do not trust the "
             "differences until you know which."
         )
-    if experiment.unit != "query":
+    if experiment.unit == "user":
         yield (
             "All arms list the same queries: what one of them finds, the others list too, so "
             "differences understate what exploration is worth."
