@@ -17,7 +17,6 @@ NAMES = (
     "service",
     "stalls",
     "forgetting",
-    "contexts",
     "chaos",
     "fuzz",
     "logs",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -41,12 +40,6 @@ def test_numbers_and_missing_values_are_sent_as_they_are(monkeypatch: pytest.Mon
             {"id": "b", "features": {"price": None}},
         ]
     }
-
-
-def test_any_mapping_is_a_context(monkeypatch: pytest.MonkeyPatch) -> None:
-    phone = MappingProxyType({"device": "mobile", "segment": "new"})
-    asked = sent(lambda client: client.rank("tea", context=phone), monkeypatch)
-    assert asked == {"query": "tea", "context": dict(phone)}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float32("nan")])

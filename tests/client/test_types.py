@@ -15,7 +15,7 @@ from ebrank.service import api
 
 
 def check_client(client: ebrank.Client) -> None:
-    assert_type(client.rank("tea", k=3, context={"device": "phone"}), api.RankResponse)
+    assert_type(client.rank("tea", k=3), api.RankResponse)
     assert_type(client.click("r1", "a", event_id="e"), api.FeedbackResponse)
     assert_type(client.load_catalog({"a": [1.0]}), api.BulkResponse)
     client.rank("tea", top=3)  # type: ignore[call-arg]

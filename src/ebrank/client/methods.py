@@ -218,7 +218,6 @@ class Methods(BaseClient):
         items: calls.Candidates | None = None,
         user: str | None = None,
         session: str | None = None,
-        context: Mapping[str, str] | None = None,
         explore: bool = True,
         explain: bool = False,
         fallback: Iterable[str] | None = None,
@@ -234,14 +233,13 @@ class Methods(BaseClient):
             items: only these: ids, or a mapping of ids to features, which are stored first.
             user: whose list it is, so that it stays the same within the window.
             session: whose request it is, if the server recognizes bots by their sessions.
-            context: describes the user or the situation, such as `{"device": "mobile"}`.
             explore: False ranks by relevance alone.
             explain: True explains each score.
             fallback: ids in your own order, which are returned, `degraded`, if the server cannot
                 be reached, does not know the query, or cannot serve it now.
         """
-        listed, about = calls.candidates(items), None if context is None else dict(context)
-        wanted = api.RankRequest(query, k, offset, listed, user, session, about, explore, explain)
+        listed = calls.candidates(items)
+        wanted = api.RankRequest(query, k, offset, listed, user, session, explore, explain)
         call = Call("POST", "/v1/rank", api.RankResponse, "broken", calls.encoded(wanted))
         try:
             return await self._send(call, None if fallback is None else ONCE)

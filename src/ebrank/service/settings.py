@@ -17,7 +17,6 @@ from msgspec import Meta
 
 from ebrank.errors import ParameterError
 from ebrank.evidence import Behaviors, Examination
-from ebrank.model.policy.contexts import MOST as MOST_CONTEXTS
 from ebrank.parameters import bytes_of
 from ebrank.service.api import MOST_RANKS
 
@@ -203,18 +202,6 @@ class BotsSettings:
 
 
 @dataclass(frozen=True)
-class ContextsSettings:
-    """How the service uses the contexts of requests.
-
-    Attributes:
-        most: maximum number of name-value pairs in the `context` of requests, the most frequent
-            ones, for which to learn separate preferences; 0 is off
-    """
-
-    most: Annotated[int, Meta(ge=0, le=MOST_CONTEXTS)] = 0
-
-
-@dataclass(frozen=True)
 class TrainingSettings:
     """When the prior is refitted, and on what.
 
@@ -326,7 +313,6 @@ class Settings:
     features: FeaturesSettings = field(default_factory=FeaturesSettings)
     events: EventsSettings = field(default_factory=EventsSettings)
     bots: BotsSettings = field(default_factory=BotsSettings)
-    contexts: ContextsSettings = field(default_factory=ContextsSettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
     models: ModelsSettings = field(default_factory=ModelsSettings)
     insights: InsightsSettings = field(default_factory=InsightsSettings)

@@ -115,7 +115,7 @@ async def fill(store: Store) -> list[Operation]:
     await store.items.put("q", new_items("a", "b", "c", "d"), 1.0)
     await store.items.put("other query ☂", [NewItem("ä", (1.0, float("nan")))], 2.0)
     explored = (True, False, False, True)
-    first = ranking("r1", "abcd", explored=explored, user="u", cost=0.25, contexts=(7, 4095))
+    first = ranking("r1", "abcd", explored=explored, user="u", cost=0.25)
     late = ranking("r2", "cab", time=30.0, counted=False, would_rank=("a", "b", "c"))
     dwell = replace(event("e5", first, "a", "dwell>=30", time=70.0), outcome=1, value=42.5)
     late = replace(late, offset=10, continues="r1", seen=(3, 1, 0), bot=True)

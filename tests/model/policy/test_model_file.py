@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, EBRanker, Examination, ModelFileError, ParameterError
 from ebrank.model.policy import model_file
-from ebrank.model.policy.contexts import NUMBERS, Contexts
 from ebrank.model.policy.scaling import Scaling
 from ebrank.typing import Features
 from tests.shell import pasted
@@ -151,8 +150,6 @@ def edited(document: Document, key: str, value: object) -> bytes:
 def document(kind: str) -> Document:
     """Return what a file of some kind of ranker holds."""
     ranker = learned() if kind == "auto" else linear()
-    if kind == "contexts":
-        ranker.contexts_ = Contexts(np.array([3, 7]), np.zeros((2, 4)), np.array([0.5, 0.5]))
     content: Document = json.loads(model_file.to_bytes(ranker))
     return content
 
@@ -209,16 +206,6 @@ TAMPERED: dict[str, list[tuple[str, object, str]]] = {
         ("state.examination", DROP, "needs a number for each slot"),
         ("state.examination_support", DROP, "needs a number for each slot"),
         ("state.surprise", array(1.0), "a linear prior needs weights, an intercept and a ridge"),
-    ],
-    "contexts": [
-        ("contexts.numbers", array(1.5, 7), "whole numbers"),
-        ("contexts.numbers", array(7, 7), "rising"),
-        ("contexts.numbers", array(7, NUMBERS), "rising"),
-        ("contexts.weights", array(*[0.0] * 8, shape=[4, 2]), "each context has a row"),
-        ("contexts.weights", array(*[0.0] * 7, shape=[2, 4]), "as many numbers"),
-        ("contexts.shares", array(0.0, 0.0, 0.0), "each context has a row"),
-        ("contexts.shares", array(0.5, 1.5), "from 0 to 1"),
-        ("contexts.shares", DROP, "shares"),
     ],
 }
 

@@ -95,7 +95,7 @@ async def test_a_store_of_an_earlier_version_is_migrated_and_served(
     new = database.url("new") if version.startswith("postgresql") else str(tmp_path / "new")
     async with open(new):
         pass
-    assert await columns(url) == await columns(new)
+    assert await columns(new) <= await columns(url)
     async with open(url, "read") as store:
         assert await make.contents(store) == CONTENTS
         assert (await replay(store)).equal

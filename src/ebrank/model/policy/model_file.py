@@ -23,7 +23,6 @@ from ebrank.environment.files import write_whole
 from ebrank.errors import ModelFileError, ParameterError
 from ebrank.evidence import Examination
 from ebrank.model.policy import policies
-from ebrank.model.policy.contexts import Contexts
 from ebrank.model.policy.scaling import Scaling
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ VERSION = 3
 LARGEST = 256 * 2**20  # bytes; a linear model has a few kilobytes
 LARGEST_NUMBER = 1e30  # a score that is a sum of larger ones could overflow
 MOST_AXES = 4
-OF_CONTEXTS = ("numbers", "weights", "shares")
 
 
 class ForeignPart(ModelFileError):
@@ -64,10 +62,6 @@ def to_bytes(ranker: EBRanker) -> bytes:
         "seed": ranker.seed,
         "state": state,
     }
-    if ranker.contexts_ is not None:
-        document["contexts"] = {
-            name: _written(getattr(ranker.contexts_, name)) for name in OF_CONTEXTS
-        }
     return json.dumps(document, allow_nan=False, indent=1).encode()
 
 
@@ -91,7 +85,7 @@ def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
     from ebrank.model.policy.ranker import EBRanker
 
     keys = {"format", "version", "policy", "examination", "scaling", "seed", "state"}
-    _require_keys("the file", document, keys | ({"contexts"} & set(document)))
+    _require_keys("the file", document, keys)
     text = document["policy"]
     if not isinstance(text, str):
         raise ModelFileError(f"the policy must be a text, not {text!r}")
@@ -106,18 +100,7 @@ def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
         given = _section(document, "state")
         ranker.state_ = {name: _read_array(name, array) for name, array in given.items()}
         ranker.policy.check_state(ranker.state_)
-    if "contexts" in document:
-        ranker.contexts_ = _contexts(_section(document, "contexts"))
     return ranker
-
-
-def _contexts(section: Mapping[str, Any]) -> Contexts:
-    """Return the effect of contexts; raise if the arrays do not fit together."""
-    _require_keys("contexts", section, set(OF_CONTEXTS))
-    numbers, weights, shares = (_read_array(name, section[name]) for name in OF_CONTEXTS)
-    if not np.all(numbers == numbers.astype(np.int64)):
-        raise ModelFileError("contexts must have whole numbers")
-    return Contexts(numbers.astype(np.int64), weights, shares)
 
 
 def _check_parts(text: str, allowed: frozenset[str]) -> None:

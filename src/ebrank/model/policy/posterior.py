@@ -109,7 +109,7 @@ def prior_densities(candidates: Candidates) -> Densities:
 
 
 def posterior_densities(candidates: Candidates) -> Densities:
-    """Return the posterior of each candidate under its policy, without the context.
+    """Return the posterior of each candidate under its policy.
 
     With exact evidence it is prior times likelihood. Otherwise it is the Beta distribution with
     mean R̂ and the weight of the exposure, E + α + β.
@@ -120,9 +120,7 @@ def posterior_densities(candidates: Candidates) -> Densities:
     log_prior = _log_prior(candidates)
     likelihood = partial(log_likelihood, candidates.behavior, candidates.examination)
     spread = candidates.by(candidates.formulas.spread, np.arange(len(candidates.scores)))
-    moved = 0.0 if candidates.moved is None else candidates.moved
-    mean = candidates.relevance - moved
-    return Densities.around(mean, spread, lambda u: log_prior(u) + likelihood(u))
+    return Densities.around(candidates.relevance, spread, lambda u: log_prior(u) + likelihood(u))
 
 
 def _around_beta(alpha: Floats, beta: Floats, log_density: Callable[[Floats], Floats]) -> Densities:

@@ -20,7 +20,7 @@ prior 0.54..., observed 0.000 → relevance 0.54... + bonus 0.04...
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -30,7 +30,6 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Valuation
 from ebrank.model.policy import policies
 from ebrank.model.policy.composition import HORIZON, Scores
-from ebrank.model.policy.contexts import Contexts, Impressions, learn, moved, numbers
 from ebrank.model.policy.policies import Policy
 from ebrank.model.policy.ranking import Candidates, Ranking
 from ebrank.model.policy.scaling import Scaling
@@ -68,7 +67,6 @@ class EBRanker:
 
     Attributes:
         state_: what the policy's learner has learned; None before `fit`.
-        contexts_: the effect of contexts; None before `fit_contexts`, or if there is none.
     """
 
     def __init__(
@@ -93,7 +91,6 @@ class EBRanker:
         check_whole("threads", threads, at_least=1, optional=True)
         self.seed = int(seed)
         self.state_: State | None = None
-        self.contexts_: Contexts | None = None
         self._derived: Any = None
 
     def fit(
@@ -145,25 +142,6 @@ class EBRanker:
         table = _table(features, behavior, None, items)
         return self.policy.elsewhere(self.state_, table, self.examination, self.threads)
 
-    def fit_contexts(
-        self,
-        features: Features,
-        behavior: BehaviorStats,
-        impressions: Impressions,
-        groups: Ints,
-        *,
-        most: int = 16,
-        lenient: bool = False,
-    ) -> Self:
-        """Learn the effect of contexts from single impressions, once the prior is fitted.
-
-        For the arguments, see `contexts.learn`; rows must be scaled, as for `fit`.
-        """
-        prior = self.policy.prior(self.state_, features, self.threads)
-        relevance = self.ranked(prior, behavior).candidates.relevance
-        self.contexts_ = learn(features, relevance, impressions, groups, most=most, lenient=lenient)
-        return self
-
     @property
     def curve(self) -> Examination:
         """How far down users look: learned if the policy learns it, otherwise as given."""
@@ -202,7 +180,6 @@ class EBRanker:
         *,
         tie_keys: npt.ArrayLike | None = None,
         lists: float | None = None,
-        context: Mapping[str, str] | None = None,
         earned: Elsewhere | None = None,
     ) -> Ranking:
         """Return the k best candidates of one query (all of them by default).
@@ -215,7 +192,6 @@ class EBRanker:
         seeded random key for each position. A policy that samples derives its draws from the same
         keys, so give new keys for each list.
 
-        A `context`, such as `{"device": "mobile"}`, shifts relevances by its learned effect.
         `earned` says what the candidates earned in other queries (see `elsewhere`).
         """
         _check_lengths(features, behavior)
@@ -236,7 +212,6 @@ class EBRanker:
             keys,
             draws,
             lists=lists,
-            shifts=self.shifts(features, numbers(context)) if context else None,
             earned=earned,
         )
         return ranking if k is None else Ranking(ranking.order[:k], ranking.candidates)
@@ -246,16 +221,6 @@ class EBRanker:
         scaled = features if self.scaling is None else self.scaling(features)
         return self.policy.prior(self.state_, scaled, self.threads)
 
-    def shifts(self, features: Features, context: Sequence[int]) -> Floats | None:
-        """Return how far a context shifts the logits of one query's candidates.
-
-        The context is given by its numbers. None if it is unknown.
-        """
-        if self.contexts_ is None:
-            return None
-        scaled = features if self.scaling is None else self.scaling(features)
-        return self.contexts_.shifts(scaled, context)
-
     def ranked(
         self,
         prior: ItemPrior,
@@ -263,13 +228,12 @@ class EBRanker:
         keys: npt.NDArray[Any] | None = None,
         draws: Keys | None = None,
         lists: float | None = None,
-        shifts: Floats | None = None,
         earned: Elsewhere | None = None,
     ) -> Ranking:
         """Return what `rank` returns, given the prior, which changes far less often than behavior.
 
-        Nothing is checked: the arrays fit together. `shifts` say how far a context shifts the
-        logits of relevances. Where keys are given, a policy that samples needs those of its draws.
+        Nothing is checked: the arrays fit together. Where keys are given, a policy that samples
+        needs those of its draws.
         """
         from ebrank.model.policy.scoring import best_first, score_pairs  # Numba takes a while
 
@@ -285,10 +249,6 @@ class EBRanker:
         if earned is not None:
             prior = ItemPrior(prior.a + earned.effect, prior.b)
         total, relevance = score_pairs(scores.both, parameters, prior, counts, valuation, draws)
-        change = None
-        if shifts is not None:
-            change = moved(relevance, shifts)
-            total, relevance = total + change, relevance + change
         details = Candidates(
             self.policy,
             scores,
@@ -297,7 +257,6 @@ class EBRanker:
             self.curve,
             relevance,
             total,
-            change,
             by_features,
             earned,
         )

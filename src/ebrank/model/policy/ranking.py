@@ -11,7 +11,6 @@ from ebrank import equations
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Sums
 from ebrank.model.policy.composition import Scores
-from ebrank.model.policy.contexts import moved
 from ebrank.model.policy.formula import Score
 from ebrank.model.policy.policies import Policy
 from ebrank.model.policy.posterior import posterior_densities
@@ -25,8 +24,8 @@ from ebrank.typing import Floats, Ints
 class Explanation:
     """Why an item has its rank, in a few numbers.
 
-    The relevance blends what features and other queries predict with what users did, moved by the
-    context if one is given; the score is relevance plus bonus.
+    The relevance blends what features and other queries predict with what users did; the score is
+    relevance plus bonus.
     """
 
     prior: float
@@ -37,21 +36,18 @@ class Explanation:
     """R̂: both, weighted by how much was seen."""
     bonus: float
     """What showing it is worth beyond its relevance."""
-    context: float = 0.0
-    """How far the context moved its relevance."""
     elsewhere: float = 0.0
     """How far what it earned in other queries moved the prior."""
     queries: int = 0
     """How many other queries these are."""
 
     def __str__(self) -> str:
-        moved = f", {self.context:+.3f} by the context" if self.context else ""
         shared = ""
         if self.queries:
             shared = f", {self.elsewhere:+.3f} from {self.queries:,} other quer"
             shared += "y" if self.queries == 1 else "ies"
         return (
-            f"prior {self.prior:.3f}{shared}, observed {self.observed:.3f}{moved} "
+            f"prior {self.prior:.3f}{shared}, observed {self.observed:.3f} "
             f"→ relevance {self.relevance:.3f} + bonus {self.bonus:.3f}"
         )
 
@@ -60,8 +56,7 @@ class Explanation:
 class Candidates:
     """What a ranker knows about every candidate, in the caller's order.
 
-    In a context, `moved` is the change of relevances and scores, which already include it. The
-    prior includes what they `earned` in other queries; `by_features` does not.
+    The prior includes what they `earned` in other queries; `by_features` does not.
     """
 
     policy: Policy
@@ -71,7 +66,6 @@ class Candidates:
     examination: Examination
     relevance: Floats
     scores: Floats
-    moved: Floats | None
     by_features: ItemPrior
     earned: Elsewhere | None = None
 
@@ -83,7 +77,6 @@ class Candidates:
             behavior=self.behavior[items],
             relevance=self.relevance[items],
             scores=self.scores[items],
-            moved=None if self.moved is None else self.moved[items],
             by_features=self.by_features.rows(items),
             earned=None if self.earned is None else self.earned.rows(items),
         )
@@ -129,7 +122,7 @@ class Candidates:
         """
         alpha, beta = self.prior_beta
         weight = self.sums.exposure + alpha + beta
-        mean = self.relevance if self.moved is None else self.relevance - self.moved
+        mean = self.relevance
         if self.policy.choices.part != "both":
             mean = (self.sums.clicks + alpha) / weight
         return mean * weight, np.maximum((1.0 - mean) * weight, beta)
@@ -174,22 +167,15 @@ class Ranking:
     def interval(self) -> Floats:
         """Central 90 % credible interval of the relevance, shape (k, 2).
 
-        It is that of the policy's posterior, moved by the context as far as the relevance is. An
-        estimate of about 1 or above, such as `ips` may give, lies outside, and so may the mean of a
-        posterior that is nearly all at 0.
+        It is that of the policy's posterior. An estimate of about 1 or above, such as `ips` may
+        give, lies outside, and so may the mean of a posterior that is nearly all at 0.
         """
         chosen = self.candidates.rows(self.order)
         if chosen.policy.estimator.by_rank:
-            ends = posterior_densities(chosen).interval(0.9)
-        else:
-            hits = chosen.posterior_beta[0] - chosen.prior_beta[0]
-            sums = chosen.sums._replace(clicks=hits)
-            ends = np.column_stack(chosen.policy.family.interval(chosen.prior, sums, level=0.9))
-        if chosen.moved is None:
-            return ends
-        after = np.clip([chosen.relevance - chosen.moved, chosen.relevance], 1e-9, 1.0 - 1e-9)
-        before, now = np.log(after) - np.log1p(-after)
-        return ends + moved(ends, (now - before)[:, None])
+            return posterior_densities(chosen).interval(0.9)
+        hits = chosen.posterior_beta[0] - chosen.prior_beta[0]
+        sums = chosen.sums._replace(clicks=hits)
+        return np.column_stack(chosen.policy.family.interval(chosen.prior, sums, level=0.9))
 
     def explain(self, item: int) -> Explanation:
         """Return why the candidate in this position of the input scored as it did."""
@@ -204,7 +190,6 @@ class Ranking:
             observed=float(policy.estimator.rate(sums)[0]),
             relevance=float(candidates.relevance[item]),
             bonus=float(candidates.bonus[item]),
-            context=0.0 if candidates.moved is None else float(candidates.moved[item]),
             elsewhere=float(candidates.elsewhere[item]),
             queries=0 if candidates.earned is None else int(candidates.earned.queries[item]),
         )

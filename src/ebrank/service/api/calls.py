@@ -28,7 +28,6 @@ MOST_LISTED = 1_000  # queries, or items of a query, in one answer
 MOST_EVENTS = 1_000  # in one transaction, during which nobody else is served
 MOST_RANKS = 1_000
 MOST_FEATURES = 10_000
-MOST_PAIRS = 8  # of a context
 UNCOUNTED = "uncounted"
 """The id of every list that was not logged, and the reason why its events are rejected."""
 
@@ -45,7 +44,6 @@ Query: TypeAlias = Annotated[
 Label: TypeAlias = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}(?!\n)$")]
 """The name of an experiment or an arm."""
 FeatureList: TypeAlias = Annotated[list[float | None], Meta(max_length=MOST_FEATURES)]
-Context: TypeAlias = Annotated[dict[Name, Name], Meta(max_length=MOST_PAIRS)]
 FeatureMap: TypeAlias = Annotated[dict[Name, float | None], Meta(max_length=MOST_FEATURES)]
 DeletedKind: TypeAlias = Literal["item", "query", "user"]
 ProofKind: TypeAlias = Literal["item", "query", "user", "retraction"]
@@ -235,8 +233,7 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults
     `items` restricts it to these candidates; those given with features are added or updated first.
     In shadow mode they are the caller's own order, which is served as it is. `offset` is how many
     ranks are above the list: 10 for the second page of ten. `session` says whose request it is, if
-    the server recognizes bots by their sessions. `context` describes the user or the situation,
-    such as `{"device": "mobile"}`, if the server learns contexts.
+    the server recognizes bots by their sessions.
     """
 
     query: Query
@@ -245,7 +242,6 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults
     items: Annotated[list[Name | ItemIn], Meta(min_length=1, max_length=MOST_ITEMS)] | None = None
     user: Name | None = None
     session: Name | None = None
-    context: Context | None = None
     explore: bool = True
     explain: bool = False
 
@@ -254,10 +250,8 @@ class RankedItem(Struct, frozen=True, omit_defaults=True):
     """An item of a list; the fields after `score` are present if the request has `explain`.
 
     `interval` is the central 90 % credible interval of the relevance; only a `relevance` by `ips`
-    that is about 1 or above lies outside. `context` says
-    how far the context moved the relevance, if the server knows that context. `prior` is what the
-    features alone predict; `elsewhere` says how far it is moved by what the item earned in
-    `other_queries`, if queries share evidence.
+    that is about 1 or above lies outside. `prior` is what the features alone predict; `elsewhere`
+    says how far it is moved by what the item earned in `other_queries`, if queries share evidence.
     """
 
     id: str
@@ -273,7 +267,6 @@ class RankedItem(Struct, frozen=True, omit_defaults=True):
     exposure: float | UnsetType = UNSET
     bonus: float | UnsetType = UNSET
     explored: bool | UnsetType = UNSET
-    context: float | UnsetType = UNSET
 
 
 class RankResponse(Struct, frozen=True, omit_defaults=True):
@@ -335,7 +328,7 @@ class RerankRequest(Struct, frozen=True):
 
     A document is the id of an item. `top_n` is how many results to return, all by default. `order`
     says whether results are sorted by `score` or in the order of the `input`, for callers that deal
-    scores out by position. `user`, `session` and `context` are those of a request for a list.
+    scores out by position. `user` and `session` are those of a request for a list.
     `model` and other fields of the protocol are ignored: the server's settings decide.
     """
 
@@ -347,7 +340,6 @@ class RerankRequest(Struct, frozen=True):
     order: Literal["score", "input"] = "score"
     user: Name | None = None
     session: Name | None = None
-    context: Context | None = None
 
 
 class RerankResult(Struct, frozen=True, omit_defaults=True):

@@ -80,16 +80,13 @@ def scored(
     *,
     draws: np.random.PCG64 | None = None,
     lists: float | None = None,
-    contexts: tuple[int, ...] = (),
 ) -> ScoredCandidates:
     """Return the candidates of a query, or only some of them, in both orders.
 
     A policy that draws takes the keys of its draws from `draws`, or else draws the same for an item
-    every time. `lists` is how many to plan for, if the policy plans. Contexts that were learned
-    move relevances.
+    every time. `lists` is how many to plan for, if the policy plans.
     """
     rows, prior, ranker = live.candidates, live.prior(model), model.ranker
-    shifts = live.shifts(model, contexts) if contexts else None
     earned = None
     if model.item_variance:
         speaker = model.speaker(live.state.query)
@@ -99,7 +96,6 @@ def scored(
         places = np.searchsorted(rows, only)
         prior = prior.rows(places)
         earned = None if earned is None else earned.rows(places)
-        shifts = None if shifts is None else shifts[places]
         rows = only
     whole = len(rows) == len(live) and only is None  # the usual case: nothing is withdrawn
     keys = live.tie_keys if whole else live.tie_keys[rows]
@@ -107,7 +103,7 @@ def scored(
     if model.noisy:
         drawn = keys.astype(np.uint64) if draws is None else draws.random_raw(len(rows)).reshape(-1)
     stats = live.stats(None if whole else rows)
-    ranking = ranker.ranked(prior, stats, keys, drawn, lists, shifts, earned)
+    ranking = ranker.ranked(prior, stats, keys, drawn, lists, earned)
     details = ranking.candidates
     return ScoredCandidates(rows, ranking.order, best_first(details.relevance, keys), details)
 
@@ -173,8 +169,7 @@ def ranked_items(
     ranks = range(chosen.offset + 1, chosen.offset + len(names) + 1)
     if not explain:
         return list(map(api.RankedItem, names, ranks, details.scores[places].tolist()))
-    moved = [UNSET] * len(names) if details.moved is None else details.moved[places].tolist()
-    columns = {"rank": ranks, "explored": chosen.explored.tolist(), "context": moved}
+    columns = {"rank": ranks, "explored": chosen.explored.tolist()}
     return described(api.RankedItem, live, chosen.candidates, places, **columns)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import msgspec
@@ -33,15 +33,13 @@ from ebrank.service.core.memory import PackedStrings, encode
 from ebrank.service.core.models import Model
 from ebrank.service.store import counting
 from ebrank.service.store.records import LIFE, Hint, NewItem, News, Operation, QueryState
-from ebrank.typing import Bools, Features, Floats, Ints, SmallInts
+from ebrank.typing import Bools, Features, Ints, SmallInts
 
 NO_COUNTS: SmallInts = np.zeros((0, 2, 1), COUNT)
 QUERY_BYTES, ITEM_BYTES = 3600, 57
 """What an unpacked query takes, and each of its items, besides its name, features and counts."""
 LARGE, INDEX_BYTES = 1000, 150
 """From this many items on a query keeps the rows of all by name, which takes this much for each."""
-MOST_SHIFTS = 8
-"""Contexts whose effects an unpacked query remembers."""
 USUAL_SLOTS, USUAL_BYTES = 10, 2
 """Counts grow to this many slots with a query's first list of ten, and to this many bytes each."""
 
@@ -104,7 +102,6 @@ class LiveQuery:
     _candidates: Ints | None = None
     _prior: ItemPrior | None = None
     _prior_of: tuple[int, str] = (-1, "")
-    _shifts: dict[tuple[int, ...], Floats | None] = field(default_factory=dict)
     _rows: dict[str, int] | None = None
     _first_entered: float | None = None
 
@@ -228,22 +225,7 @@ class LiveQuery:
         if self._prior is None or self._prior_of != (model.version, model.fit):
             self._prior = model.prior(self._features(model), self.keys)
             self._prior_of = model.version, model.fit
-            self._shifts = {}
         return self._prior
-
-    def shifts(self, model: Model, contexts: tuple[int, ...]) -> Floats | None:
-        """Return how far contexts move the logits of candidates; None if they are unknown.
-
-        It is kept as long as the prior.
-        """
-        if model.ranker.contexts_ is None:
-            return None
-        self.prior(model)
-        if contexts not in self._shifts:
-            if len(self._shifts) >= MOST_SHIFTS:
-                self._shifts.clear()
-            self._shifts[contexts] = model.shifts(self._features(model), self.keys, contexts)
-        return self._shifts[contexts]
 
     def inputs(self, model: Model) -> Features:
         """Return the features of the candidates as the model's learner gets them."""

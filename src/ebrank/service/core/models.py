@@ -113,12 +113,6 @@ class Model:
         """Return what the learner makes of its inputs; 0 for all before any training."""
         return self.ranker.policy.prior_scores(self.ranker.state_, inputs, self.ranker.threads)
 
-    def shifts(
-        self, features: Features, keys: Sequence[str], contexts: Sequence[int]
-    ) -> Floats | None:
-        """Return how far contexts move the logits of a query's candidates."""
-        return self.ranker.shifts(matched(features, keys, self.features), contexts)
-
 
 class ActiveModel:
     """Follows the store's active version; a swap is one assignment, between two requests.
@@ -314,7 +308,7 @@ def _served(
         scaling=learned.scaling,
         threads=untrained.threads,
     )
-    ranker.state_, ranker.contexts_ = learned.state_, learned.contexts_
+    ranker.state_ = learned.state_
     return ranker, ""
 
 

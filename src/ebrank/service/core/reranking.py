@@ -53,7 +53,6 @@ def as_list(request: api.RerankRequest) -> api.RankRequest:
         items=list(items),
         user=request.user,
         session=request.session,
-        context=request.context,
     )
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import xxhash
 from msgspec import UNSET, UnsetType, structs
 
-from ebrank.model.policy.contexts import numbers
 from ebrank.service import api
 from ebrank.service.core.contract import new_token
 from ebrank.service.core.feedback import RankingIds, Served, remember
@@ -158,9 +157,6 @@ class Serving:
             only = _rows(live, request.items)
         elif shadow:
             raise Problem("in shadow mode, a request must give its own order in `items`", "items")
-        contexts: tuple[int, ...] = ()
-        if request.context and self._resources.settings.contexts.most:
-            contexts = numbers(request.context)
         user = page = kept = would = arm = token = None
         if request.user is not None:
             user = hashed(request.user, self._resources.meta[SALT])
@@ -179,7 +175,6 @@ class Serving:
             only,
             draws=self._draws,
             lists=self._resources.pace.planned(live, ranking, now),
-            contexts=contexts,
         )
         explores = request.explore
         if shadow:
@@ -213,7 +208,6 @@ class Serving:
             user=user,
             would_rank=tuple(live.ids.at(instead)),
             offset=offset,
-            contexts=contexts,
             hint=live.hint(rows + instead),
         )
         if arm is not None:

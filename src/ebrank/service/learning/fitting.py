@@ -49,10 +49,9 @@ from ebrank.service.core.feature_schema import filled, matched
 from ebrank.service.core.fixed_settings import BEHAVIORS, counted_behaviors, half_life
 from ebrank.service.core.live import stacked
 from ebrank.service.core.models import features_of, fitted_parts, own_parts
-from ebrank.service.learning.impressions import LoggedImpressions, read
 from ebrank.service.settings import EventsSettings, ExaminationSettings
 from ebrank.service.store import open
-from ebrank.service.store.base import Store, StoredLog, StoreView
+from ebrank.service.store.base import Store, StoreView
 from ebrank.service.store.records import QueryState
 from ebrank.service.store.rows import reach
 from ebrank.typing import Bools, Features, Ints
@@ -79,7 +78,6 @@ class TrainingJob(msgspec.Struct, frozen=True):
     fill_by_mean: bool = False
     min_rows: int = 20
     tolerance: float = 0.0
-    contexts: int = 0
     arms: tuple[str, ...] = ()
 
     def ranker(self, scaling: Scaling | None = None) -> EBRanker:
@@ -113,9 +111,8 @@ class TrainingTable:
 
     `active` marks candidates, `seen` items ever shown. A query without candidates counts with all
     of its items. `document` is the file of the version in use, None before any training, and
-    `learned` the keys of its features. If contexts are learned, `impressions` holds single ones.
-    `learned_from` is the setting of the last run. `items` numbers the item of each row, if queries
-    share evidence.
+    `learned` the keys of its features. `learned_from` is the setting of the last run. `items`
+    numbers the item of each row, if queries share evidence.
     """
 
     keys: Sequence[str]
@@ -126,7 +123,6 @@ class TrainingTable:
     seen: Bools
     document: bytes | None = None
     learned: tuple[str, ...] = ()
-    impressions: LoggedImpressions | None = None
     learned_from: str = ""
     items: Ints | None = None
 
@@ -192,7 +188,6 @@ def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
     active = _active(table.document, job)
     ranker = fitted(table, active, job)
     beside = "; queries share evidence about items" if variance_of(ranker.state_) else ""
-    beside += _with_contexts(ranker, active, table, job)
     judged = _judged(ranker, active, table, job)
     verdict = "is clearly worse than" if judged.worse else "is not clearly worse than"
     if rows < FEWEST_ROWS:
@@ -220,9 +215,7 @@ def _arm(table: TrainingTable, policy: str, job: TrainingJob) -> str:
     """Return the file of the prior that an arm of an experiment has for itself."""
     own = msgspec.structs.replace(job, policy=policy)
     items = table.items if policies.parse(policy).shares else None
-    ranker = fitted(replace(table, items=items), own.ranker(), own)
-    _with_contexts(ranker, own.ranker(), table, job)
-    return model_file.to_bytes(ranker).decode()
+    return model_file.to_bytes(fitted(replace(table, items=items), own.ranker(), own)).decode()
 
 
 async def loaded(store: StoreView) -> list[QueryState]:
@@ -231,10 +224,8 @@ async def loaded(store: StoreView) -> list[QueryState]:
     return [state for state in states if state is not None]
 
 
-async def gather(
-    store: StoreView, job: TrainingJob, log: StoredLog | None = None
-) -> TrainingTable | None:
-    """Return the items of all queries, None if there are none; single impressions from a log."""
+async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
+    """Return the items of all queries, None if there are none."""
     states = await loaded(store)
     if not states:
         return None
@@ -249,9 +240,6 @@ async def gather(
     behaviors = EventsSettings(behaviors=job.behaviors).declared()
     counted_behaviors(behaviors, meta.get(BEHAVIORS))
     stats = BehaviorStats(stacked([state.counts for state in states], behaviors), behaviors)
-    impressions = None
-    if log is not None and job.contexts:
-        impressions = await read(log, states, behaviors)
     return TrainingTable(
         keys=keys,
         features=np.concatenate(
@@ -267,7 +255,6 @@ async def gather(
         & np.concatenate([_named(state) for state in states]),
         document=await store.models.document(job.active) if job.active else None,
         learned=await features_of(store, job.active) if job.active else (),
-        impressions=impressions,
         learned_from=meta.get(LEARNED_FROM, ""),
         items=_numbered(states) if _shares(job) else None,
     )
@@ -341,27 +328,6 @@ def fitted(table: TrainingTable, active: EBRanker, job: TrainingJob) -> EBRanker
     )
 
 
-def _with_contexts(
-    ranker: EBRanker, active: EBRanker, table: TrainingTable, job: TrainingJob
-) -> str:
-    """Learn the effect of contexts, and return the outcome in words.
-
-    Held-out queries decide whether there is one; once in use, it stays as long as it helps at all.
-    """
-    if table.impressions is None:
-        return ""
-    ranker.fit_contexts(
-        *table.taught(ranker.scaling),
-        table.impressions.of_items(table.seen, ranker.curve),
-        table.queries[table.seen],
-        most=job.contexts,
-        lenient=active.contexts_ is not None,
-    )
-    if ranker.contexts_ is None:
-        return "; contexts change nothing, as far as the log tells"
-    return f"; {len(ranker.contexts_.numbers)} contexts have preferences of their own"
-
-
 class _Judged(NamedTuple):
     """Mean losses on rows that neither version has learned from, as well as can be told."""
 
@@ -425,7 +391,7 @@ async def in_process(
 
 async def in_thread(store: Store, task: TrainingJob) -> TrainingResult:
     """Return what is learned from a store that no other process can read."""
-    return await asyncio.to_thread(fit, await gather(store, task, store.log), task)
+    return await asyncio.to_thread(fit, await gather(store, task), task)
 
 
 def main() -> int:
@@ -445,7 +411,7 @@ def main() -> int:
 async def _gathered(url: str, job: TrainingJob) -> TrainingTable | None:
     """Read a store and close it: an open snapshot keeps the server from checkpointing."""
     async with open(url, "browse") as store:
-        return await gather(store, job, store.log)
+        return await gather(store, job)
 
 
 if __name__ == "__main__":

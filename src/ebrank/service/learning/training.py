@@ -56,7 +56,6 @@ def job(settings: Settings, active: int, arms: tuple[str, ...] = ()) -> Training
         fill_by_mean=settings.features.fills_by_mean,
         min_rows=settings.training.min_rows,
         tolerance=settings.training.tolerance,
-        contexts=settings.contexts.most,
         arms=arms,
     )
 

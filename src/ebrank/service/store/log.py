@@ -75,13 +75,6 @@ class StoredLog(StoreGroup):
         async for _, (_, _, entry) in self.numbered():
             yield entry
 
-    async def latest(self, lists: int) -> AsyncIterator[Operation]:
-        """Yield the end of the log in order, starting this many lists back."""
-        nth_last = "SELECT seq - 1 FROM rankings ORDER BY seq DESC LIMIT 1 OFFSET ?1"
-        [(after,)] = await self._fetch(nth_last, lists - 1) or [(-1,)]
-        async for _, (_, _, entry) in self.numbered(after):
-            yield entry
-
     async def numbered(self, after: int = -1) -> AsyncIterator[tuple[int, counting.Placed]]:
         """Yield what follows a number in the log, with numbers and with the places of items."""
         end = await self._number(END)

@@ -106,7 +106,6 @@ class RankingEntry:
         bot: whether a bot asked for it: then it is not `counted`, and neither are its events.
         epoch: up to which counters fade before it is added; never less than that of the entry
             before, and 0 if nothing is forgotten. See `ebrank.evidence.forgetting`.
-        contexts: numbers of the request's contexts, ascending; see `ebrank.model.policy.contexts`.
         arm: of which experiment it is, as `experiment:arm`, with `:N` in the N-th stretch if that
             is not the first; None outside of experiments.
         token: the name of the token that asked for it; None if the server does not keep it.
@@ -130,7 +129,6 @@ class RankingEntry:
     seen: tuple[int, ...] = ()
     bot: bool = False
     epoch: int = 0
-    contexts: tuple[int, ...] = ()
     arm: str | None = None
     token: str | None = None
     hint: Hint | None = field(default=None, compare=False, repr=False)

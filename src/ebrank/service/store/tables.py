@@ -224,8 +224,7 @@ RANKINGS = StoreTable(
     "rankings",
     "seq:number>position:int64 id:text query:number>query:string time:real model:int items:places "
     "counted:bool explored:bools relevance:reals cost:real user:text? would_rank:places? "
-    "offset:int continues:text? seen:numbers? bot:bool epoch:int contexts:numbers? arm:text? "
-    "token:text?",
+    "offset:int continues:text? seen:numbers? bot:bool epoch:int arm:text? token:text?",
     sqlite=", PRIMARY KEY (seq), UNIQUE (id))",
     postgresql=", UNIQUE (id, query))",
     about="lists by rank, best first",

@@ -94,9 +94,6 @@ async def long_log(store: Store) -> None:
     equal("what was rolled up", rolled_up, RolledUp(700, 700 + 234))
     rest = log[700 + 700 + 234 :]
     equal("the rest of the log", await log_of(store) == rest, True)
-    for lists, entries in ((1, 2), (150, 350), (200, len(rest)), (201, len(rest))):
-        latest = [entry async for entry in store.log.latest(lists)]
-        equal(f"the log from the latest {lists} lists on", latest == rest[-entries:], True)
 
 
 async def roll_up(stores: Stores) -> None:
