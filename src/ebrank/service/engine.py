@@ -266,9 +266,7 @@ class Engine:
         """Add candidates of a query or change their features; if one is wrong, none is stored."""
         name = self._named(query)
         async with self._on_disk():
-            return await self._current(
-                lambda: self._items.put_many(name, items, self._now, self.turns)
-            )
+            return await self._current(lambda: self._items.put(name, items, self._now, self.turns))
 
     async def _current(self, call: Callable[[], Awaitable[T]]) -> T:
         """Return what a call returns; call again if its items fit features that others changed.

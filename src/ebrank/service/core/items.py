@@ -3,26 +3,90 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import compress
+from typing import TypeVar
 
 import numpy as np
 
 from ebrank.service import api
 from ebrank.service.core import problems
 from ebrank.service.core.background import Turns
-from ebrank.service.core.feature_schema import FeatureSchema
+from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.problems import NotFound, Problem, unknown_query
 from ebrank.service.core.resources import Resources, Watcher
 from ebrank.service.store.base import CatalogChanged
 from ebrank.service.store.records import LIFE, NewItem
-from ebrank.typing import Features
+from ebrank.typing import Bools, Features
+
+T = TypeVar("T")
 
 LISTED_AT_ONCE = 250
 """New items of a list that are added at once, in some 4 ms: more than of a PUT, since users wait
 for lists."""
 FIRST_ITEM = "first_item"  # when the first item entered, in seconds since 1970
+
+
+class OutdatedError(Exception):
+    """Somebody changed what an addition was prepared from: it is prepared again."""
+
+
+@dataclass
+class Addition:
+    """Items on their way into a query.
+
+    Attributes:
+        listed: whether a list asks for them. Then items that memory has are not written again, and
+            withdrawn ones are refused: a caller who may only rank must not bring them back.
+        begun: the schema, if items besides these determine it.
+        admit: called before a query is created; raises if it must not be.
+        reread: whether memory has just been read from the store.
+    """
+
+    query: str
+    items: Sequence[api.ItemIn]
+    now: float
+    listed: bool = False
+    begun: FeatureSchema | None = None
+    admit: Callable[[], None] | None = None
+    reread: bool = False
+
+
+@dataclass
+class Prepared:
+    """Items that fit the schema, to be written.
+
+    Attributes:
+        live: their query, None if it is new.
+        before: the schema when they were prepared.
+        schema: the schema with them.
+        names: the items.
+        features: their own, as stored.
+    """
+
+    live: LiveQuery | None
+    before: FeatureSchema
+    schema: FeatureSchema
+    names: list[str]
+    features: Features
+
+    @property
+    def added(self) -> int:
+        """How many of the items are new to the query."""
+        return len(self.names) if self.live is None else self.live.rows_of(self.names).count(None)
+
+
+@dataclass
+class Joined:
+    """Items with the catalog's features, as lists will see them; `version` is the catalog's."""
+
+    keys: Sequence[str]
+    features: Features
+    withdrawn: Bools
+    version: int
 
 
 class Items:
@@ -48,97 +112,148 @@ class Items:
         return live
 
     async def put(
-        self,
-        query: str,
-        items: Sequence[api.ItemIn],
-        now: float,
-        *,
-        skip_known: bool = False,
-        begun: FeatureSchema | None = None,
-        admit: Callable[[], None] = lambda: None,
-        reread: bool = False,
+        self, query: str, items: Sequence[api.ItemIn], clock: Callable[[], float], turns: Turns
     ) -> api.PutItemsResponse:
-        """Add candidates or change their features, all or none; on disk after the next flush.
+        """Add candidates or change their features; on disk after the next flush.
 
-        `begun` is the schema, if items besides these determine it. `admit` is called before a query
-        is created, and raises if it must not be. `reread` says that memory has just been read.
-
-        With `skip_known`, items that memory already has are not written again. Memory may be behind
-        another server's writes, so this is for callers who send the same items again and again: the
-        write that follows tells memory that it is behind. Such callers must not bring back what was
-        withdrawn. If many of the items are new, they are added a portion at a time.
+        If one of them is wrong, none is stored. Many are stored a portion at a time: if the store
+        fails midway, or the process ends, the portions before that are there, and the same call
+        again stores all.
         """
-        live = await self._queries.get(query, now)
-        nothing = api.PutItemsResponse(query, 0, 0, 0 if live is None else len(live.candidates))
-        if not items:
-            return nothing
+        if len(items) <= api.ITEMS_AT_ONCE:
+            return await self._add(Addition(query, items, clock()))
         check_distinct(items)
-        again = partial(self.put, query, items, now, skip_known=skip_known)
-        if not self._catalog.schema.features:
-            await self._catalog.follow()  # another server may have had the first items
-        before = self._catalog.schema
-        schema = begun if begun and not before.pair.width else _begun(before, items)
-        rows = [None] * len(items) if live is None else live.rows_of([item.id for item in items])
-        own, kept = await self._rows(items, schema, live, rows)
-        new: Sequence[int] = range(len(items))
-        if skip_known and live is not None and live.keys == schema.keys:
-            new = _unlike(live, rows, own, schema)
-        if not new:
-            return nothing
-        if self.shared and not reread and not kept.isdisjoint(new):
-            self._queries.forget(query)  # another server may have changed what they keep
-            return await again(begun=begun, admit=admit, reread=True)
-        if skip_known and len(new) > LISTED_AT_ONCE:
-            unknown, turns = [items[at] for at in new], Turns()  # without waiting for long calls
-            return await self.put_many(
-                query, unknown, lambda: now, turns, skip_known=True, admit=admit
-            )
-        names, own = [items[at].id for at in new], own[list(new)]
-        joined = self._catalog.version
-        keys, features, withdrawn = await self._catalog.joined(names, own, schema)
-        if skip_known and withdrawn.any():
-            gone = [name for name, mark in zip(names, withdrawn.tolist(), strict=True) if mark]
-            raise problems.withdrawn(gone, everywhere=True)
-        if self._catalog.schema is not before:  # features were changed while we read
-            return await again(admit=admit)
-        # The schema with the first items, or neither: it must not be that of rejected items.
-        meta, catalog_version = self._catalog.settings_with(schema), self._catalog.version
-        added = len(names)
-        if live is not None:
-            rows = live.rows_of(names)
-            added = rows.count(None)
-            if skip_known:
-                reject_withdrawn(live, names, rows)
-        if live is None:
-            admit()
-        stored = _new_items(names, own)
-        try:
-            version = await self._store.items.put(
-                query, stored, now, meta=meta, based_on=catalog_version
-            )
-        except CatalogChanged:  # others had the first items: theirs decide
-            await self._catalog.follow()
-            return await again()  # which was admitted
-        if meta:
-            self._catalog.wrote(catalog_version + 1)
-            self._catalog.fix(schema)
-        changed = self._queries.wrote(query, version)
-        if version % LIFE == 1:
-            changed = self._queries.empty(query, keys, now, version)
-        if changed is not None and changed.keys != keys:  # features were changed meanwhile
-            self._queries.forget(query)
-            changed = None
-        if changed is not None:
-            changed.put(_new_items(names, features), now)
-            changed.mark(np.array(changed.rows_of(names)), withdrawn)
-            changed.catalog = min(changed.catalog, joined)  # it may have changed meanwhile
-            self._queries.admit(changed)
+        schema, live = _begun(self._catalog.schema, items), await self._queries.get(query, clock())
+        added = changed = 0
+        async with turns:
+            async for portion in turns.portions(items, api.ITEMS_AT_ONCE):
+                names = [item.id for item in portion]
+                rows = [None] * len(names) if live is None else live.rows_of(names)
+                await self._rows(portion, schema, live, rows)
+            async for portion in turns.portions(items, api.ITEMS_AT_ONCE):
+                answer = await self._add(Addition(query, portion, clock(), begun=schema))
+                added, changed = added + answer.added, changed + answer.changed
+        return api.PutItemsResponse(query, added, changed, answer.candidates)
+
+    async def enter(
+        self, query: str, items: Sequence[api.ItemIn], now: float, admit: Callable[[], None]
+    ) -> None:
+        """Add the items of a list that its query lacks; on disk after the next flush.
+
+        Memory may be behind another server's writes; the write that follows notices.
+        """
+        check_distinct(items)
+        if len(items) <= LISTED_AT_ONCE:
+            await self._add(Addition(query, items, now, True, None, admit))
+            return
+        schema = _begun(self._catalog.schema, items)
+        whole = Addition(query, items, now, True, schema, admit)
+        lacking = {*(await _settled(lambda: self._prepared(whole))).names}
+        new = [item for item in items if item.id in lacking]
+        async with Turns() as turns:  # of its own: a list does not wait for long calls
+            async for portion in turns.portions(new, LISTED_AT_ONCE):
+                await self._add(Addition(query, portion, now, True, schema, admit))
+
+    async def _add(self, addition: Addition) -> api.PutItemsResponse:
+        """Add or change items, all or none."""
+        check_distinct(addition.items)
+        return await _settled(lambda: self._written(addition))
+
+    async def _written(self, addition: Addition) -> api.PutItemsResponse:
+        query, now = addition.query, addition.now
+        prepared = await self._prepared(addition)
+        live, names = prepared.live, prepared.names
+        if not names:
+            return api.PutItemsResponse(query, 0, 0, 0 if live is None else len(live.candidates))
+        joined = await self._joined(addition, prepared)
+        added = prepared.added
+        version = await self._stored(addition, prepared)
+        changed = self._remembered(query, now, version, prepared, joined)
         if self._first:
             await self._store.meta.settle({FIRST_ITEM: repr(now)})
             self._first = False
         self._watcher.items(items=added, queries=int(live is None))
         candidates = len((changed or await self.query(query, now)).candidates)
         return api.PutItemsResponse(query, added, len(names) - added, candidates)
+
+    async def _prepared(self, addition: Addition) -> Prepared:
+        """Return the items to write, which fit the schema; those of a list if memory lacks them."""
+        query, items = addition.query, addition.items
+        live = await self._queries.get(query, addition.now)
+        if not items:
+            return Prepared(live, NO_FEATURES, NO_FEATURES, [], np.zeros((0, 0), np.float32))
+        if not self._catalog.schema.features:
+            await self._catalog.follow()  # another server may have had the first items
+        before = self._catalog.schema
+        begun = None if before.pair.width else addition.begun
+        schema = begun or _begun(before, items)
+        rows = [None] * len(items) if live is None else live.rows_of([item.id for item in items])
+        own, kept = await self._rows(items, schema, live, rows)
+        new: Sequence[int] = range(len(items))
+        if addition.listed and live is not None and live.keys == schema.keys:
+            new = _unlike(live, rows, own, schema)
+        if self.shared and not addition.reread and not kept.isdisjoint(new):
+            self._queries.forget(query)  # another server may have changed what they keep
+            addition.reread = True
+            raise OutdatedError
+        names = [items[at].id for at in new]
+        return Prepared(live, before, schema, names, own[list(new)])
+
+    async def _joined(self, addition: Addition, prepared: Prepared) -> Joined:
+        """Return items joined with the catalog; raise if a list names withdrawn ones."""
+        version = self._catalog.version
+        keys, features, withdrawn = await self._catalog.joined(
+            prepared.names, prepared.features, prepared.schema
+        )
+        if addition.listed and withdrawn.any():
+            raise problems.withdrawn(
+                list(compress(prepared.names, withdrawn.tolist())), everywhere=True
+            )
+        if self._catalog.schema is not prepared.before:  # features were changed while we read
+            raise OutdatedError
+        return Joined(keys, features, withdrawn, version)
+
+    async def _stored(self, addition: Addition, prepared: Prepared) -> int:
+        """Write items to the store, and return the version of the query that this makes."""
+        catalog, names, live = self._catalog, prepared.names, prepared.live
+        # The schema with the first items, or neither: it must not be that of rejected items.
+        meta, version = catalog.settings_with(prepared.schema), catalog.version
+        if live is None:
+            if addition.admit is not None:
+                addition.admit()
+                addition.admit = None  # once
+        elif addition.listed:
+            reject_withdrawn(live, names, live.rows_of(names))
+        stored = _new_items(names, prepared.features)
+        try:
+            made = await self._store.items.put(
+                addition.query, stored, addition.now, meta=meta, based_on=version
+            )
+        except CatalogChanged:  # others had the first items: theirs decide
+            await catalog.follow()
+            raise OutdatedError from None
+        if meta:
+            catalog.wrote(version + 1)
+            catalog.fix(prepared.schema)
+        return made
+
+    def _remembered(
+        self, query: str, now: float, version: int, prepared: Prepared, joined: Joined
+    ) -> LiveQuery | None:
+        """Take the step of a write in memory; return the query, None if it must be read again."""
+        changed = self._queries.wrote(query, version)
+        if version % LIFE == 1:
+            changed = self._queries.empty(query, joined.keys, now, version)
+        if changed is None:
+            return None
+        if changed.keys != joined.keys:  # features were changed meanwhile
+            self._queries.forget(query)
+            return None
+        changed.put(_new_items(prepared.names, joined.features), now)
+        changed.mark(np.array(changed.rows_of(prepared.names)), joined.withdrawn)
+        changed.catalog = min(changed.catalog, joined.version)  # it may have changed meanwhile
+        self._queries.admit(changed)
+        return changed
 
     async def _rows(
         self,
@@ -181,41 +296,6 @@ class Items:
                         kept.add(at)
         return own, kept
 
-    async def put_many(
-        self,
-        query: str,
-        items: Sequence[api.ItemIn],
-        clock: Callable[[], float],
-        turns: Turns,
-        *,
-        skip_known: bool = False,
-        admit: Callable[[], None] = lambda: None,
-    ) -> api.PutItemsResponse:
-        """Add candidates, or change their features; if they are many, a portion at a time.
-
-        If one of them is wrong, none is stored. If the store fails midway, or the process ends, the
-        portions before that are there; the same call again stores all.
-        """
-        size = LISTED_AT_ONCE if skip_known else api.ITEMS_AT_ONCE
-        if len(items) <= size:
-            return await self.put(query, items, clock(), skip_known=skip_known, admit=admit)
-        check_distinct(items)
-        schema, live = _begun(self._catalog.schema, items), await self._queries.get(query, clock())
-        added = changed = 0
-        async with turns:
-            async for portion in turns.portions(items, size):
-                names = [item.id for item in portion]
-                rows = [None] * len(names) if live is None else live.rows_of(names)
-                await self._rows(portion, schema, live, rows)
-            begun: FeatureSchema | None = schema
-            async for portion in turns.portions(items, size):
-                answer = await self.put(
-                    query, portion, clock(), skip_known=skip_known, begun=begun, admit=admit
-                )
-                added, changed = added + answer.added, changed + answer.changed
-                begun = None  # the catalog has it now
-        return api.PutItemsResponse(query, added, changed, answer.candidates)
-
     async def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:
         """Withdraw a candidate; on disk after the next flush."""
         live = await self.query(query, now)
@@ -227,6 +307,13 @@ class Items:
         if changed is not None:
             changed.withdraw(row)
         return api.WithdrawResponse(query, item, version is not None)
+
+
+async def _settled(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Return what an attempt returns; repeat it while others change what it is prepared from."""
+    while True:
+        with suppress(OutdatedError):
+            return await attempt()
 
 
 def _begun(schema: FeatureSchema, items: Sequence[api.ItemIn]) -> FeatureSchema:

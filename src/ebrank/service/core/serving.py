@@ -143,7 +143,7 @@ class Serving:
                     raise not_candidates(strangers)
             features: list[float | None] = [] if catalog.schema.features else [1.0]  # the first
             new += [api.ItemIn(item, features or {}) for item in unknown]
-        await self._items.put(name, new, now, skip_known=True, admit=admit)
+        await self._items.enter(name, new, now, admit)
 
     def _choose(
         self, request: api.RankRequest, live: LiveQuery, model: Model, now: float
