@@ -96,7 +96,6 @@ class RankingSettings:
             with a horizon such as `auto`
         seed: seed for breaking ties
         window: how many seconds a user sees the same order for a query; 0 is off
-        max_explored: maximum number of slots in a list that exploration may fill
         max_cost: share of a day's clicks that exploration may cost at most, such as `0.005`; it
             stops by itself if clicks say that it costs more
     """
@@ -109,7 +108,6 @@ class RankingSettings:
     plan_seconds: Positive = 30 * 86400.0
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     window: NotNegative = 60.0
-    max_explored: Count | None = None
     max_cost: Annotated[float, Meta(gt=0, lt=1)] | None = None
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.service.api import ItemIn
-from ebrank.service.core.lists import guarded, resumed
+from ebrank.service.core.lists import resumed
 from ebrank.service.core.windows import ListKey, Windows
 from tests.service.scenes import Scene, ids, items, played, settings
 
@@ -21,55 +18,6 @@ def orders(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
     by_score = draw(st.permutations(range(count)))
     by_relevance = draw(st.permutations(range(count)))
     return np.array(by_score, int), np.array(by_relevance, int), draw(st.integers(1, 8))
-
-
-def slowly_guarded(
-    by_score: list[int],
-    by_relevance: list[int],
-    above: list[int],
-    ends: list[int],
-    most: int | None,
-) -> list[int]:
-    """Return an order down to the last end: at each rank the first by score that holds."""
-    order = list(above)
-    for begin, end in itertools.pairwise([0, *ends]):
-        while len(order) < min(end, len(by_score)):
-            order.append(
-                next(
-                    item
-                    for item in by_score
-                    if item not in order and _holds([*order, item], by_relevance, begin, end, most)
-                )
-            )
-    return order
-
-
-def _holds(
-    order: list[int], by_relevance: list[int], begin: int, end: int, most: int | None
-) -> bool:
-    """Return whether the last item of an order may stand there, in the list of these ranks."""
-    explored = [by_relevance.index(item) >= end for item in order[begin:]]
-    return most is None or not explored[-1] or sum(explored) <= most
-
-
-@given(orders(), st.none() | st.integers(0, 6), st.integers(0, 9), st.data())
-def test_the_guardrail_holds_on_every_page(
-    drawn: tuple[np.ndarray, np.ndarray, int],
-    most: int | None,
-    offset: int,
-    data: st.DataObject,
-) -> None:
-    """Whether the ranks above a page were made before or not."""
-    by_score, by_relevance, k = drawn
-    made = data.draw(st.permutations(by_score.tolist()))
-    made = made[: data.draw(st.integers(0, min(offset + k, len(made))))]
-    listed = guarded(
-        by_score, by_relevance, k, offset=offset, above=np.array(made, int), max_explored=most
-    ).tolist()
-    ends = list(range(offset + k, 0, -k))[::-1]
-    if most == 0:
-        by_score, most = by_relevance, None
-    assert listed == slowly_guarded(by_score.tolist(), by_relevance.tolist(), made, ends, most)
 
 
 @given(orders(), st.data())
@@ -89,56 +37,12 @@ def test_a_resumed_list_keeps_its_order(
 
 def test_windows_know_which_ranks_were_served() -> None:
     windows, page = Windows(seconds=10.0), ListKey("q", "u")
-    windows.keep(page, np.array([5, 6, 7, 8]), 2, 2, None, now=0.0)  # one that does not count
-    windows.keep(page, np.array([5, 6, 7, 8]), 2, 2, "second page", now=1.0)
+    windows.keep(page, np.array([5, 6, 7, 8]), 2, None, now=0.0)  # one that does not count
+    windows.keep(page, np.array([5, 6, 7, 8]), 2, "second page", now=1.0)
     kept = windows.get(page, 2.0)
     assert kept is not None
     assert (kept.view, kept.depth) == ("second page", 4)
     assert kept.ranks_of(np.array([8, 5, 7, 9])) == (4, 0, 3, 0)
-
-
-async def places_after_clicks(engine: Scene, count: int) -> dict[str, int]:
-    """Put items of which five earn clicks; return where all stand by relevance alone."""
-    await engine.put_items("q", items(count))
-    for _ in range(40):
-        some = [f"i{at}" for at in range(5)]
-        await engine.clicked(await engine.ranked(k=5, items=some, explore=False))
-    best = ids(await engine.ranked(k=count, explore=False))
-    return {item: at for at, item in enumerate(best, start=1)}
-
-
-@played(settings(ranking={"policy": "ebrank:epsilon=1000", "max_explored": 1}), count=4)
-async def test_the_guardrail_holds_when_a_kept_list_is_cut(engine: Scene) -> None:
-    """Of ten items five earn clicks; others stand high in a list of ten, but not in one of 3."""
-    place = await places_after_clicks(engine, 10)
-    whole = ids(await engine.ranked(k=10, user="u"))
-    cut = ids(await engine.ranked(k=3, user="u"))
-    assert sum(place[item] > 3 for item in whole[:3]) > 1, "cut as it is it would break it"
-    assert sum(place[item] > 3 for item in cut) <= 1
-    assert ids(await engine.ranked(k=10, user="u")) == whole
-
-
-@pytest.mark.parametrize("explore", [True, False])
-@pytest.mark.parametrize("most", [1, 0])
-@pytest.mark.parametrize("offsets", [(0, 3, 6, 9), (6, 0, 3, 9)])
-@played(
-    lambda most: settings(
-        ranking={"policy": "ebrank:epsilon=1000", "max_explored": most},
-        events={"impressions": "confirmed"},  # or pages would change the order by relevance
-    )
-)
-async def test_the_guardrail_holds_on_the_pages_of_a_user(
-    engine: Scene, most: int, explore: bool, offsets: tuple[int, ...]
-) -> None:
-    """Five of twelve items earn clicks; the others have a bonus that would put them above."""
-    place = await places_after_clicks(engine, 12)
-    order: dict[int, str] = {}
-    for offset in offsets:
-        page = ids(await engine.ranked(k=3, user="u", offset=offset, explore=explore))
-        assert sum(place[item] > offset + 3 for item in page) <= most
-        order.update(enumerate(page, start=offset + 1))
-    assert sorted(order.values()) == sorted(place), "each item on one page"
-    assert any(place[item] > at for at, item in order.items()) == (explore and most > 0)
 
 
 @played()
@@ -174,34 +78,27 @@ async def test_a_user_sees_the_same_order_for_a_while(engine: Scene) -> None:
     assert "new" in ids(await engine.ranked(k=4, user="u"))
 
 
-@pytest.mark.parametrize("most", [2, 1, 0])
-@played(
-    lambda most: settings(
-        ranking={"policy": "ebrank:epsilon=1000", "max_explored": None if most == 2 else most}
-    )
-)
-async def test_lists_are_explored_as_far_as_the_settings_allow(engine: Scene, most: int) -> None:
+@played(settings(ranking={"policy": "ebrank:epsilon=1000"}))
+async def test_lists_explore_unless_they_must_not(engine: Scene) -> None:
     """Four items earn clicks, two newcomers have only their bonus."""
     await engine.put_items("q", items(4))
     for _ in range(100):
         await engine.clicked(await engine.ranked(k=4, explore=False))
     await engine.put_items("q", [ItemIn("n0", [0.0, 0.0]), ItemIn("n1", [0.0, 0.0])])
     answer = await engine.ranked(k=4, explain=True)
-    assert sum(bool(item.explored) for item in answer.items) == most
+    assert sum(bool(item.explored) for item in answer.items) == 2
     plain = await engine.ranked(k=4, explain=True, explore=False)
     assert not any(item.explored for item in plain.items)
     relevance = [item.relevance for item in plain.items]
     assert relevance == sorted(relevance, reverse=True)  # type: ignore[type-var]
 
 
-@pytest.mark.parametrize("most", [None, 1])
-@played(
-    lambda most: settings(ranking={"k": 3, "policy": "ebrank:epsilon=500", "max_explored": most})
-)
-async def test_the_state_of_a_query_has_the_order_that_is_served(
-    engine: Scene, most: int | None
-) -> None:
-    await places_after_clicks(engine, 12)
+@played(settings(ranking={"k": 3, "policy": "ebrank:epsilon=500"}))
+async def test_the_state_of_a_query_has_the_order_that_is_served(engine: Scene) -> None:
+    await engine.put_items("q", items(12))
+    for _ in range(40):
+        some = [f"i{at}" for at in range(5)]
+        await engine.clicked(await engine.ranked(k=5, items=some, explore=False))
     for offset in (9, 6, 3, 0):
         state, insights = await engine.query("q"), await engine.insights()
         listed = ids(await engine.ranked(k=3, offset=offset))

@@ -151,14 +151,10 @@ def test_elasticsearch_reranks_through_a_custom_inference_endpoint(local: Local)
 
 
 def test_scores_sort_into_the_served_order_whatever_decided_it() -> None:
-    """Ties, the guardrail, an order the user has seen, and the caller's own in shadow mode."""
+    """Ties, an order the user has seen, and the caller's own in shadow mode."""
     documents = [f"item {at}" for at in range(200)]
     ranking = PRIOR.ranking
-    for changed in (
-        ranking,
-        replace(ranking, max_explored=1),
-        replace(ranking, mode="shadow"),
-    ):
+    for changed in (ranking, replace(ranking, mode="shadow")):
         with in_process(replace(PRIOR, ranking=changed)) as local:
             body = {"query": "tea", "documents": documents, "user": "ann"}
             first = local.json("POST", "/v2/rerank", body)

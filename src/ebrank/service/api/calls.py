@@ -346,7 +346,7 @@ class RerankResult(Struct, frozen=True, omit_defaults=True):
     """A document by its place in the request, from 0, and its score.
 
     Sorting by `relevance_score` gives the list as it was logged: scores decrease strictly with
-    rank, even where a tie, a guardrail or an order that the user has already seen decided it.
+    rank, even where a tie or an order that the user has already seen decided it.
     """
 
     index: int

@@ -1,11 +1,6 @@
-"""How a list is made: EBRank's order of the candidates, within the limits of exploration.
+"""How a list is made: EBRank's order of the candidates, after what its user has already seen.
 
-A `Listing` holds what is served, what is logged and what an explanation needs. A guardrail, off by
-default, limits how many slots exploration may fill. Here the worst by relevance have better scores:
-
->>> score_order, relevance_order = np.array([3, 2, 0, 1]), np.array([0, 1, 2, 3])
->>> [guarded(score_order, relevance_order, 2, max_explored=most).tolist() for most in (None, 1, 0)]
-[[3, 2], [3, 0], [0, 1]]
+A `Listing` holds what is served, what is logged and what an explanation needs.
 """
 
 from __future__ import annotations
@@ -24,13 +19,10 @@ from ebrank.model.policy.scoring import best_first
 from ebrank.service import api
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Model
-from ebrank.service.core.windows import NOTHING, KeptOrder
-from ebrank.service.settings import RankingSettings
+from ebrank.service.core.windows import KeptOrder
 from ebrank.typing import Bools, Floats, Ints
 
 T = TypeVar("T", bound=Struct)
-PAGES = 10
-"""Pages that the guardrail is applied to for the dashboard: each takes some time."""
 
 
 @dataclass(slots=True)
@@ -110,43 +102,23 @@ def scored(
 
 def first_places(
     candidates: ScoredCandidates,
-    offset: int,
-    k: int,
-    settings: RankingSettings,
+    depth: int,
     *,
     explore: bool = True,
     kept: KeptOrder | None = None,
 ) -> Ints:
-    """Return the first `offset + k` places, by score within the guardrail or by relevance.
+    """Return the first `depth` places, by score or by relevance alone.
 
     An order that a user has seen, `kept`, is resumed as far as it goes; beyond that, a page
-    continues with the best items now. It was made within the guardrail for lists of `kept.k`; for
-    a list of another length it is applied again.
+    continues with the best items now.
     """
-    depth, by_relevance, above = offset + k, candidates.relevance_order, NOTHING
-    by_score = candidates.order if explore else by_relevance
+    by_relevance = candidates.relevance_order
+    order = candidates.order if explore else by_relevance
     if kept is not None:
         place_of = {row: place for place, row in enumerate(candidates.rows.tolist())}
         seen = np.array([place_of[row] for row in kept.rows if row in place_of], np.int64)
-        above = resumed(seen, by_relevance, kept.depth)
-        if offset == 0 and k != kept.k and explore:
-            by_score, above = followed(above, by_score), NOTHING
-        elif depth <= len(above):
-            return above[:depth]
-    return guarded(
-        by_score,
-        by_relevance,
-        k,
-        offset=offset,
-        above=above,
-        max_explored=settings.max_explored,
-    )
-
-
-def whole_order(candidates: ScoredCandidates, settings: RankingSettings) -> Ints:
-    """Return all places: those of the first pages as they would be served now, others by score."""
-    first = first_places(candidates, (PAGES - 1) * settings.k, settings.k, settings)
-    return followed(first, candidates.order)
+        order = followed(resumed(seen, by_relevance, kept.depth), order)
+    return order[:depth]
 
 
 def listing(candidates: ScoredCandidates, order: Ints, p: Floats, offset: int = 0) -> Listing:
@@ -235,40 +207,6 @@ def examined_clicks(behavior: BehaviorStats, examination: Examination) -> Ints:
 
 
 # --- orders --------------------------------------------------------------------------------------
-
-
-def guarded(
-    score_order: Ints,
-    relevance_order: Ints,
-    k: int,
-    *,
-    offset: int = 0,
-    above: Ints = NOTHING,
-    max_explored: int | None = None,
-) -> Ints:
-    """Return the first `offset + k` by score, with few enough explored slots in each list of k.
-
-    The order begins with those `above`, which were made before. Its lists end at rank `offset + k`,
-    at `offset`, and so on upwards. A slot is explored if its item is below its list by relevance
-    alone. Every rank gets the best item by score that the limit allows there. There is always one:
-    of the i best by relevance, at least one is left for rank i. Without any explored slot there is
-    no exploration: the order is by relevance.
-    """
-    depth = offset + k
-    if not max_explored:
-        order = score_order if max_explored is None else relevance_order
-        return followed(above, order)[:depth]
-    rank_by_relevance = np.empty(len(relevance_order), np.int64)
-    rank_by_relevance[relevance_order] = np.arange(1, len(relevance_order) + 1)
-    order, others = above, followed(above, score_order)[len(above) :]
-    outside = rank_by_relevance[others] > depth  # of all lists: only the best of them can get in
-    others = others[~outside | (np.cumsum(outside) <= max_explored * math.ceil(depth / k))]
-    for end in reversed(range(depth, len(above), -k)):
-        explores, began = rank_by_relevance[others] > end, order[max(end - k, 0) :]
-        left = max_explored - np.count_nonzero(rank_by_relevance[began] > end)
-        allowed = np.flatnonzero(~explores | (np.cumsum(explores) <= left))[: end - len(order)]
-        order, others = np.append(order, others[allowed]), np.delete(others, allowed)
-    return order
 
 
 def followed(first: Ints, others: Ints) -> Ints:

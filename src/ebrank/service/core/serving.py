@@ -40,7 +40,6 @@ class Choice:
         served: the list.
         entry: as it will be logged; its id, and what depends on the time, is set then.
         order: the places of all ranks down to its last.
-        k: the requested length.
         would: in shadow mode, the list EBRank would have served.
         page: whose list it is, if its order must be kept.
         arm: of the running experiment.
@@ -50,7 +49,6 @@ class Choice:
     served: Listing
     entry: RankingEntry
     order: Ints
-    k: int
     would: Listing | None
     page: ListKey | None
     arm: Assignment | None
@@ -178,11 +176,11 @@ class Serving:
         )
         explores = request.explore
         if shadow:
-            by_score = first_places(candidates, offset, k, settings)
+            by_score = first_places(candidates, offset + k)
             would = listing(candidates, by_score, self.examination, offset)
             order = np.arange(len(candidates.rows))[: offset + k]
         else:
-            order = first_places(candidates, offset, k, settings, explore=explores, kept=kept)
+            order = first_places(candidates, offset + k, explore=explores, kept=kept)
         served = listing(candidates, order, self.examination, offset)
         explores = explores and not shadow
         contract = self._resources.contract
@@ -191,7 +189,7 @@ class Serving:
             drawn = token if kept is None or kept.view is None else kept.view
             if explores and not contract.allows(drawn, served, self.examination, now):
                 explores = False
-                order = first_places(candidates, offset, k, settings, explore=False, kept=kept)
+                order = first_places(candidates, offset + k, explore=False, kept=kept)
                 served = listing(candidates, order, self.examination, offset)
         if shadow:  # the caller's order is not our exploration, whatever it costs
             served.explored, served.cost = np.zeros(len(served.places), np.bool_), 0.0
@@ -215,7 +213,7 @@ class Serving:
         if kept is not None and kept.view is not None:
             seen = kept.ranks_of(served.rows)
             entry.continues, entry.seen = kept.view, seen if any(seen) else ()
-        return Choice(served, entry, order, k, would, page, arm, token)
+        return Choice(served, entry, order, would, page, arm, token)
 
     async def _served(
         self,
@@ -250,7 +248,7 @@ class Serving:
             current.add(entry, rows)
         if choice.page is not None:
             kept, view = served.candidates.rows[choice.order], None if entry.bot else entry.id
-            own.windows.keep(choice.page, kept, served.offset, choice.k, view, own.timer())
+            own.windows.keep(choice.page, kept, served.offset, view, own.timer())
         remember(own, entry.id, Served.of(entry, rows, live.life, visitor))
         if entry.bot:
             own.bots.on_bot("list")

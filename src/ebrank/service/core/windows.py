@@ -6,12 +6,9 @@ import hashlib
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from ebrank.service.core.memory import ROOM, PackedCache, encode
 from ebrank.typing import Ints
-
-NOTHING: Ints = np.zeros(0, np.int64)
 
 
 def hashed(user: str, salt: str) -> str:
@@ -45,7 +42,6 @@ class KeptOrder(msgspec.Struct, array_like=True, frozen=True):
         rows: the items, by their rows.
         ranks: at which rank each one's impression counts; 0 for those not yet served.
         depth: how many ranks were made.
-        k: the length of a list when it was made.
         view: the first list that was served from it; None before there is one that counts.
         until: when the window ends.
     """
@@ -53,7 +49,6 @@ class KeptOrder(msgspec.Struct, array_like=True, frozen=True):
     rows: list[int]
     ranks: list[int]
     depth: int
-    k: int
     view: str | None
     until: float
 
@@ -86,7 +81,7 @@ class Windows:
         await self.cache.drop(lambda key: key.startswith(begins))
 
     def keep(
-        self, page: ListKey, order: Ints, offset: int, k: int, ranking_id: str | None, now: float
+        self, page: ListKey, order: Ints, offset: int, ranking_id: str | None, now: float
     ) -> None:
         """Remember an order of which the ranks from `offset` on were served as a list.
 
@@ -94,11 +89,11 @@ class Windows:
         the window. A list that does not count has no `ranking_id`. Seeing an order again does not
         extend its window.
         """
-        kept = self.get(page, now) or KeptOrder([], [], 0, k, None, now + self._seconds)
+        kept = self.get(page, now) or KeptOrder([], [], 0, None, now + self._seconds)
         ranks = dict(zip(kept.rows, kept.ranks, strict=True))
         for rank, row in enumerate(order.tolist(), 1):
             counts_here = ranking_id is not None and rank > offset
             ranks[row] = ranks.get(row) or (rank if counts_here else 0)
         depth, view = max(kept.depth, len(order)), kept.view or ranking_id
-        updated = KeptOrder([*ranks], [*ranks.values()], depth, kept.k, view, kept.until)
+        updated = KeptOrder([*ranks], [*ranks.values()], depth, view, kept.until)
         self.cache.put(page.packed(), _packed(updated))

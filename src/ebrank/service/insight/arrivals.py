@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import structs
 
 from ebrank.service import api
-from ebrank.service.core.lists import ScoredCandidates, scored, whole_order
+from ebrank.service.core.lists import ScoredCandidates, scored
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.resources import Resources
 from ebrank.service.insight.survey import places_in
@@ -153,7 +153,7 @@ class Arrivals:
         """Record the ranks of a query's items that are due."""
         k, model = self._settings.k, self._resources.active.model
         candidates = scored(live, model, lists=self._resources.pace.planned(live, model, now))
-        ranks = places_in(whole_order(candidates, self._settings))
+        ranks = places_in(candidates.order)
         by_relevance = places_in(candidates.relevance_order)
         places = np.searchsorted(candidates.rows, [item.row for item in arrivals]).tolist()
         by_clicks = _ranks_by_clicks(candidates, arrivals, places)

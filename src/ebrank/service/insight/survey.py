@@ -23,7 +23,6 @@ from ebrank.service.core.lists import (
     examined_clicks,
     or_none,
     scored,
-    whole_order,
 )
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Model
@@ -57,7 +56,7 @@ async def query_view(
     model, settings = resources.active.model, resources.settings.ranking
     expected = resources.pace.planned(live, model, resources.clock())
     candidates = scored(live, model, lists=expected)
-    k, order = settings.k, whole_order(candidates, settings)
+    k, order = settings.k, candidates.order
     ranks = places_in(order), places_in(candidates.relevance_order)
     await turns.next()
     end = wanted.cursor + wanted.limit
@@ -123,9 +122,9 @@ async def _outstanding(
     return live.ids.at(rows[promising].tolist()), live.ids.at(rows[most_buried].tolist())
 
 
-def buried(candidates: ScoredCandidates, settings: RankingSettings, most: int) -> Ints:
+def buried(candidates: ScoredCandidates, k: int, most: int) -> Ints:
     """Return places of promising candidates outside the list with little exposure."""
-    outside = whole_order(candidates, settings)[settings.k :]
+    outside = candidates.order[k:]
     promise = _promise(candidates.details)[outside]
     return outside[np.argsort(-promise, kind="stable")[:most]]
 
@@ -209,7 +208,7 @@ class Survey:
         self.waits.append(np.stack([state.first_shown[rows] - state.entered[rows], age]))
         watched = rows[state.entered[rows] >= live.since]
         self.earned.append(np.stack([live.earned[watched], now - state.entered[watched]]))
-        places = buried(candidates, settings, most=3)
+        places = buried(candidates, settings.k, most=3)
         by_relevance = ranks[places].tolist()
         self.buried += described(
             api.BuriedItem, live, candidates, places, rank_by_relevance=by_relevance
