@@ -31,7 +31,7 @@ SECRET = dict(zip(SCOPES, SECRETS, strict=True))
 ALLOWED = {
     (method, path): set(scopes.split())
     for scopes, routes in {
-        "rank": "POST /v1/rank, POST /v1/rerank, POST /v2/rerank",
+        "rank": "POST /v1/rank, POST /v2/rerank",
         "feedback": "POST /v1/feedback",
         "admin": """PUT /v1/queries/{query}/items, DELETE /v1/queries/{query}/items/{item},
             PUT /v1/items, POST /v1/items:bulk, DELETE /v1/items/{item}, GET /v1/features,

@@ -194,7 +194,7 @@ def test_unknown_documents_follow_the_setting(local: Local) -> None:
 def test_bots_are_recognized_in_rerank_requests_too() -> None:
     with in_process(replace(PRIOR, bots=BotsSettings(lists_per_minute=1))) as local:
         for _ in range(3):
-            local.json("POST", "/v1/rerank", {"query": "tea", "documents": ["a"], "user": "robot"})
+            local.json("POST", "/v2/rerank", {"query": "tea", "documents": ["a"], "user": "robot"})
         assert shown(local) == {"a": 1}
 
 
@@ -207,7 +207,7 @@ def test_reranked_lists_count_like_others_and_tell_that_the_store_works_again() 
         store.full = True
         assert local.json("POST", "/v2/rerank", body)["id"] == "uncounted"
         store.full = False
-        local.json("POST", "/v1/rerank", body)
+        local.json("POST", "/v2/rerank", body)
         figures = local.request("GET", "/metrics").text
     for line in ("rankings_total 2.0", "slots_total 10.0", "degraded_total 1.0", "store_failing 0"):
         assert f"\nebrank_{line}" in figures

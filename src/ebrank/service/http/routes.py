@@ -410,12 +410,6 @@ async def rerank(call: Request) -> api.RerankResponse:
     return await call.engine.rerank(call.data, call.admit_query, call.token)
 
 
-@endpoint("POST", "/v1/rerank", "rank", reads=api.RerankRequest, errors=(404,))
-async def rerank_v1(call: Request) -> api.RerankResponse:
-    """Rerank documents like `/v2/rerank`, for clients of the protocol's first version."""
-    return await call.engine.rerank(call.data, call.admit_query, call.token)
-
-
 @endpoint("POST", "/v1/feedback", "feedback", reads=api.FeedbackRequest)
 async def feedback(call: Request) -> api.FeedbackResponse:
     """Report what users did. Each event is accepted, a duplicate, or rejected with a reason,
