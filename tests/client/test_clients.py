@@ -197,9 +197,9 @@ def test_a_fallback_takes_the_place_of_a_list_that_does_not_come(server: Threade
     with ebrank.Client(server.url, token=SECRET) as client:
         client.put_items("fallback", {"a": [1.0, 2.0]})
         served = client.rank("fallback", fallback=mine)
-        assert ([item.id for item in served.items], served.degraded) == (["a"], False)
+        assert ([item.id for item in served.items], served.counted) == (["a"], True)
         served = client.rank("nobody asked this", fallback=mine)
-        assert ([item.id for item in served.items], served.degraded) == (mine, True)
+        assert ([item.id for item in served.items], served.counted) == (mine, False)
         assert [item.rank for item in served.items] == [1, 2, 3]
         told = client.click(served, "z")
         assert (told.rejected, told.results[0].reason) == (1, "uncounted: the list was not logged")
@@ -262,4 +262,4 @@ def test_a_fallback_comes_when_the_server_is_too_slow() -> None:
         socket.create_server(("127.0.0.1", 0)) as silent,
         ebrank.Client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.2) as client,
     ):
-        assert client.rank("tea", fallback=["a"]).degraded
+        assert not client.rank("tea", fallback=["a"]).counted

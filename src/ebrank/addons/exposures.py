@@ -41,7 +41,7 @@ async def exposures(store: StoreView, name: str) -> list[Exposure]:
     async for entry in store.log.entries():
         if isinstance(entry, EventEntry):
             clicks[entry.ranking_id] += (entry.outcome > 0) - (entry.replaces > 0)
-        elif entry.arm is not None and entry.continues is None and not entry.bot:
+        elif entry.arm is not None and entry.continues is None and not entry.retracted:
             of, arm, stretch = trials.parted(entry.arm)
             if of == name and stretch in compared:
                 rows.append(_exposure(entry, of, arm, by_query=by_query))

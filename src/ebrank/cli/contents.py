@@ -517,7 +517,7 @@ def retract(
 
     Lists that fit all options count no longer, nor do their events, nor later lists of the same
     user that continue them. With a time, events received then count no longer either. They stay in
-    the log like those of bots, so nothing is counted again if it is resent, and `ebrank replay`
+    the log, marked as retracted, so nothing is counted again if it is resent, and `ebrank replay`
     still proves the counters. Without --apply, the command only says what would change.
 
     Lists that are rolled up (store.retention_seconds) cannot be taken back. The store keeps a

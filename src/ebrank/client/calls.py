@@ -187,12 +187,12 @@ def own_list(
         raise problem
     order = list(fallback)[offset : None if k is None else offset + k]
     items = [api.RankedItem(name, at, 0.0) for at, name in enumerate(order, start=offset + 1)]
-    return api.RankResponse(api.UNCOUNTED, 0, items, degraded=True)
+    return api.RankResponse(api.UNCOUNTED, 0, items, counted=False)
 
 
 def rejection(served: Served, count: int) -> api.FeedbackResponse | None:
     """Return a server's response to events about a list that was not logged; None if it was."""
-    if served != api.UNCOUNTED and (isinstance(served, str) or not served.degraded):
+    if served != api.UNCOUNTED and (isinstance(served, str) or served.counted):
         return None
     reason = f"{api.UNCOUNTED}: the list was not logged"
     results = [api.EventResult(at, "rejected", reason) for at in range(count)]

@@ -217,9 +217,9 @@ class Methods(BaseClient):
         offset: int = 0,
         items: calls.Candidates | None = None,
         user: str | None = None,
-        session: str | None = None,
         explore: bool = True,
         explain: bool = False,
+        count: bool = True,
         fallback: Iterable[str] | None = None,
     ) -> api.RankResponse:
         """Return a list of a query's candidates.
@@ -232,14 +232,14 @@ class Methods(BaseClient):
             offset: how many ranks are above the list: 10 for a second page of ten.
             items: only these: ids, or a mapping of ids to features, which are stored first.
             user: whose list it is, so that it stays the same within the window.
-            session: whose request it is, if the server recognizes bots by their sessions.
             explore: False ranks by relevance alone.
             explain: True explains each score.
-            fallback: ids in your own order, which are returned, `degraded`, if the server cannot
-                be reached, does not know the query, or cannot serve it now.
+            count: False neither logs nor counts the list: for bots, previews and monitoring.
+            fallback: ids in your own order, which are returned, uncounted, if the server cannot be
+                reached, does not know the query, or cannot serve it now.
         """
         listed = calls.candidates(items)
-        wanted = api.RankRequest(query, k, offset, listed, user, session, explore, explain)
+        wanted = api.RankRequest(query, k, offset, listed, user, explore, explain, count)
         call = Call("POST", "/v1/rank", api.RankResponse, "broken", calls.encoded(wanted))
         try:
             return await self._send(call, None if fallback is None else ONCE)
@@ -254,12 +254,14 @@ class Methods(BaseClient):
         top_n: int | None = None,
         order: Literal["score", "input"] = "score",
         user: str | None = None,
+        count: bool = True,
     ) -> api.RerankResponse:
         """Return items, given by their ids as `documents`, reranked in the shape of Cohere's API.
 
-        With `order="input"`, results are in the order of the documents instead of by score.
+        With `order="input"`, results are in the order of the documents instead of by score. Without
+        `count`, the list is neither logged nor counted.
         """
-        body = api.RerankRequest(query, list(documents), top_n, order=order, user=user)
+        body = api.RerankRequest(query, list(documents), top_n, order=order, user=user, count=count)
         at, content = "/v2/rerank", calls.encoded(body)
         return await self._send(Call("POST", at, api.RerankResponse, "broken", content))
 

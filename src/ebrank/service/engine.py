@@ -102,7 +102,6 @@ class Engine:
         resources: what it was opened with.
         flusher: puts writes on disk; metrics watch it.
         turns: schedules long calls.
-        bots: recognizes bots by their rate; metrics watch it.
         fleet: this server among those of its store; metrics watch it.
         lookups: how often queries were found in memory; metrics watch it.
         prior_state: whether lists use what was learned last, None before the start; metrics watch
@@ -120,7 +119,6 @@ class Engine:
         self._queries, self.lookups = resources.queries, resources.queries.lookups
         self._named = naming(normalize=settings.store.normalize_queries)
         self._incarnation = store.incarnation
-        self.bots = resources.bots
         self._activity = Activity(resources)
         self._items = Items(resources, self._activity)
         self._feedback = Feedback(resources, self._activity)
@@ -332,7 +330,7 @@ class Engine:
         admit: Callable[[], None] = lambda: None,
         token: str | None = None,
     ) -> api.RankResponse:
-        """Return a list; it is logged when this returns, or `degraded`.
+        """Return a list; it is logged when this returns, or uncounted.
 
         `admit` is called before the request creates a query, and raises if it must not; `token` is
         the name of the caller's, for the log.
@@ -341,7 +339,7 @@ class Engine:
         async def logged() -> api.RankResponse:
             began, now, incarnation = time.perf_counter(), self._now(), self._begin()
             name = self._named(request.query)
-            answer = await self._serving.logged_list(name, request, now, incarnation, admit, token)
+            answer = await self._serving.made_list(name, request, now, incarnation, admit, token)
             if self._settings.store.durability == "disk":
                 await self._flushed(incarnation)
             self._activity.latency(now, time.perf_counter() - began)

@@ -86,8 +86,7 @@ class RankingSettings:
     Attributes:
         mode: `shadow` serves the caller's order and reports what EBRank would have served
         k: length of a list, if the request does not say
-        degraded: whether to serve lists from memory while the store is failing; they are marked and
-            do not count
+        degraded: whether to serve uncounted lists from memory while the store is failing
         policy: how to score items: `auto`, `ebrank:epsilon=20,estimator=exposure`, ...
         unknown: what to do with an id in a request that is neither a candidate nor in the catalog;
             `prior` adds it to the query without features, and needs `features.missing` other than
@@ -182,21 +181,6 @@ class EventsSettings:
         (0.3, 1.0)
         """
         return Behaviors.parse(self.behaviors, self.negative)
-
-
-@dataclass(frozen=True)
-class BotsSettings:
-    """Who sends too many requests to be a person.
-
-    Attributes:
-        lists_per_minute: a visitor who requests more lists per minute is a bot; 0 is off
-        events_per_minute: a visitor with more events per minute is a bot; 0 is off
-        visitor: which field of the request identifies a visitor
-    """
-
-    lists_per_minute: Count = 0
-    events_per_minute: Count = 0
-    visitor: Literal["user", "session"] = "user"
 
 
 @dataclass(frozen=True)
@@ -310,7 +294,6 @@ class Settings:
     examination: ExaminationSettings = field(default_factory=ExaminationSettings)
     features: FeaturesSettings = field(default_factory=FeaturesSettings)
     events: EventsSettings = field(default_factory=EventsSettings)
-    bots: BotsSettings = field(default_factory=BotsSettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
     models: ModelsSettings = field(default_factory=ModelsSettings)
     insights: InsightsSettings = field(default_factory=InsightsSettings)

@@ -122,7 +122,7 @@ async def test_lists_go_on_and_are_not_counted(engine: Scene) -> None:
     before = await engine.query("tea")
     engine.store.full = True
     list_ = await engine.ranked("tea", k=3, user="ann")
-    assert (list_.degraded, list_.ranking_id) == (True, api.UNCOUNTED)
+    assert (list_.counted, list_.ranking_id) == (False, api.UNCOUNTED)
     assert ids(list_) == ids(good)  # within the window, as ever
     some = await engine.ranked("tea", items=["i1", ItemIn("new", [1.0, 1.0])])
     assert ids(some) == ["i1"]  # what cannot be stored cannot be listed
@@ -133,7 +133,7 @@ async def test_lists_go_on_and_are_not_counted(engine: Scene) -> None:
     assert (told.results[0].status, told.rejected) == ("rejected", 1)
     assert (told.results[0].reason or "").startswith("uncounted: ")
     again = await engine.ranked("tea", k=3)
-    assert not again.degraded
+    assert again.counted
     counted = sum(item.shown for item in (await engine.query("tea")).items)
     assert counted == 6  # two lists of three
 
@@ -147,7 +147,7 @@ async def test_items_not_in_memory_are_not_made_up(engine: Scene) -> None:
     engine.store.damaged = engine.store.full = False
     await engine.ranked("tea")
     engine.store.full = True
-    assert (await engine.ranked("tea")).degraded
+    assert not (await engine.ranked("tea")).counted
     with pytest.raises(StoreError):
         await engine.ranked("tea", items=[ItemIn("new", [1.0])])
     engine.store.full = False
@@ -158,7 +158,7 @@ async def test_shadow_orders_stay_whole(engine: Scene) -> None:
     await engine.ranked(items=["i2", "i1"])
     engine.store.full = True
     answer = await engine.ranked(items=["i2", "i1"])
-    assert (ids(answer), answer.degraded) == (["i2", "i1"], True)
+    assert (ids(answer), answer.counted) == (["i2", "i1"], False)
     assert isinstance(answer.would_rank, list)
     with pytest.raises(StoreError):
         await engine.ranked(items=["i2", ItemIn("new", [1.0, 1.0])])

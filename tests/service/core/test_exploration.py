@@ -37,7 +37,6 @@ def test_a_resumed_list_keeps_its_order(
 
 def test_windows_know_which_ranks_were_served() -> None:
     windows, page = Windows(seconds=10.0), ListKey("q", "u")
-    windows.keep(page, np.array([5, 6, 7, 8]), 2, None, now=0.0)  # one that does not count
     windows.keep(page, np.array([5, 6, 7, 8]), 2, "second page", now=1.0)
     kept = windows.get(page, 2.0)
     assert kept is not None

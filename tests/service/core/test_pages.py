@@ -178,7 +178,7 @@ async def test_events_of_a_refresh_expire_with_the_first_list(engine: Scene) -> 
 @played(on=FaultyStore, count=3)
 async def test_a_list_that_was_not_logged_was_not_seen(engine: Scene) -> None:
     engine.store.full = True
-    assert (await engine.ranked(user="u")).degraded
+    assert not (await engine.ranked(user="u")).counted
     engine.store.full = False
     await engine.ranked(user="u")
     assert set((await engine.counts()).values()) == {(1, 0)}

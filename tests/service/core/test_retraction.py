@@ -54,7 +54,7 @@ async def test_a_users_lists_count_no_longer_and_nothing_comes_back(engine: Scen
     assert (await engine.deletions()).deletions == [done.proof]
     assert await engine.statuses(events) == ["duplicate"] * 3
     late = EventIn("4", second.ranking_id, ids(second)[0], "purchase")
-    assert await engine.statuses([late]) == ["accepted"]  # as of a bot
+    assert await engine.statuses([late]) == ["accepted"]
     assert await engine.counts() == before
     again = await engine.retract(RetractionRequest(user="robot", apply=True))
     assert (again.rankings, again.events, again.proof) == (0, 0, None)
@@ -93,7 +93,7 @@ async def test_events_of_a_time_go_even_if_their_lists_are_older(engine: Scene) 
     request = RetractionRequest(start, start + 50.0, apply=True)
     done = await engine.retract(request)
     assert (done.rankings, done.events) == (1, 1)
-    assert [entry.bot for entry in await engine.lists()] == [False, True, False]
+    assert [entry.retracted for entry in await engine.lists()] == [False, True, False]
     assert await engine.sound()
 
 
@@ -208,21 +208,21 @@ def test_a_killed_retraction_leaves_a_sound_store_and_is_finished_by_the_next(
             assert await check(store, time.time()) == []
             lists = [each async for each in store.log.entries() if isinstance(each, RankingEntry)]
             proofs = await store.deletions.all()
-            left = sum(not each.bot for each in lists) - 300
+            left = sum(not each.retracted for each in lists) - 300
             assert sum(proof.rankings for proof in proofs) == 300 - left
             assert sum(proof.queries for proof in proofs) == 300 - left
             return left
 
-    def bots() -> int:
+    def retracted() -> int:
         with closing(sqlite3.connect(tmp_path / "store" / "log.db")) as log:
-            return int(log.execute("SELECT count(*) FROM rankings WHERE bot").fetchone()[0])
+            return int(log.execute("SELECT count(*) FROM rankings WHERE retracted").fetchone()[0])
 
     asyncio.run(filled())
     words = [sys.executable, "-m", "ebrank", "retract", url, "--user", "robot", "--apply"]
     midway = 0
     for some in (1, 100):
         with subprocess.Popen(words, stdout=subprocess.DEVNULL) as child:
-            while child.poll() is None and bots() < some:
+            while child.poll() is None and retracted() < some:
                 time.sleep(0.002)
             child.kill()
         midway += 0 < asyncio.run(left()) < 300

@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from ebrank.service.api import DeletionRequest, ItemIn, RankRequest
 from ebrank.service.core.items import LISTED_AT_ONCE
 from ebrank.service.core.problems import Problem
 from tests.service.faulty import FaultyStore
-from tests.service.scenes import Scene, ids, items, played, settings
+from tests.service.scenes import Scene, click, ids, items, played, settings
 
 
 class Gate:
@@ -109,6 +110,25 @@ async def test_a_list_does_not_bring_back_what_is_withdrawn_while_it_adds_others
     assert [item.id for item in (await engine.query("q")).withdrawn] == [changed.id]
 
 
+@played(settings(ranking={"max_cost": 0.1}), count=4)
+async def test_a_list_that_is_not_counted_leaves_nothing_but_candidates(engine: Scene) -> None:
+    first = await engine.ranked(user="u")
+    before = (await engine.insights()).totals
+    for _ in range(3):
+        again = await engine.ranked(user="u", k=4, count=False)
+        assert ids(again) == ids(first), "a preview of what the user sees"
+        await engine.ranked(user="v", items=["i0", ItemIn("new", [1.0, 1.0])], count=False)
+    assert (again.counted, again.ranking_id) == (False, "uncounted")
+    assert await engine.rejected(click("e", again.ranking_id, "i0")) == ["uncounted"]
+    after = (await engine.insights()).totals
+    assert after == structs.replace(before, items=5)
+    assert await shown(engine) == [1, 1, 1, 1, 0]
+    assert len(await engine.lists()) == 1
+    assert (await engine.ranked(user="v")).counted, "not a refresh of what was not counted"
+    with pytest.raises(Problem, match="unknown query"):
+        await engine.ranked("unknown", count=False)
+
+
 async def shown(engine: Scene) -> list[int]:
     return [item.shown for item in (await engine.query("q")).items]
 
@@ -143,9 +163,9 @@ async def test_a_list_that_is_not_logged_does_not_hold_up_the_next_one_of_its_us
     if ends == "fails":
         engine.store.full = True
         gate.open()
-        assert (await first).degraded
+        assert not (await first).counted
         engine.store.full = False
     else:
         first.cancel()
-    assert not (await asyncio.wait_for(later[0], 5.0)).degraded
+    assert (await asyncio.wait_for(later[0], 5.0)).counted
     assert await shown(engine) == [1, 1]

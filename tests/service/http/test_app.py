@@ -392,14 +392,14 @@ def test_lists_without_the_store_are_marked_and_counted_apart() -> None:
     store = FaultyStore()
     with in_process(store=store) as local:
         local.json("PUT", "/v1/queries/tea/items", ITEMS)
-        assert "degraded" not in local.json("POST", "/v1/rank", {"query": "tea"})
+        assert "counted" not in local.json("POST", "/v1/rank", {"query": "tea"})
         store.full = True
         served = local.json("POST", "/v1/rank", {"query": "tea", "k": 2})
-        assert (served["degraded"], served["ranking_id"]) == (True, "uncounted")
+        assert (served["counted"], served["ranking_id"]) == (False, "uncounted")
         assert len(served["items"]) == 2
         assert local.error("GET", "/readyz")[0] == 503  # though lists are served
         page = local.request("GET", "/metrics").text
-        assert "ebrank_degraded_total 1.0\n" in page
+        assert "ebrank_uncounted_total 1.0\n" in page
         assert "ebrank_rankings_total 1.0\n" in page
         store.full = False
         told = local.json("POST", "/v1/feedback", {"events": [click(served, "a")]})

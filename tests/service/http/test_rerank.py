@@ -19,7 +19,6 @@ import pytest
 from ebrank.client import Client
 from ebrank.service.http.admission import new_token
 from ebrank.service.settings import (
-    BotsSettings,
     FeaturesSettings,
     RankingSettings,
     Settings,
@@ -191,10 +190,11 @@ def test_unknown_documents_follow_the_setting(local: Local) -> None:
         assert shown(other) == {"a": 2, "b": 1, "c": 1}
 
 
-def test_bots_are_recognized_in_rerank_requests_too() -> None:
-    with in_process(replace(PRIOR, bots=BotsSettings(lists_per_minute=1))) as local:
-        for _ in range(3):
-            local.json("POST", "/v2/rerank", {"query": "tea", "documents": ["a"], "user": "robot"})
+def test_a_rerank_request_may_go_uncounted() -> None:
+    with in_process(PRIOR) as local:
+        body = {"query": "tea", "documents": ["a"]}
+        local.json("POST", "/v2/rerank", body)
+        assert local.json("POST", "/v2/rerank", {**body, "count": False})["id"] == "uncounted"
         assert shown(local) == {"a": 1}
 
 
@@ -209,5 +209,6 @@ def test_reranked_lists_count_like_others_and_tell_that_the_store_works_again() 
         store.full = False
         local.json("POST", "/v2/rerank", body)
         figures = local.request("GET", "/metrics").text
-    for line in ("rankings_total 2.0", "slots_total 10.0", "degraded_total 1.0", "store_failing 0"):
+    expected = ("rankings_total 2.0", "slots_total 10.0", "uncounted_total 1.0", "store_failing 0")
+    for line in expected:
         assert f"\nebrank_{line}" in figures

@@ -1,4 +1,4 @@
-"""Retraction: counters become what they would be if bots had caused what was taken back."""
+"""Retraction: counters become what they would be if what was taken back had never counted."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class History:
             epoch, time = (second // 50 if forgets else 0), 100.0 + second
             if not views or chance.random() < 0.4:
                 query, user = chance.choice(QUERIES), chance.choice(USERS)
-                bot, first = chance.random() < 0.15, None
+                taken_back, first = chance.random() < 0.15, None
                 seen: tuple[int, ...] = ()
                 items = tuple(chance.sample(LETTERS, 3))
                 before = [
                     each for each in views if (each.query, each.user) == (query, user) and user
                 ]
-                if before and not before[-1].bot and chance.random() < 0.6:
+                if before and not before[-1].retracted and chance.random() < 0.6:
                     view = [each for each in before if each.continues or each.id]
                     first = before[-1].continues or before[-1].id
                     ranks = _ranks(view, first)
@@ -53,12 +53,12 @@ class History:
                     time,
                     1,
                     items,
-                    counted=not (bot or confirmed),
+                    counted=not (taken_back or confirmed),
                     user=user,
                     would_rank=tuple(reversed(items)) if chance.random() < 0.3 else (),
                     continues=first,
                     seen=seen if any(seen) else (),
-                    bot=bot,
+                    retracted=taken_back,
                     epoch=epoch,
                     token=chance.choice(TOKENS),
                 )
@@ -68,15 +68,15 @@ class History:
             cited = chance.choice(views[-8:])
             at = chance.randrange(3)
             kind = chance.choice([*BEHAVIORS, "impression"])
-            shows = not (cited.counted or cited.bot)
+            shows = not (cited.counted or cited.retracted)
             logged = event(f"e{second}", cited, cited.items[at], kind, shows=shows, time=time)
             logged = replace(
                 logged,
                 ranking_id=cited.continues or cited.id,
                 rank=(cited.seen[at] if cited.seen else 0) or at + 1,
                 epoch=epoch,
-                bot=cited.bot,
-                outcome=0 if cited.bot else logged.outcome,
+                retracted=cited.retracted,
+                outcome=0 if cited.retracted else logged.outcome,
             )
             entries.append(logged)
         return cls(entries)
@@ -94,7 +94,7 @@ def _ranks(lists: Sequence[RankingEntry], view: str) -> dict[str, int]:
     """Return at which ranks the impressions of a view count."""
     ranks: dict[str, int] = {}
     for each in lists:
-        if view in (each.continues, each.id) and not each.bot:
+        if view in (each.continues, each.id) and not each.retracted:
             for rank, item in enumerate(each.items, 1):
                 ranks.setdefault(item, rank)
     return ranks
@@ -147,11 +147,11 @@ def fallen(log: Sequence[Operation], wanted: Wanted) -> set[int]:
         gone = more
 
 
-def as_bot(entry: Operation) -> Operation:
-    """Return an entry as if a bot had caused it."""
+def uncounted(entry: Operation) -> Operation:
+    """Return an entry as if it had never counted."""
     if isinstance(entry, RankingEntry):
-        return replace(entry, bot=True, counted=False)
-    return replace(entry, bot=True, outcome=0, shows=False, replaces=0)
+        return replace(entry, retracted=True, counted=False)
+    return replace(entry, retracted=True, outcome=0, shows=False, replaces=0)
 
 
 async def states(store: Store) -> list[object]:
@@ -159,7 +159,7 @@ async def states(store: Store) -> list[object]:
 
 
 async def compared(store: Store, history: History, wanted: Wanted, rolled: float) -> int:
-    """Retract from a store, and compare with one in which bots did what was taken back."""
+    """Retract from a store, and compare with one in which that never counted."""
     await history.written(store, rolled)
     log = [entry async for entry in store.log.entries()]
     places = fallen(log, wanted)
@@ -167,8 +167,8 @@ async def compared(store: Store, history: History, wanted: Wanted, rolled: float
     old = [entry for entry in history.entries if time_of(entry) < rolled]
     await History(old).written(expected, rolled)
     for at, entry in enumerate(log):
-        await expected.log.write([as_bot(entry) if at in places else entry])
-    new = {at for at in places if not log[at].bot}
+        await expected.log.write([uncounted(entry) if at in places else entry])
+    new = {at for at in places if not log[at].retracted}
     plan = await store.deletions.retractable(wanted)
     assert plan.rankings + plan.events == len(new)
     proof, names = await store.deletions.retract(wanted, "digest", 999.0)
@@ -176,7 +176,7 @@ async def compared(store: Store, history: History, wanted: Wanted, rolled: float
     assert (await replay(store)).equal
     assert await check(store, 1000.0) == []
     after = [entry async for entry in store.log.entries()]
-    assert after == [as_bot(entry) if at in places else entry for at, entry in enumerate(log)]
+    assert after == [uncounted(entry) if at in places else entry for at, entry in enumerate(log)]
     if new:
         assert proof is not None
         assert (proof.rankings + proof.events, proof.queries) == (len(new), len(names))
@@ -207,7 +207,7 @@ WANTED = (
 @pytest.mark.slow
 @pytest.mark.parametrize("forgets", [False, True])
 @pytest.mark.parametrize("confirmed", [False, True])
-def test_counters_are_those_of_a_log_in_which_bots_did_it(
+def test_counters_are_those_of_a_log_in_which_it_never_counted(
     forgets: bool, confirmed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retraction, "AT_ONCE", 1)

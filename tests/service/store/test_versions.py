@@ -25,7 +25,7 @@ from tests.postgres import Postgres
 from tests.service.scenes import Clock, click, ids
 from tests.service.store.versions import make
 
-VERSIONS = ["sqlite-5", "postgresql-3"]
+VERSIONS = ["sqlite-5", "sqlite-6", "postgresql-3", "postgresql-4"]
 NOW = [f"sqlite-{SQLITE.version}", f"postgresql-{POSTGRESQL.version}"]
 CONTENTS = json.loads((make.HERE / "contents.json").read_text(encoding="utf-8"))
 

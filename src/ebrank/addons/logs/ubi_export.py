@@ -32,7 +32,7 @@ async def export_ubi(
 ) -> dict[str, int]:
     """Write the log to a new folder; return how many documents each index gets.
 
-    Bots' lists and events do not count, and are left out.
+    Retracted lists and events are left out.
     """
     make_folder(folder)
     documents, counts = _Documents(application), Counter[str]({QUERIES: 0, EVENTS: 0})
@@ -41,7 +41,7 @@ async def export_ubi(
         temporary.open("w", encoding="utf-8") as file,
     ):
         async for entry in watched(store, progress):
-            for index, name, document in () if entry.bot else documents.of(entry):
+            for index, name, document in () if entry.retracted else documents.of(entry):
                 action = {"index": {"_index": index, "_id": name}}
                 file.write(f"{json.dumps(action)}\n{json.dumps(document, ensure_ascii=False)}\n")
                 counts[index] += 1

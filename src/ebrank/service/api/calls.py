@@ -232,8 +232,8 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults
 
     `items` restricts it to these candidates; those given with features are added or updated first.
     In shadow mode they are the caller's own order, which is served as it is. `offset` is how many
-    ranks are above the list: 10 for the second page of ten. `session` says whose request it is, if
-    the server recognizes bots by their sessions.
+    ranks are above the list: 10 for the second page of ten. Without `count`, the list is neither
+    logged nor counted: for bots, previews and monitoring.
     """
 
     query: Query
@@ -241,9 +241,9 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults
     offset: Annotated[int, Meta(ge=0, lt=MOST_RANKS)] = 0
     items: Annotated[list[Name | ItemIn], Meta(min_length=1, max_length=MOST_ITEMS)] | None = None
     user: Name | None = None
-    session: Name | None = None
     explore: bool = True
     explain: bool = False
+    count: bool = True
 
 
 class RankedItem(Struct, frozen=True, omit_defaults=True):
@@ -272,17 +272,17 @@ class RankedItem(Struct, frozen=True, omit_defaults=True):
 class RankResponse(Struct, frozen=True, omit_defaults=True):
     """The list, the id that feedback cites, and the version of the prior that made it.
 
-    In shadow mode, `would_rank` is the order EBRank would have served. `degraded` is present, and
-    true, if the list was made from memory while the store failed: it was not logged, and events
-    that cite its `ranking_id` are rejected as `uncounted`. `arm` is present in experiments, as
-    `experiment:arm`.
+    In shadow mode, `would_rank` is the order EBRank would have served. `counted` is present, and
+    false, if the list is neither logged nor counted: the request said so, or the list was made from
+    memory while the store failed. Events that cite its `ranking_id` are rejected as `uncounted`.
+    `arm` is present in experiments, as `experiment:arm`.
     """
 
     ranking_id: str
     model: int
     items: list[RankedItem]
     would_rank: list[str] | UnsetType = UNSET
-    degraded: bool = False
+    counted: bool = True
     arm: str | UnsetType = UNSET
 
 
@@ -328,7 +328,7 @@ class RerankRequest(Struct, frozen=True):
 
     A document is the id of an item. `top_n` is how many results to return, all by default. `order`
     says whether results are sorted by `score` or in the order of the `input`, for callers that deal
-    scores out by position. `user` and `session` are those of a request for a list.
+    scores out by position. `user` and `count` are those of a request for a list.
     `model` and other fields of the protocol are ignored: the server's settings decide.
     """
 
@@ -339,7 +339,7 @@ class RerankRequest(Struct, frozen=True):
     model: str | None = None
     order: Literal["score", "input"] = "score"
     user: Name | None = None
-    session: Name | None = None
+    count: bool = True
 
 
 class RerankResult(Struct, frozen=True, omit_defaults=True):
@@ -362,9 +362,9 @@ class RerankResponse(Struct, frozen=True):
     meta: dict[str, dict[str, str]]
 
     @property
-    def degraded(self) -> bool:
-        """Whether the list was made from memory while the store failed."""
-        return self.id == UNCOUNTED
+    def counted(self) -> bool:
+        """Whether the list was logged."""
+        return self.id != UNCOUNTED
 
 
 # --- feedback --------------------------------------------------------------------------------

@@ -252,7 +252,7 @@ class InsightsRequest(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Totals(Struct, frozen=True):
-    """Since the store was made, without bots; `found` are items as in `ExplorationOut`."""
+    """Since the store was made; `found` are items as in `ExplorationOut`."""
 
     rankings: int
     events: int
@@ -490,7 +490,7 @@ class ShadowOut(Struct, frozen=True):
     """What EBRank would have done instead of the caller's order.
 
     Attributes:
-        rankings: lists that were compared: neither those of bots nor refreshes within the window.
+        rankings: lists that were compared: no refreshes within the window.
         different: share of them with another order.
         overlap: mean share of the served list that EBRank would have served too.
         gain: expected clicks per list of EBRank's order minus those of the caller's, by the
@@ -507,13 +507,6 @@ class ShadowOut(Struct, frozen=True):
     gain_error: float | None
     new_items: float
     served_new_items: float
-
-
-class BotsOut(Struct, frozen=True):
-    """What bots requested and did: it is logged, but does not count."""
-
-    lists: int
-    events: int
 
 
 class ServerOut(Struct, frozen=True):
@@ -620,7 +613,6 @@ class Insights(Struct, frozen=True):
     models: list[ModelOut]
     training: TrainingOut
     prior: PriorOut
-    bots: BotsOut
     servers: list[ServerOut]
     shadow: ShadowOut | None
     experiment: ExperimentOut | None

@@ -103,7 +103,7 @@ class Contract:
 
     def ranking(self, served: Listing, entry: RankingEntry, p: Floats) -> None:
         """Take note of a list that was logged."""
-        if entry.bot or (entry.seen and all(entry.seen)):
+        if entry.seen and all(entry.seen):
             return
         self._begin(entry.time)
         self._cost += max(cost_at_worst(served, p), 0.0)
@@ -112,7 +112,7 @@ class Contract:
 
     def event(self, entry: EventEntry, written: Written, *, compared: bool) -> None:
         """Take note of an event that was accepted; `compared` if its list was noted, too."""
-        if entry.bot:
+        if entry.retracted:
             return
         self._begin(entry.received)
         self._earned += self._worth[max(written.outcome, 0)] - self._worth[max(written.replaces, 0)]

@@ -30,7 +30,6 @@ from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.memory import decode, encode
 from ebrank.service.core.resources import Resources, Watcher
 from ebrank.service.store import counting
-from ebrank.service.store.base import StoreError
 from ebrank.service.store.counting import IMPRESSION
 from ebrank.service.store.records import EventEntry, Hint, RankingEntry, Written
 
@@ -77,8 +76,7 @@ class Served(msgspec.Struct, array_like=True):
         offset: how many ranks are above it.
         continues: the list for which its events count, if it is another.
         seen: at which ranks impressions counted before, 0 for others; empty if none did.
-        bot: whether a bot asked for it.
-        visitor: whose events are added up to recognize bots.
+        retracted: whether it was taken back.
         arm: of which experiment it is, as it is logged.
         cell: of its unit in the experiment.
         ours: whether its order is EBRank's, not the caller's own.
@@ -92,16 +90,13 @@ class Served(msgspec.Struct, array_like=True):
     offset: int = 0
     continues: str | None = None
     seen: Sequence[int] = ()
-    bot: bool = False
-    visitor: bytes | None = None
+    retracted: bool = False
     arm: str | None = None
     cell: int = 0
     ours: bool = True
 
     @classmethod
-    def of(
-        cls, entry: RankingEntry, rows: Sequence[int], life: int, visitor: bytes | None = None
-    ) -> Served:
+    def of(cls, entry: RankingEntry, rows: Sequence[int], life: int) -> Served:
         """Return what feedback needs to know of a list, given its items' rows in its query."""
         first = time_of(entry.continues) if entry.continues else None
         return cls(
@@ -113,8 +108,7 @@ class Served(msgspec.Struct, array_like=True):
             entry.offset,
             entry.continues,
             entry.seen,
-            entry.bot,
-            visitor,
+            entry.retracted,
             entry.arm,
             entry.cell,
             not entry.would_rank,
@@ -192,11 +186,7 @@ class Feedback:
         oldest = self._resources.clock.ago(self._retention)
         verdicts = [self._judged(event, lists, now, oldest) for event in events]
         batch = [verdict for verdict in verdicts if not isinstance(verdict, str)]
-        try:
-            written = await self._written(batch, basis)
-        except StoreError:  # none counts, and they may be sent again
-            self._undo(batch)
-            raise
+        written = await self._written(batch, basis)
         outcomes, results = iter(written), list[api.EventResult]()
         for index, verdict in enumerate(verdicts):
             if isinstance(verdict, str):
@@ -204,8 +194,6 @@ class Feedback:
             else:
                 outcome = next(outcomes)
                 result = api.EventResult(index, outcome.status, outcome.reason or None)
-                if outcome.status == "duplicate":
-                    self._undo([verdict])
             if result.status != "accepted":
                 self._watcher.not_counted(now, result.status, result.reason or "")
             results.append(result)
@@ -230,7 +218,7 @@ class Feedback:
         if made is not None and made < oldest:
             return f"expired: rankings are kept for {self._retention:g} seconds"
         if event.ranking_id == api.UNCOUNTED:
-            return f"{api.UNCOUNTED}: the list was made while the store was failing, and not logged"
+            return f"{api.UNCOUNTED}: the list was neither logged nor counted"
         if cited is None:
             return "unknown_ranking: no list with this ranking_id was served"
         if event.item not in cited.places:
@@ -240,13 +228,11 @@ class Feedback:
     def _resolved(self, event: api.EventIn, cited: Cited, time: float, now: float) -> Counted:
         """Return the event with the rank that was logged with its list."""
         rank, row = cited.places[event.item]
-        kind, bot = event.type, self._suspects(cited.served)
+        kind, retracted = event.type, cited.served.retracted
         if kind in self._measured:
             kind = self._resources.behaviors.of_event(kind, event.value) or kind
-        outcome = self._outcomes.get(kind, 0)
-        if bot:
-            outcome = 0
-        shows = not (bot or cited.served.counted) and (outcome != 0 or kind == IMPRESSION)
+        outcome = 0 if retracted else self._outcomes.get(kind, 0)
+        shows = not (retracted or cited.served.counted) and (outcome != 0 or kind == IMPRESSION)
         # If it does not show the item, whether the item is unseen does not matter.
         unseen = shows and math.isnan(cited.live.state.first_shown[row])
         arm = self._arm(cited.served)
@@ -261,7 +247,7 @@ class Feedback:
             shows=shows,
             time=time,
             received=now,
-            bot=bot,
+            retracted=retracted,
             value=event.value,
             epoch=self._resources.queries.epoch(now),
             hint=Hint((row,), (unseen,), cited.served.life),
@@ -299,20 +285,6 @@ class Feedback:
             return f"future: time is more than {self._future:g} seconds ahead of the server's clock"
         return None
 
-    def _suspects(self, served: Served) -> bool:
-        """Return whether an event about a list is a bot's."""
-        bots, visitor = self._resources.bots, served.visitor
-        if visitor is None:
-            return served.bot
-        return bots.suspects(visitor, self._resources.timer(), events=1) or served.bot
-
-    def _undo(self, events: Sequence[Counted]) -> None:
-        """Undo the bot counter for events that did not count."""
-        for event in events:
-            visitor = event.served.visitor
-            if visitor is not None:
-                self._resources.bots.take_back(visitor, self._resources.timer(), events=1)
-
     async def _cited(self, events: Sequence[api.EventIn | api.Malformed]) -> dict[str, Cited]:
         """Return the lists that events cite, if they still exist."""
         lists = {}
@@ -346,7 +318,7 @@ class Feedback:
             return None
         draw = own.active.model.draw
         entry.cell = 0 if draw is None or entry.arm is None else draw.cell_of(entry)
-        served = Served.of(entry, rows, live.life, own.bots.visitor(entry.user))
+        served = Served.of(entry, rows, live.life)
         remember(own, ranking_id, served)
         return served, live
 
@@ -362,8 +334,6 @@ class Feedback:
             self._watcher.event(cited, row, entry, written)
             if own.contract.on:
                 own.contract.event(entry, written, compared=served.ours)
-            if entry.bot:
-                own.bots.on_bot("event")
             live = changed[entry.query]
             if live is not None:
                 live.add(counting.as_written(entry, written), [row])

@@ -52,7 +52,7 @@ def as_list(request: api.RerankRequest) -> api.RankRequest:
         k=min(request.top_n or len(items), len(items)),
         items=list(items),
         user=request.user,
-        session=request.session,
+        count=request.count,
     )
 
 

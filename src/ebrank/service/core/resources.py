@@ -9,7 +9,6 @@ from typing import Protocol
 from ebrank.evidence import Behaviors
 from ebrank.service.core import fixed_settings
 from ebrank.service.core.background import LogClock
-from ebrank.service.core.bots import Bots
 from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.contract import Contract
 from ebrank.service.core.fleet import check_rules
@@ -72,7 +71,6 @@ class Resources:
     active: ActiveModel
     queries: Queries
     pace: Pace
-    bots: Bots
     recent: PackedCache[str]
     windows: Windows
     contract: Contract
@@ -109,7 +107,6 @@ class Resources:
             await ActiveModel.open(store, settings, now),
             queries,
             Pace(queries, settings.ranking.plan_seconds),
-            Bots(settings.bots),
             PackedCache(),
             Windows(settings.ranking.window),
             Contract(store, meta, settings.ranking.max_cost, behaviors.weights),

@@ -27,7 +27,7 @@ from ebrank.service.core.problems import Problem, not_candidates, unknown_query
 from ebrank.service.core.resources import Resources, Watcher
 from ebrank.service.core.trials import OWN, Assignment
 from ebrank.service.core.windows import ListKey, hashed
-from ebrank.service.store.base import SALT, UnknownQuery
+from ebrank.service.store.base import SALT
 from ebrank.service.store.records import RankingEntry
 from ebrank.typing import Ints
 
@@ -82,7 +82,7 @@ class Serving:
         self._ids = RankingIds(after=resources.clock.last)
         self._making: dict[ListKey, asyncio.Future[None]] = {}  # lists on their way to the log
 
-    async def logged_list(
+    async def made_list(
         self,
         name: str,
         request: api.RankRequest,
@@ -91,7 +91,7 @@ class Serving:
         admit: Callable[[], None],
         caller: str | None = None,
     ) -> api.RankResponse:
-        """Return a list of the query with this name; it is on disk after the next flush.
+        """Return a list of the query with this name; if counted, on disk after the next flush.
 
         `basis` is the incarnation of the store that the queries in memory were read in. `admit` is
         called before a query is created; `caller` is the name of the token of the request.
@@ -106,6 +106,8 @@ class Serving:
             live = await queries.get(name, now)  # last: from here to the log nothing waits
             if live is None:
                 raise unknown_query(name)
+            if not request.count:
+                return self._uncounted(request, live, model, now)
             choice = self._choose(request, live, model, now)
             page = choice.first_of
             if page is None:
@@ -174,7 +176,8 @@ class Serving:
             draws=self._draws,
             lists=self._resources.pace.planned(live, ranking, now),
         )
-        explores = request.explore
+        contract = self._resources.contract
+        explores = request.explore and (request.count or not contract.on)  # or who would pay for it
         if shadow:
             by_score = first_places(candidates, offset + k)
             would = listing(candidates, by_score, self.examination, offset)
@@ -183,10 +186,9 @@ class Serving:
             order = first_places(candidates, offset + k, explore=explores, kept=kept)
         served = listing(candidates, order, self.examination, offset)
         explores = explores and not shadow
-        contract = self._resources.contract
         if contract.on and not shadow:
             token = new_token()
-            drawn = token if kept is None or kept.view is None else kept.view
+            drawn = token if kept is None else kept.view
             if explores and not contract.allows(drawn, served, self.examination, now):
                 explores = False
                 order = first_places(candidates, offset + k, explore=False, kept=kept)
@@ -210,7 +212,7 @@ class Serving:
         )
         if arm is not None:
             entry.arm, entry.cell = arm.label, arm.cell
-        if kept is not None and kept.view is not None:
+        if kept is not None:
             seen = kept.ranks_of(served.rows)
             entry.continues, entry.seen = kept.view, seen if any(seen) else ()
         return Choice(served, entry, order, would, page, arm, token)
@@ -225,20 +227,13 @@ class Serving:
     ) -> api.RankResponse:
         """Log a list, add it to the counters, and return it as in the response."""
         own, served, entry = self._resources, choice.served, choice.entry
-        visitor = own.bots.visitor(entry.user, request.session) if own.bots.on else None
-        entry.bot = visitor is not None and own.bots.suspects(visitor, own.timer(), lists=1)
-        entry.counted = not entry.bot and own.settings.events.impressions == "served"
+        entry.counted = own.settings.events.impressions == "served"
         entry.time = now = own.clock()  # after all that may take time: the log never goes back
         entry.id, entry.epoch = self._ids.new(now, choice.token), own.queries.epoch(now)
         entry.token = caller
         # As it was when the list was made, not as this list changes it.
         items = ranked_items(live, entry.items, served, explain=request.explain)
-        try:
-            commit, changed = await own.queries.write([entry], basis)
-        except UnknownQuery:  # the same request is served again
-            if visitor is not None:
-                own.bots.take_back(visitor, own.timer(), lists=1)
-            raise
+        commit, changed = await own.queries.write([entry], basis)
         own.active.stored = commit.model
         self._watcher.ranking(live, served, choice.would, entry)
         if choice.token is not None:
@@ -247,16 +242,14 @@ class Serving:
         if current is not None:
             current.add(entry, rows)
         if choice.page is not None:
-            kept, view = served.candidates.rows[choice.order], None if entry.bot else entry.id
-            own.windows.keep(choice.page, kept, served.offset, view, own.timer())
-        remember(own, entry.id, Served.of(entry, rows, live.life, visitor))
-        if entry.bot:
-            own.bots.on_bot("list")
+            kept = served.candidates.rows[choice.order]
+            own.windows.keep(choice.page, kept, served.offset, entry.id, own.timer())
+        remember(own, entry.id, Served.of(entry, rows, live.life))
         arm = UNSET if choice.arm is None else f"{choice.arm.experiment}:{choice.arm.arm}"
         return api.RankResponse(entry.id, entry.model, items, choice.would_rank, arm=arm)
 
     def list_from_memory(self, name: str, request: api.RankRequest) -> api.RankResponse | None:
-        """Return a list that is neither logged nor counted; None if memory does not suffice.
+        """Return an uncounted list made without the store; None if memory does not suffice.
 
         Items of the request that memory does not have are left out.
         """
@@ -271,13 +264,18 @@ class Serving:
             if not listed or (partial and self._settings.mode == "shadow"):
                 return None
             request = structs.replace(request, items=listed)
-        if self._resources.contract.on:  # its cost would count nowhere
-            request = structs.replace(request, explore=False)
         model, now = self._resources.active.model, self._resources.clock()
+        return self._uncounted(request, live, model, now)
+
+    def _uncounted(
+        self, request: api.RankRequest, live: LiveQuery, model: Model, now: float
+    ) -> api.RankResponse:
+        """Return a list that is neither logged nor counted."""
+        request = structs.replace(request, count=False)
         choice = self._choose(request, live, model, now)
         items = ranked_items(live, choice.entry.items, choice.served, explain=request.explain)
         return api.RankResponse(
-            api.UNCOUNTED, model.version, items, choice.would_rank, degraded=True
+            api.UNCOUNTED, model.version, items, choice.would_rank, counted=False
         )
 
 

@@ -42,14 +42,14 @@ class KeptOrder(msgspec.Struct, array_like=True, frozen=True):
         rows: the items, by their rows.
         ranks: at which rank each one's impression counts; 0 for those not yet served.
         depth: how many ranks were made.
-        view: the first list that was served from it; None before there is one that counts.
+        view: the first list that was served from it.
         until: when the window ends.
     """
 
     rows: list[int]
     ranks: list[int]
     depth: int
-    view: str | None
+    view: str
     until: float
 
     def ranks_of(self, rows: Ints) -> tuple[int, ...]:
@@ -80,20 +80,16 @@ class Windows:
         begins = encode(user)
         await self.cache.drop(lambda key: key.startswith(begins))
 
-    def keep(
-        self, page: ListKey, order: Ints, offset: int, ranking_id: str | None, now: float
-    ) -> None:
+    def keep(self, page: ListKey, order: Ints, offset: int, ranking_id: str, now: float) -> None:
         """Remember an order of which the ranks from `offset` on were served as a list.
 
         An impression counts at the rank where the user first saw its item, for the first list of
-        the window. A list that does not count has no `ranking_id`. Seeing an order again does not
-        extend its window.
+        the window. Seeing an order again does not extend its window.
         """
-        kept = self.get(page, now) or KeptOrder([], [], 0, None, now + self._seconds)
+        kept = self.get(page, now) or KeptOrder([], [], 0, ranking_id, now + self._seconds)
         ranks = dict(zip(kept.rows, kept.ranks, strict=True))
         for rank, row in enumerate(order.tolist(), 1):
-            counts_here = ranking_id is not None and rank > offset
-            ranks[row] = ranks.get(row) or (rank if counts_here else 0)
-        depth, view = max(kept.depth, len(order)), kept.view or ranking_id
-        updated = KeptOrder([*ranks], [*ranks.values()], depth, view, kept.until)
+            ranks[row] = ranks.get(row) or (rank if rank > offset else 0)
+        depth = max(kept.depth, len(order))
+        updated = KeptOrder([*ranks], [*ranks.values()], depth, kept.view, kept.until)
         self.cache.put(page.packed(), _packed(updated))

@@ -9,11 +9,10 @@ import { facts, table } from "./tables.js";
 
 export function traffic(data, width) {
   const { insights, buckets, words } = data;
-  const { totals, bots } = insights;
+  const { totals } = insights;
   const about = note(
     `${counted(totals.rankings, "ranking")} and ${counted(totals.clicks, "click")} since the store was made, over `,
-    `${counted(totals.items, "item")} that ever entered ${counted(totals.queries, "query", "queries")} by the API. `,
-    bots.lists + bots.events === 0 ? "" : `Bots: ${counted(bots.lists, "list")} and ${counted(bots.events, "event")} in ${words}, not counted.`,
+    `${counted(totals.items, "item")} that ever entered ${counted(totals.queries, "query", "queries")} by the API.`,
   );
   if (quiet(buckets)) return [about, nothing(silence(words))];
   const flows = [

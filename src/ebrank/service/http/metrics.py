@@ -65,9 +65,9 @@ class Metrics(Collector):
             "ebrank_http_request_seconds", "Time from request to response.", ("route",)
         )
         self._rankings = count("ebrank_rankings_total", "Lists served.")
-        self._degraded = count(
-            "ebrank_degraded_total",
-            "Lists served from memory while the store was failing; they do not count.",
+        self._uncounted = count(
+            "ebrank_uncounted_total",
+            "Lists that requests did not want counted, or made while the store was failing.",
         )
         self._slots = count("ebrank_slots_total", "Items in lists served.")
         self._events = count("ebrank_events_total", "Events received.", ("status",))
@@ -79,12 +79,6 @@ class Metrics(Collector):
         engine.flusher.on_flush = timed(
             "ebrank_flush_seconds", "Duration of a flush, which many requests may share."
         ).observe
-        bots = count(
-            "ebrank_bots_total", "Lists and events of bots, which do not count.", ("kind",)
-        )
-        for kind in ("list", "event"):
-            bots.labels(kind)  # shown as 0 before there is one
-        engine.bots.on_bot = lambda kind: bots.labels(kind).inc()
         own.register(self)
         ProcessCollector(registry=own)
 
@@ -140,7 +134,7 @@ class Metrics(Collector):
                 engine.resources.contract.refused,
             ),
             "shadow_different_total": (
-                "Lists that EBRank would have ordered differently, without bots and refreshes.",
+                "Lists that EBRank would have ordered differently, without refreshes.",
                 engine.shadow_different,
             ),
             "prior_state": ("1 for the state that the prior is in.", ("state", states)),
@@ -180,8 +174,8 @@ class Metrics(Collector):
     def served(self, answer: object) -> None:
         """Count the content of a response."""
         if isinstance(answer, api.RankResponse | api.RerankResponse):
-            if answer.degraded:
-                self._degraded.inc()
+            if not answer.counted:
+                self._uncounted.inc()
                 return
             self._rankings.inc()
             listed = answer.items if isinstance(answer, api.RankResponse) else answer.results

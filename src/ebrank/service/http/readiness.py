@@ -97,7 +97,7 @@ class Readiness:
     def served(self, answer: object) -> None:
         """Record a response after failures; if it used the store, the store works again."""
         if isinstance(answer, api.RankResponse | api.RerankResponse):
-            took_it = not answer.degraded
+            took_it = answer.counted
         elif isinstance(answer, api.FeedbackResponse):
             took_it = answer.accepted > 0
         else:

@@ -447,7 +447,7 @@ async def delete(call: Request) -> api.DeletionOut:
 @endpoint("POST", "/v1/retractions", "admin", reads=api.RetractionRequest)
 async def retract(call: Request) -> api.RetractionResponse:
     """Take back what lists and their events added to the counters: of a time, a user, a query, or
-    one list. They stay in the log, but count no more than a bot's. Without `apply`, nothing
+    one list. They stay in the log, but do not count. Without `apply`, nothing
     changes, and the response says what would. What was rolled up cannot be taken back. The proof is
     listed with those of deletions.
     """

@@ -95,9 +95,6 @@ class Activity:
     ) -> None:
         """Count a list, and compare it with the one EBRank would have served, in shadow mode."""
         sums = self._book.sums(entry.time)
-        if entry.bot:
-            sums["bot_lists"] += 1.0
-            return
         self.own["rankings"] += 1
         sums["rankings"] += 1.0
         if entry.arm is not None:
@@ -149,10 +146,9 @@ class Activity:
 
         A negative one takes it back.
         """
-        sums = self._book.sums(entry.received)
-        if entry.bot:
-            sums["bot_events"] += 1.0
+        if entry.retracted:
             return
+        sums = self._book.sums(entry.received)
         new = live.state.entered[row] > entry.received - self._new_seconds
         self.own["events"] += 1
         sums["events"] += 1.0

@@ -110,7 +110,6 @@ class Overview:
             models=models,
             training=training,
             prior=prior,
-            bots=api.BotsOut(int(sums["bot_lists"]), int(sums["bot_events"])),
             servers=servers,
             shadow=shadow_out(sums) if shadow else None,
             experiment=experiment,

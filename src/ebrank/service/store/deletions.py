@@ -121,7 +121,7 @@ class StoredDeletions(StoreGroup):
     ) -> tuple[Deletion | None, list[str]]:
         """Take back what lists and their events added to counters; None if there is nothing.
 
-        They stay in the log, but count no more than a bot's. Also return the queries that changed.
+        They stay in the log, but do not count. Also return the queries that changed.
         A few queries at a time change in one transaction, with the proof; if it is interrupted,
         what was done is consistent, and the same call again does the rest, with a proof of its own.
         """

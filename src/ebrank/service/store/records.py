@@ -103,7 +103,7 @@ class RankingEntry:
             one count; None if this is the first, or nobody's.
         seen: for each item the rank at which its impression already counts, by an earlier list
             that this one continues; 0 if it counts here. Empty if all count here.
-        bot: whether a bot asked for it: then it is not `counted`, and neither are its events.
+        retracted: whether it was taken back: then it is not `counted`, and neither are its events.
         epoch: up to which counters fade before it is added; never less than that of the entry
             before, and 0 if nothing is forgotten. See `ebrank.evidence.forgetting`.
         arm: of which experiment it is, as `experiment:arm`, with `:N` in the N-th stretch if that
@@ -127,7 +127,7 @@ class RankingEntry:
     offset: int = 0
     continues: str | None = None
     seen: tuple[int, ...] = ()
-    bot: bool = False
+    retracted: bool = False
     epoch: int = 0
     arm: str | None = None
     token: str | None = None
@@ -155,7 +155,8 @@ class EventEntry:
             impression, or is a behavior on an item whose impression nobody has confirmed.
         time: when it happened, by the client's clock.
         received: when it arrived; never earlier than the entry before.
-        bot: whether a bot did it: then it neither shows anything nor has an outcome.
+        retracted: whether it or its list was taken back: then it neither shows anything nor has an
+            outcome.
         value: as the client gave it, if it did.
         epoch: as for a ranking.
         hint: what the caller knows about its item; not part of the log.
@@ -174,7 +175,7 @@ class EventEntry:
     time: float
     received: float
     replaces: int = 0
-    bot: bool = False
+    retracted: bool = False
     value: float | None = None
     epoch: int = 0
     hint: Hint | None = field(default=None, compare=False, repr=False)

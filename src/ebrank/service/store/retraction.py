@@ -1,6 +1,6 @@
-"""Retraction: lists and events that were counted count no longer, as if a bot had caused them.
+"""Retraction: lists and events that were counted count no longer.
 
-Nothing leaves the log. A retracted entry is marked as a bot's, which is logged but does not count;
+Nothing leaves the log. A retracted entry is marked, and adds nothing to counters;
 so an event that is sent again is still a duplicate, and one that cites a retracted list counts no
 more than the list does. The counters of a query are then added up again, from its snapshot and its
 log: by the same steps as in a replay, also where counts fade.
@@ -33,8 +33,8 @@ LATEST = 2**63 - 1
 AT_ONCE = 5
 """Queries that change in one transaction, while others wait."""
 
-_UNCOUNT_LIST = "UPDATE rankings SET bot = true, counted = false WHERE seq = ?1"
-_UNCOUNT_EVENT = """UPDATE events SET bot = true, outcome = 0, shows = false, replaces = 0
+_UNCOUNT_LIST = "UPDATE rankings SET retracted = true, counted = false WHERE seq = ?1"
+_UNCOUNT_EVENT = """UPDATE events SET retracted = true, outcome = 0, shows = false, replaces = 0
     WHERE seq = ?1"""
 _BEGIN = "UPDATE state SET lives = lives + 1 RETURNING lives, rolled_up"
 _RENEW = "UPDATE queries SET version = ?2 WHERE number = ?1"  # not 1: it is not new
@@ -102,7 +102,7 @@ class Chosen:
     Attributes:
         queries: the numbers of queries, with how many entries of each the log holds.
         rankings: lists that count, or whose events do.
-        events: events that are not a bot's.
+        events: events that are not retracted yet.
         impressions: how often an item was shown.
         outcomes: what users did with them.
         log_begins: the time of the earliest entry, None if there is none.
@@ -120,11 +120,11 @@ class Chosen:
 
 
 async def chosen(driver: Driver, wanted: Wanted) -> Chosen:
-    """Return what a retraction would take back, without what is a bot's already."""
+    """Return what a retraction would take back, without what is retracted already."""
     found, retraction, lengths = Chosen(), Retraction(wanted), dict[int, int]()
     async for _, (query, _, entry) in StoredLog(driver).numbered():
         lengths[query] = lengths.get(query, 0) + 1
-        if not retraction.takes(entry) or entry.bot:
+        if not retraction.takes(entry) or entry.retracted:
             continue
         found.queries[query] = 0
         if isinstance(entry, RankingEntry):
@@ -210,7 +210,7 @@ async def _retract(
     for seq, placed in log:
         if not retraction.takes(placed[2]):
             kept.append(placed)
-        elif not placed[2].bot:  # others never counted
+        elif not placed[2].retracted:
             gone.append((seq, placed))
     lists = [(seq,) for seq, (_, _, entry) in gone if isinstance(entry, RankingEntry)]
     events = [(seq,) for seq, (_, _, entry) in gone if not isinstance(entry, RankingEntry)]

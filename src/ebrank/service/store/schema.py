@@ -2,6 +2,7 @@
 
 | version | in a folder | in PostgreSQL |
 |---|---|---|
+| with retracted entries instead of bots | 7 | 5 |
 | with arms of experiments | 6 | 4 |
 | before | 5 | 3 |
 """
@@ -71,18 +72,24 @@ def _with_arms(dialect: str) -> Iterator[str]:
     yield TRIALS.made(dialect)
 
 
+_RETRACTED = tuple(
+    f"ALTER TABLE {table} RENAME COLUMN bot TO retracted" for table in ("rankings", "events")
+)
+"""What makes entries of suspected bots retracted ones."""
+
+
 APPLICATION_ID = 0x45425231  # "EBR1"
 SQLITE = Schema(
     "folder",
-    6,
+    7,
     (
         *(table.made("sqlite") for table in TABLES),
         *INDEXES,
         BEGIN,
         f"PRAGMA application_id = {APPLICATION_ID}",
     ),
-    "PRAGMA user_version = 6",
-    {5: tuple(_with_arms("sqlite"))},
+    "PRAGMA user_version = 7",
+    {5: tuple(_with_arms("sqlite")), 6: _RETRACTED},
 )
 
 # What the latest writes to a query added to counts, in turn; see `News`.
@@ -96,7 +103,7 @@ _SERVERS = """CREATE UNLOGGED TABLE servers (
 # local to a part.
 POSTGRESQL = Schema(
     "schema",
-    4,
+    5,
     (
         *(table.made("postgresql") for table in TABLES),
         *INDEXES,
@@ -106,8 +113,8 @@ POSTGRESQL = Schema(
         _CHANGES,
         _SERVERS,
         BEGIN,
-        "ALTER TABLE state ADD COLUMN schema_version integer NOT NULL DEFAULT 4",
+        "ALTER TABLE state ADD COLUMN schema_version integer NOT NULL DEFAULT 5",
     ),
-    "UPDATE state SET schema_version = 4",
-    {3: tuple(_with_arms("postgresql"))},
+    "UPDATE state SET schema_version = 5",
+    {3: tuple(_with_arms("postgresql")), 4: _RETRACTED},
 )

@@ -224,7 +224,7 @@ RANKINGS = StoreTable(
     "rankings",
     "seq:number>position:int64 id:text query:number>query:string time:real model:int items:places "
     "counted:bool explored:bools relevance:reals cost:real user:text? would_rank:places? "
-    "offset:int continues:text? seen:numbers? bot:bool epoch:int arm:text? token:text?",
+    "offset:int continues:text? seen:numbers? retracted:bool epoch:int arm:text? token:text?",
     sqlite=", PRIMARY KEY (seq), UNIQUE (id))",
     postgresql=", UNIQUE (id, query))",
     about="lists by rank, best first",
@@ -233,7 +233,7 @@ EVENTS = StoreTable(
     "events",
     "seq:number>position:int64 event_id:text ranking_id:text query:number>query:string "
     "place:int>item:string type:text rank:int outcome:small shows:bool time:real received:real "
-    "replaces:small bot:bool value:real? epoch:int",
+    "replaces:small retracted:bool value:real? epoch:int",
     more="UNIQUE (query, event_id)",
     sqlite=", PRIMARY KEY (seq), UNIQUE (ranking_id, place, type))",
     postgresql=", PRIMARY KEY (query, ranking_id, place, type))",
