@@ -71,13 +71,6 @@ def test_the_official_client_reranks_and_feedback_cites_the_list(tmp_path: Path)
         scores = [result.relevance_score for result in answer.results]
         assert scores == sorted(scores, reverse=True)
         assert ours.click(str(answer.id), TEAS[answer.results[0].index]).accepted == 1
-        first = cohere.Client(secret, **at)
-        texts = [{"text": name} for name in TEAS]
-        listed = first.rerank(model="x", query="tea", documents=texts, return_documents=True)
-        assert sorted(result.index for result in listed.results) == list(range(len(TEAS)))
-        for result in listed.results:
-            assert result.document is not None
-            assert result.document.text == TEAS[result.index]
         assert ours.rerank("tea", TEAS, order="input").results[2].index == 2
         with pytest.raises(cohere.UnauthorizedError):
             cohere.ClientV2("wrong", **at).rerank(model="auto", query="tea", documents=TEAS)
@@ -122,6 +115,14 @@ def test_opensearch_reranks_through_its_cohere_connector(local: Local) -> None:
     assert sorted(at_path(answer, "$.results[*].index")) == list(range(5))
     assert by_score(answer) == at_path(answer, "$.results[*].index")
     assert shown(local) == dict.fromkeys(TEAS, 1)
+
+
+def test_documents_may_be_objects_and_come_back(local: Local) -> None:
+    texts = [{"text": name} for name in TEAS]
+    body = {"query": "tea", "documents": texts, "return_documents": True}
+    results = local.json("POST", "/v2/rerank", body)["results"]
+    assert [each["document"] for each in results] == [texts[each["index"]] for each in results]
+    assert {each["document"]["text"] for each in results} == set(TEAS)
 
 
 def test_opensearch_deals_scores_out_in_the_order_of_the_answer(local: Local) -> None:
