@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ebrank.addons.examining import shown_items
+from ebrank.addons.tables import arrow
 from ebrank.environment.files import whole_file, write_whole
 from ebrank.errors import DataError
 from ebrank.model.policy import model_file, policies
@@ -26,7 +27,6 @@ from ebrank.model.policy.ranking import Ranking
 from ebrank.service.core.models import own_parts
 from ebrank.service.learning.fitting import fitted, loaded
 from ebrank.service.learning.training import job
-from ebrank.service.ops.transfer.exporting import arrow
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import StoreView
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import shlex
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -199,81 +197,23 @@ async def put_into_store(url: str, lines: Iterator[bytes]) -> api.BulkResponse:
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """Return the items of a file as lines of JSON."""
-    readers: dict[str, Callable[[Path], Iterator[bytes]]] = {
-        ".ndjson": _ndjson,
-        ".jsonl": _ndjson,
-        ".csv": _csv,
-        ".parquet": _parquet,
-    }
-    if path.suffix not in readers:
-        raise DataError(
-            f"unsupported file type: {path.suffix or 'no extension'}",
-            path=path,
-            remedy=f"Use a file with one of these extensions: {', '.join(readers)}.",
-        )
-    return readers[path.suffix](path)
+    """Yield the items of a file as lines of JSON, each at the number of its line in the file."""
+    from ebrank.addons.tables import as_name, as_number, format_of, rows, unpacked
 
-
-def _ndjson(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        yield from file
-
-
-def _csv(path: Path) -> Iterator[bytes]:
-    """Yield an item for each row, numbered by its line in the file, empty lines included."""
-    from ebrank.addons.logs.files import csv_rows, wrong_width
-
-    rows = csv_rows(path, "csv")
-    _, names = next(rows, (1, []))
-    _check_columns(path, names)
-    numbered = 0
-    for line, row in rows:
-        if len(row) > len(names):
-            raise wrong_width(path, line, len(row), len(names))
-        yield from [b""] * (line - numbered - 1)
-        numbered = line
-        yield _line(dict(zip_longest(names, row, fillvalue=""))) if row else b""
-
-
-def _parquet(path: Path) -> Iterator[bytes]:
-    from ebrank.addons.logs.files import parquet_file
-
-    with parquet_file(path) as file:
-        _check_columns(path, file.schema_arrow.names)
-        for batch in file.iter_batches(batch_size=1000):
-            yield from map(_line, batch.to_pylist())
-
-
-def _check_columns(path: Path, names: Sequence[str]) -> None:
-    if "id" not in names:
-        remedy = "Rename the column of ids to `id`."
-        raise DataError("column `id` not found", path=path, remedy=remedy)
-    for name in names:
-        if names.count(name) > 1:
-            twice = f"{names.count(name)} columns `{name}`"
-            raise DataError(twice, path=path, remedy="Keep one of them.")
-
-
-def _line(row: dict[str, Any]) -> bytes:
-    name = row.pop("id")
-    item = {
-        "id": str(name) if type(name) is int else name,
-        "features": {feature: _sent(value) for feature, value in row.items()},
-    }
-    return json.dumps(item, default=str).encode()
-
-
-def _sent(value: object) -> object:
-    """Return a feature as JSON: "" and NaN are missing; a text that is not a number stays one."""
-    if isinstance(value, str):
-        try:
-            value = float(value or "nan")
-        except ValueError:
-            return value
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value
+    if format_of(path) == "ndjson":
+        with unpacked(path) as file:
+            yield from file
+        return
+    done = 0
+    for line, row in rows(path):
+        if "id" not in row:
+            remedy = "Rename the column of ids to `id`."
+            raise DataError("column `id` not found", path=path, remedy=remedy)
+        yield from [b""] * (line - done - 1)
+        done = line
+        name = as_name(row.pop("id"))
+        numbers = {feature: as_number(value) for feature, value in row.items()}
+        yield json.dumps({"id": name, "features": numbers}, default=str).encode()
 
 
 @verb()

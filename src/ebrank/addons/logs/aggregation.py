@@ -29,16 +29,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote, urlparse
 
 from ebrank.addons.logs import engines, evidence_file, sql, ubi
-from ebrank.addons.logs.engines import ROWS_AT_ONCE, EngineError, EngineName, SqlEngine
+from ebrank.addons.logs.engines import EngineError, EngineName, SqlEngine
 from ebrank.addons.logs.fields import CLICKED, REMEDIES, UBI_ITEMS, FieldMap
-from ebrank.addons.logs.files import LogColumn, LogSource, arrow, empty_log, find, sources
+from ebrank.addons.logs.files import Kind, LogColumn, LogSource, empty_log, find, sources
+from ebrank.addons.tables import wrong_value
 from ebrank.environment.files import make_private_folder
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError, ParameterError
@@ -348,9 +349,11 @@ class _Job:
         for source in sources:
             if path.resolve() in map(Path.resolve, source.files):
                 for line, name in self._numbered_problem(view, path, source):
-                    rows = source.rows(path)
+                    rows, column = source.rows(path), source.columns[name]
                     value = next(row[name] for number, row in rows if number == line)
-                    return _error(path, source, line, name, value)
+                    called = f"column {column.name!r}" if column.path else f"field {name!r}"
+                    remedy = f"{REMEDIES[name]}. Fix it, or leave out such rows with --skip-bad."
+                    return wrong_value(path, line, called, value, remedy)
         return DataError(
             f"in a row, {field} is missing or invalid",
             path=path,
@@ -366,8 +369,9 @@ class _Job:
         else:
             judged = sql.events([copy], self.counting, "numbered")
         self.engine.view("numbered", judged)
-        bad = f"SELECT {sql.LINE}, problem FROM numbered WHERE problem IS NOT NULL"
-        return self.engine.rows(f"{bad} ORDER BY {sql.LINE} LIMIT 1")
+        line = f"CAST({sql.LINE} AS BIGINT)"
+        bad = f"SELECT {line}, problem FROM numbered WHERE problem IS NOT NULL"
+        return self.engine.rows(f"{bad} ORDER BY {line} LIMIT 1")
 
     def _none_left(self, types: Sequence[_Types]) -> DataError:
         problems = Counter[str]()
@@ -458,49 +462,19 @@ def path_of(file: str) -> Path:
     return Path(unquote(urlparse(file).path)) if file.startswith("file:/") else Path(file)
 
 
-def _error(path: Path, source: LogSource, line: int, name: str, value: object) -> DataError:
-    column = source.columns[name]
-    place = f"column {column.name!r}" if column.path else f"field {name!r}"
-    problem = f"{place} is empty" if value in (None, "") else f"{place} is {value!r}"
-    remedy = f"{REMEDIES[name]}. Fix it, or leave out such rows with --skip-bad."
-    if source.format == "parquet":
-        return DataError(f"row {line}: {problem}", path=path, remedy=remedy)
-    return DataError(problem, path=path, line=line, remedy=remedy)
-
-
 def _numbered(path: Path, source: LogSource, folder: Path) -> LogSource:
     """Copy a file with the line of each row, or its number, in a column of its own."""
-    pa = arrow()
-    types = {
-        "text": pa.string(),
-        "whole": pa.int64(),
-        "float": pa.float64(),
-        "boolean": pa.bool_(),
-        "texts": pa.list_(pa.string()),
-    }
+    copy = folder / "numbered.ndjson"
+    with copy.open("w", encoding="utf-8") as file:
+        for line, row in source.rows(path):
+            texts = {name: str(v) if isinstance(v, float) else v for name, v in row.items()}
+            file.write(json.dumps({**texts, sql.LINE: line}) + "\n")
+    kinds: dict[str, Kind] = {"texts": "texts", "absent": "absent"}
     columns = {
-        name: LogColumn((name,), column.kind) if column.kind in types else LogColumn()
+        name: LogColumn((name,), kinds.get(column.kind, "text")) if column.path else column
         for name, column in source.columns.items()
     }
-    columns[sql.LINE] = LogColumn((sql.LINE,), "whole")
-    present = {name: column.kind for name, column in columns.items() if column.path}
-    schema = pa.schema([(name, types[kind]) for name, kind in present.items()])
-    copy = folder / "numbered.parquet"
-    rows = ({**row, sql.LINE: line} for line, row in source.rows(path))
-    with pa.parquet.ParquetWriter(copy, schema) as file:
-        while batch := list(islice(rows, ROWS_AT_ONCE)):
-            values = {
-                name: [_plain(row[name], kind) for row in batch] for name, kind in present.items()
-            }
-            file.write_table(pa.table(values, schema=schema))
-    return LogSource("parquet", (copy,), columns)
-
-
-def _plain(value: Any, kind: str) -> Any:  # noqa: ANN401 (of JSON)
-    """Return a value as engines read it: what JSON does not quote is text, too."""
-    if kind == "texts":
-        return [_plain(item, "text") for item in value] if isinstance(value, list) else None
-    return json.dumps(value) if kind == "text" and not isinstance(value, str | None) else value
+    return LogSource("ndjson", (copy,), {**columns, sql.LINE: LogColumn((sql.LINE,), "text")})
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ebrank.addons.logs.files import arrow, parquet_file
+from ebrank.addons.tables import arrow, parquet_file
 from ebrank.environment.files import whole_file
 from ebrank.errors import DataError
 from ebrank.evidence import Behaviors

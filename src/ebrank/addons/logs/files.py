@@ -6,38 +6,23 @@ text, and a Parquet file declares its columns.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import itertools
-import json
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ebrank.addons.logs.fields import REMEDIES
-from ebrank.environment.extras import import_extra
+from ebrank.addons.tables import UNIQUE, Format, arrow, format_of, header, parquet_file, rows
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
 
-Format: TypeAlias = Literal["parquet", "csv", "tsv", "ndjson"]
 Kind: TypeAlias = Literal[
     "text", "whole", "float", "boolean", "time", "nanoseconds", "texts", "absent"
 ]
 """What a column holds: texts, numbers, truths, moments, lists of texts, or nothing at all."""
 
-FORMATS: Mapping[str, Format] = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-}
-LONGEST = 2**24
-"""Bytes of a line that nobody reads; what is packed may unfold to any length."""
 LOOK = 1000
 """Lines of an NDJSON file by which we know that a column is not there, if they are all."""
 _ALLOWED: Mapping[str, tuple[Kind, ...]] = {
@@ -48,9 +33,6 @@ _ALLOWED: Mapping[str, tuple[Kind, ...]] = {
     "clicked": ("text", "whole", "float", "boolean"),
 }
 _NEVER_WRONG = ("absent", "time", "nanoseconds")
-_MARK = "\ufeff"
-"""The byte order mark, with which some programs begin a text."""
-UNIQUE = "Give each column a unique name."
 
 
 @dataclass(frozen=True)
@@ -89,7 +71,7 @@ class LogSource:
         checked = {name: c for name, c in self.columns.items() if c.kind not in _NEVER_WRONG}
         tops = sorted({column.path[0] for column in checked.values()})
         absent = dict.fromkeys(self.columns)
-        for line, row in _rows(file, self.format, tops):
+        for line, row in rows(file, tops):
             yield line, absent | {name: _inside(row, c.path) for name, c in checked.items()}
 
     def nested(self, text: str, texts: str) -> dict[str, Any]:
@@ -103,13 +85,6 @@ class LogSource:
                     branch = branch.setdefault(part, {})
                 branch[last] = texts if column.kind == "texts" else text
         return tree
-
-
-def arrow(module: str = "") -> Any:  # noqa: ANN401 (pyarrow has no types)
-    """Return pyarrow or one of its modules, or say how to install it."""
-    purpose = "to read and write Parquet files and tables"
-    import_extra("pyarrow.parquet", extra="logs", purpose=purpose)
-    return import_extra(f"pyarrow.{module}".rstrip("."), extra="logs", purpose=purpose)
 
 
 def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
@@ -139,19 +114,6 @@ def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     return files
 
 
-def format_of(path: Path) -> Format:
-    """Return the format of a file by its name, which may end with `.gz`."""
-    name = path.name.lower()
-    for suffix, format in FORMATS.items():
-        if name.endswith(suffix) or (name.endswith(f"{suffix}.gz") and format != "parquet"):
-            return format
-    raise DataError(
-        "unknown file format",
-        path=path,
-        remedy=f"Name it {', '.join('*' + suffix for suffix in FORMATS)}; text may be gzipped.",
-    )
-
-
 def sources(
     files: Sequence[Path], wanted: Mapping[str, str], required: Iterable[str]
 ) -> list[LogSource]:
@@ -166,14 +128,14 @@ def sources(
     absent, names = set(required), list[str]()
     for file in files:
         format = format_of(file)
-        header = _header(file, format) if format in ("csv", "tsv") else ()
-        shape, open_ended = _shape(file, format, header)
+        names_of = _header(file) if format in ("csv", "tsv") else ()
+        shape, open_ended = _shape(file, format, names_of)
         columns = {
             name: _column(file, format, shape, open_ended, name, column)
             for name, column in wanted.items()
         }
         absent -= {name for name, column in columns.items() if column.kind != "absent"}
-        groups.setdefault((format, tuple(sorted(columns.items())), header), []).append(file)
+        groups.setdefault((format, tuple(sorted(columns.items())), names_of), []).append(file)
         names = names or list(shape)
     if absent and files and not names:
         raise empty_log(files[0])
@@ -211,7 +173,7 @@ def _shape(file: Path, format: Format, header: Sequence[str]) -> tuple[Shape, bo
     if format != "ndjson":
         return dict.fromkeys(header, "text"), False
     shape: Shape = {}
-    lines = json_rows(file)
+    lines = rows(file)
     for _, row in itertools.islice(lines, LOOK):
         _add_names(shape, row)
     return shape, next(lines, None) is not None
@@ -248,7 +210,7 @@ def _column(
     for part in path:
         inside = held if isinstance(held, dict) else {}
         if format == "parquet" and part in inside:
-            _check_unique(file, [other for other in inside if other.lower() == part.lower()])
+            _check_case(file, [other for other in inside if other.lower() == part.lower()])
         held = inside.get(part)
     if held is None and not open_ended:
         return LogColumn()
@@ -267,175 +229,26 @@ def _column(
     return LogColumn(path, kind)
 
 
-def _check_unique(file: Path, names: Sequence[str], line: int | None = None) -> None:
+def _header(file: Path) -> tuple[str, ...]:
+    names, _ = header(file)
+    _check_case(file, names, line=1)
+    return tuple(names)
+
+
+def _check_case(file: Path, names: Sequence[str], line: int | None = None) -> None:
     """Raise if two columns differ only in case: engines cannot tell `Item` from `item`."""
     first: dict[str, str] = {}
     for name in names:
-        if name.lower() not in first:
-            first[name.lower()] = name
-            continue
-        other = first[name.lower()]
-        same = f"column {name!r} is there twice"
-        problem = same if other == name else f"columns {other!r} and {name!r} differ only in case"
-        raise DataError(problem, path=file, line=line, remedy=UNIQUE)
-
-
-def _rows(
-    file: Path, format: Format, columns: Sequence[str]
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a file with these columns at least, and their lines or numbers."""
-    if format == "ndjson":
-        yield from json_rows(file)
-    elif format == "parquet":
-        with parquet_file(file) as opened:
-            batches = opened.iter_batches(batch_size=10_000, columns=columns)
-            rows = (row for batch in batches for row in batch.to_pylist())
-            try:
-                yield from enumerate(rows, start=1)
-            except (OSError, arrow().ArrowInvalid) as problem:
-                first = str(problem).splitlines()[0]
-                raise DataError(f"damaged Parquet file: {first}", path=file) from None
-    else:
-        lines = csv_rows(file, format)
-        _, header = next(lines)
-        for line, values in lines:
-            if values and len(values) != len(header):
-                raise wrong_width(file, line, len(values), len(header))
-            if values:
-                yield line, dict(zip(header, values, strict=True))
+        other = first.setdefault(name.lower(), name)
+        if other != name:
+            problem = f"columns {other!r} and {name!r} differ only in case"
+            raise DataError(problem, path=file, line=line, remedy=UNIQUE)
 
 
 def _inside(value: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 (of JSON)
     for part in path:
         value = value.get(part) if isinstance(value, dict) else None
     return value
-
-
-# --- CSV -----------------------------------------------------------------------------------------
-
-
-def _lines(file: Path) -> Iterator[str]:
-    """Yield the lines of a text file, gzipped or not.
-
-    Raises:
-        DataError: at a line that is not UTF-8 or too long, or at bytes that are not gzipped.
-    """
-    packed = file.name.lower().endswith(".gz")
-    number = 0
-    try:
-        with gzip.open(file) if packed else file.open("rb") as opened:
-            for chunk in iter(partial(opened.readline, LONGEST), b""):
-                if len(chunk) == LONGEST and not chunk.endswith(b"\n"):
-                    raise DataError(
-                        f"a line of {LONGEST >> 20} MB or more",
-                        path=file,
-                        line=number + 1,
-                        remedy="Is this a log? Remove the line.",
-                    )
-                for line in chunk.splitlines(keepends=True):
-                    number += 1
-                    yield line.decode()
-    except UnicodeDecodeError as problem:
-        raise DataError(
-            f"not UTF-8: {problem.reason}",
-            path=file,
-            line=number,
-            remedy="Convert the file to UTF-8.",
-        ) from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as problem:
-        raise DataError(
-            f"not a whole gzip file: {problem}",
-            path=file,
-            remedy="Copy it again, or leave out .gz if it is not packed.",
-        ) from None
-
-
-def csv_rows(file: Path, format: Format) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of a CSV file with their numbers, the header first.
-
-    Raises:
-        DataError: at a line that is not CSV.
-    """
-    lines = _lines(file)
-    lines = itertools.chain([next(lines, "").removeprefix(_MARK)], lines)
-    reader = csv.reader(lines, delimiter="\t" if format == "tsv" else ",", strict=True)
-    line = 1
-    try:
-        for row in reader:
-            yield line, row
-            line = reader.line_num + 1
-    except csv.Error as problem:
-        raise DataError(
-            f"not CSV: {problem}",
-            path=file,
-            line=line,
-            remedy="Is there a quote too many, or one too few?",
-        ) from None
-
-
-def wrong_width(file: Path, line: int, values: int, columns: int) -> DataError:
-    """Return the error for a row of a CSV file with other values than columns."""
-    return DataError(
-        f"{values} values, but {columns} columns",
-        path=file,
-        line=line,
-        remedy='Put values that hold a comma or a line break into quotes: "a, b".',
-    )
-
-
-def _header(file: Path, format: Format) -> tuple[str, ...]:
-    _, names = next(csv_rows(file, format), (1, []))
-    if not names:
-        raise DataError("no header", path=file, remedy="Begin with the names of the columns.")
-    if "" in names:
-        raise DataError("a column has no name", path=file, line=1, remedy=UNIQUE)
-    _check_unique(file, names, line=1)
-    return tuple(names)
-
-
-# --- NDJSON --------------------------------------------------------------------------------------
-
-
-def json_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of an NDJSON file with their lines.
-
-    Raises:
-        DataError: at a line that holds no object.
-    """
-    for number, line in enumerate(_lines(file), start=1):
-        if not line.strip():
-            continue
-        if line.startswith(_MARK):
-            raise DataError(
-                "begins with a byte order mark, which JSON does not allow",
-                path=file,
-                line=number,
-                remedy="Save it as UTF-8 without one.",
-            )
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as problem:
-            raise DataError(
-                f"not JSON: {problem}", path=file, line=number, remedy="Fix or remove the line."
-            ) from None
-        if not isinstance(row, dict):
-            raise DataError(
-                "not an object", path=file, line=number, remedy='Write {"item": "a", ...}.'
-            )
-        yield number, row
-
-
-# --- Parquet -------------------------------------------------------------------------------------
-
-
-def parquet_file(file: Path) -> Any:  # noqa: ANN401 (pyarrow has no types)
-    """Open a Parquet file."""
-    pa = arrow()
-    try:
-        return pa.parquet.ParquetFile(file)
-    except (OSError, pa.ArrowInvalid) as problem:
-        first = str(problem).splitlines()[0]
-        raise DataError(f"not a whole Parquet file: {first}", path=file) from None
 
 
 def kind_of(kind: Any) -> Kind | None:  # noqa: ANN401

@@ -21,7 +21,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,16 +34,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ebrank.addons.logs.evidence_file import COLUMNS, EvidenceMetadata, read_table
-from ebrank.addons.logs.files import (
-    UNIQUE,
-    Format,
-    arrow,
-    csv_rows,
-    format_of,
-    json_rows,
-    kind_of,
-    parquet_file,
-)
+from ebrank.addons.tables import as_name, as_number, rows, wrong_value
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
 from ebrank.evidence import Behaviors, BehaviorStats
@@ -51,6 +44,7 @@ from ebrank.model.policy.scaling import Scaling
 from ebrank.typing import Features, Floats, Ints
 
 NAMES = ("query", "item")
+LARGEST = float(np.finfo(np.float32).max)
 KEY = (*NAMES, "outcome", "slot")
 """What a row counts; a file has them in this order."""
 
@@ -273,93 +267,48 @@ def _called(key: str | tuple[str, str]) -> str:
 
 def _feature_table(file: Path) -> tuple[tuple[str, ...], list[str | tuple[str, str]], Features]:
     """Return the names of the features, whose they are, and the numbers."""
-    table = _read(file)
-    if "item" not in table.column_names:
-        raise DataError(
-            f"no column 'item'; there are {', '.join(table.column_names)}",
-            path=file,
-            remedy="Rename the column of items to 'item'.",
-        )
-    if not len(table):
+    columns: dict[str, array[float]] = {}
+    keys: list[str | tuple[str, str]] = []
+    named: tuple[str, ...] = ()
+    for line, row in rows(file):
+        if not keys:
+            named = tuple(name for name in NAMES if name in row)
+            if "item" not in named:
+                raise DataError(
+                    f"no column 'item'; there are {', '.join(row)}",
+                    path=file,
+                    remedy="Rename the column of items to 'item'.",
+                )
+        names = [_name(file, line, name, row.get(name)) for name in named]
+        for column, value in row.items():
+            if column not in named:
+                numbers = columns.setdefault(column, array("f"))
+                numbers.extend([math.nan] * (len(keys) - len(numbers)))
+                numbers.append(_number(file, line, column, value))
+        keys.append(names[0] if len(names) == 1 else (names[0], names[1]))
+    if not keys:
         raise DataError("no rows", path=file, remedy="Write one for each item.")
-    names = tuple(name for name in table.column_names if name not in NAMES)
-    if not names:
+    if not columns:
         raise DataError("no features: all columns are names", path=file)
-    texts = [_names(file, table, name) for name in NAMES if name in table.column_names]
-    keys: list[str | tuple[str, str]]
-    keys = list(texts[0]) if len(texts) == 1 else list(zip(*texts, strict=True))
-    return names, keys, np.stack([_numbers(file, table, name) for name in names], axis=1)
+    for numbers in columns.values():
+        numbers.extend([math.nan] * (len(keys) - len(numbers)))
+    return tuple(columns), keys, np.stack([np.array(own) for own in columns.values()], axis=1)
 
 
-def _read(file: Path) -> Any:  # noqa: ANN401 (an Arrow table)
-    format = format_of(file)
-    try:
-        if format == "parquet":
-            with parquet_file(file) as opened:
-                table = opened.read()
-        else:
-            table = _read_json(file) if format == "ndjson" else _read_csv(file, format)
-        table.validate(full=True)  # whether texts are UTF-8
-    except (OSError, ValueError) as problem:
-        if format != "parquet":
-            for _ in json_rows(file) if format == "ndjson" else csv_rows(file, format):
-                pass  # a line that is wrong is named
-        raise DataError(str(problem).splitlines()[0], path=file) from None
-    for name in table.column_names:
-        if table.column_names.count(name) > 1:
-            raise DataError(f"column {name!r} is there twice", path=file, remedy=UNIQUE)
-    return table
+def _name(file: Path, line: int, column: str, value: object) -> str:
+    name = as_name(value)
+    if not isinstance(name, str) or not name:
+        remedy = "Names are texts or whole numbers."
+        raise wrong_value(file, line, f"column {column!r}", value, remedy)
+    return name
 
 
-def _read_csv(file: Path, format: Format) -> Any:  # noqa: ANN401
-    """Return a CSV file with the names as they are written."""
-    csv = arrow("csv")
-    return csv.read_csv(
-        file,
-        parse_options=csv.ParseOptions(delimiter="\t" if format == "tsv" else ","),
-        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(NAMES, arrow().string())),
-    )
-
-
-def _read_json(file: Path) -> Any:  # noqa: ANN401
-    """Return an NDJSON file; names that look like times are texts nevertheless."""
-    pa, json = arrow(), arrow("json")
-    table = json.read_json(file)
-    times = [column.name for column in table.schema if pa.types.is_timestamp(column.type)]
-    texts = pa.schema([(name, pa.string()) for name in NAMES if name in times])
-    if not texts:
-        return table
-    return json.read_json(file, parse_options=json.ParseOptions(explicit_schema=texts))
-
-
-def _names(file: Path, table: Any, name: str) -> list[str]:  # noqa: ANN401
-    pa, column = arrow(), table[name]
-    if kind_of(column.type) not in ("text", "whole") and not pa.types.is_null(column.type):
-        raise DataError(
-            f"column {name!r} has the type {column.type}, but names are texts or whole numbers",
-            path=file,
-            remedy="Write them as texts.",
-        )
-    values = ["" if value is None else str(value) for value in column.to_pylist()]
-    if "" in values:
-        raise DataError(f"column {name!r} is empty in row {values.index('') + 1}", path=file)
-    return values
-
-
-def _numbers(file: Path, table: Any, name: str) -> Features:  # noqa: ANN401
-    pa, column = arrow(), table[name]
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise DataError(
-            f"column {name!r} has the type {kind}, but features are numbers",
-            path=file,
-            remedy="Leave it out, or make it a number.",
-        )
-    numbers: Features = column.to_numpy(zero_copy_only=False).astype(np.float32)
-    infinite = np.flatnonzero(np.isinf(numbers))
-    if len(infinite):
-        raise DataError(f"column {name!r} is infinite in row {infinite[0] + 1}", path=file)
-    return numbers
+def _number(file: Path, line: int, column: str, value: object) -> float:
+    number = as_number(value)
+    if isinstance(number, str) or (number is not None and abs(number) > LARGEST):
+        remedy = "Features are finite numbers: correct it, or leave out the column."
+        raise wrong_value(file, line, f"column {column!r}", value, remedy)
+    return math.nan if number is None else number
 
 
 def _laid_out(

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ebrank.addons.logs.engines import ROWS_AT_ONCE, EngineError, in_words
-from ebrank.addons.logs.files import LogColumn, LogSource, parquet_file
+from ebrank.addons.logs.files import LogColumn, LogSource
+from ebrank.addons.tables import parquet_file
 from ebrank.environment.extras import import_extra
 from ebrank.errors import MissingExtraError
 
