@@ -122,7 +122,7 @@ def test_what_becomes_of_unusual_values(
         ("a.csv", b'id,stock\n"%s",3\n' % (b"x" * 200_000), "2: not CSV: field larger than field"),
         ("a.csv", b'id,stock\na,1\n"b,2\nc,3\n', "3: not CSV: unexpected end of data. Is there a "),
         ("a.csv", b"id,stock\na,3\nb,3,4\n", "3: 3 values, but 2 columns. Put values that hold a"),
-        ("a.csv", b"id,stock,stock\na,3,4\n", "1: column 'stock' is there twice. Give each column a"),
+        ("a.csv", b"id,stock,stock\na,3,4\n", "1: column 'stock' is there twice. Give each"),
         ("a.csv", b"item,x\na,1\n", " column `id` not found"),
         ("a.txt", b"", " unknown file format. Name it *.parquet, *.csv, *.tsv, *.ndjson, *.jsonl"),
         ("a.parquet", b"PAR", " not a whole Parquet file"),

@@ -169,7 +169,7 @@ def test_queries_that_become_one_are_added_up(file: Path, tmp_path: Path) -> Non
     [
         ("items.csv", "query,x\ntea,1\n", "no column 'item'"),
         ("items.csv", "item,query\na,tea\n", "no features: all columns are names"),
-        ("items.csv", "item,x\na,cheap\n", ":2: column 'x' is 'cheap'. Features are finite numbers"),
+        ("items.csv", "item,x\na,cheap\n", ":2: column 'x' is 'cheap'. Features are finite"),
         ("items.csv", "item,x\na,1\na,2\n", "item 'a' has two rows of features"),
         ("items.csv", "item,x\na,1\n,2\n", ":3: column 'item' is empty. Names are texts"),
         ("items.csv", "item,x\na,inf\n", ":2: column 'x' is 'inf'"),
