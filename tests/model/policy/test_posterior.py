@@ -7,7 +7,6 @@ import pytest
 import scipy
 
 from ebrank import BehaviorStats, EBRanker, Examination
-from ebrank.model.policy.posterior import posterior_densities, prior_densities
 from ebrank.typing import Features
 
 
@@ -26,7 +25,7 @@ def test_curve_mean_and_interval_agree(policy: str) -> None:
     candidates = ranking.candidates.rows(ranking.order)
     spread = candidates.by(candidates.formulas.spread, np.arange(len(ranking)))
     possible = candidates.sums.clicks <= candidates.sums.exposure
-    for at, points in enumerate(posterior_densities(candidates).points()):
+    for at, points in enumerate(candidates.posterior_densities.points()):
         relevance, density = np.array(points).T
         below = scipy.integrate.cumulative_trapezoid(density, relevance, initial=0)
         assert below[-1] == pytest.approx(1.0, abs=0.03)
@@ -46,7 +45,7 @@ def test_exact_evidence_at_rank_one_is_a_beta() -> None:
         law = scipy.stats.beta(c + 1, n - c + 5)
         assert ends == pytest.approx(law.interval(0.9), rel=0.01, abs=0.001)
     law = scipy.stats.beta(1, 5)
-    for relevance, density in prior_densities(ranking.candidates).points()[0]:
+    for relevance, density in ranking.candidates.prior_densities.points()[0]:
         if 0.01 < relevance < 0.9:
             assert density == pytest.approx(law.pdf(relevance), rel=0.03)
 
@@ -57,7 +56,7 @@ def test_a_prior_is_the_beta_that_features_predict(policy: str) -> None:
     ranking = EBRanker(policy).fit(features, stats).rank(features, stats)
     candidates = ranking.candidates.rows(ranking.order[:5])
     alpha, beta = np.broadcast_arrays(*candidates.prior_beta)
-    for at, points in enumerate(prior_densities(candidates).points()):
+    for at, points in enumerate(candidates.prior_densities.points()):
         relevance, density = np.array(points).T
         inside = (relevance > 0.02) & (relevance < 0.9)
         expected = scipy.stats.beta(alpha[at], beta[at]).pdf(relevance[inside])

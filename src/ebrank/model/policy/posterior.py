@@ -4,7 +4,7 @@ A density is computed in logits u = log(R/(1 − R)), at nodes u = center + widt
 steps of t: close together around the mean, and far out into the tails.
 
 >>> alpha, beta = np.array([3.0]), np.array([9.0])
->>> bell = Densities.around(np.array([0.25]), np.array([0.12]), partial(log_beta, alpha, beta))
+>>> bell = Densities.around_beta(alpha, beta, lambda u: log_beta(alpha, beta, u))
 >>> bell.interval(0.9).round(2)
 array([[0.08, 0.47]])
 """
@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,9 +22,6 @@ from ebrank.model.policy.formula import NOTHING
 from ebrank.model.prior.base import ItemPrior
 from ebrank.model.prior.families.beta import Beta
 from ebrank.typing import Floats
-
-if TYPE_CHECKING:
-    from ebrank.model.policy.ranking import Candidates
 
 NODES = 129
 DRAWN = slice(None, None, 2)
@@ -61,6 +56,15 @@ class Densities:
         logits = np.clip(u, -FURTHEST, FURTHEST)
         logs = log_density(logits)
         return cls(logits, np.exp(logs - logs.max(axis=1, keepdims=True)))
+
+    @classmethod
+    def around_beta(
+        cls, alpha: Floats, beta: Floats, log_density: Callable[[Floats], Floats]
+    ) -> Densities:
+        """Return densities that lie about where Beta(α, β) does."""
+        weight = alpha + beta
+        spread = np.sqrt(alpha * beta / (weight + 1.0)) / weight
+        return cls.around(alpha / weight, spread, log_density)
 
     def interval(self, level: float) -> Floats:
         """Return the ends of the central interval that holds this share, shape (items, 2)."""
@@ -101,39 +105,3 @@ def log_likelihood(behavior: BehaviorStats, examination: Examination, u: Floats)
         p = float(valuation.exposure[slot]) * UNIT
         total += passed[:, slot, None] * np.log(np.maximum(1.0 - p + p * rest, 1e-300))
     return total
-
-
-def prior_densities(candidates: Candidates) -> Densities:
-    """Return the prior of each candidate."""
-    return _around_beta(*candidates.prior_beta, _log_prior(candidates))
-
-
-def posterior_densities(candidates: Candidates) -> Densities:
-    """Return the posterior of each candidate under its policy.
-
-    With exact evidence it is prior times likelihood. Otherwise it is the Beta distribution with
-    mean R̂ and the weight of the exposure, E + α + β.
-    """
-    if not candidates.policy.estimator.by_rank:
-        posterior = candidates.posterior_beta
-        return _around_beta(*posterior, partial(log_beta, *posterior))
-    log_prior = _log_prior(candidates)
-    likelihood = partial(log_likelihood, candidates.behavior, candidates.examination)
-    spread = candidates.by(candidates.formulas.spread, np.arange(len(candidates.scores)))
-    return Densities.around(candidates.relevance, spread, lambda u: log_prior(u) + likelihood(u))
-
-
-def _around_beta(alpha: Floats, beta: Floats, log_density: Callable[[Floats], Floats]) -> Densities:
-    """Return densities that lie about where Beta(α, β) does."""
-    weight = alpha + beta
-    spread = np.sqrt(alpha * beta / (weight + 1.0)) / weight
-    return Densities.around(alpha / weight, spread, log_density)
-
-
-def _log_prior(candidates: Candidates) -> Callable[[Floats], Floats]:
-    """Return the log density of the priors: the family's own, if evidence is exact."""
-    if not candidates.policy.estimator.by_rank:
-        return partial(log_beta, *candidates.prior_beta)
-    score = candidates.formulas.prior
-    learned = score.parameters[len(score.formula.parameters) :]
-    return partial(candidates.policy.family.log_prior, candidates.prior, learned)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ebrank.evidence import BehaviorStats, Examination, Sums
 from ebrank.model.policy.composition import Scores
 from ebrank.model.policy.formula import Score
 from ebrank.model.policy.policies import Policy
-from ebrank.model.policy.posterior import posterior_densities
+from ebrank.model.policy.posterior import Densities, log_beta, log_likelihood
 from ebrank.model.prior.base import ItemPrior
 from ebrank.model.prior.item_effects import Elsewhere
 from ebrank.parameters import check_whole
@@ -128,6 +129,35 @@ class Candidates:
         return mean * weight, np.maximum((1.0 - mean) * weight, beta)
 
     @property
+    def prior_densities(self) -> Densities:
+        """The prior of each candidate."""
+        return Densities.around_beta(*self.prior_beta, self._log_prior)
+
+    @property
+    def posterior_densities(self) -> Densities:
+        """The posterior of each candidate under its policy.
+
+        With exact evidence it is prior times likelihood. Otherwise it is the Beta distribution with
+        mean R̂ and the weight of the exposure, E + α + β.
+        """
+        if not self.policy.estimator.by_rank:
+            posterior = self.posterior_beta
+            return Densities.around_beta(*posterior, partial(log_beta, *posterior))
+        log_prior = self._log_prior
+        likelihood = partial(log_likelihood, self.behavior, self.examination)
+        spread = self.by(self.formulas.spread, np.arange(len(self.scores)))
+        return Densities.around(self.relevance, spread, lambda u: log_prior(u) + likelihood(u))
+
+    @property
+    def _log_prior(self) -> Callable[[Floats], Floats]:
+        """The log density of the priors: the family's own, if evidence is exact."""
+        if not self.policy.estimator.by_rank:
+            return partial(log_beta, *self.prior_beta)
+        score = self.formulas.prior
+        learned = score.parameters[len(score.formula.parameters) :]
+        return partial(self.policy.family.log_prior, self.prior, learned)
+
+    @property
     def bonus(self) -> Floats:
         """What the score adds to the relevance."""
         return self.scores - self.relevance
@@ -172,7 +202,7 @@ class Ranking:
         """
         chosen = self.candidates.rows(self.order)
         if chosen.policy.estimator.by_rank:
-            return posterior_densities(chosen).interval(0.9)
+            return chosen.posterior_densities.interval(0.9)
         hits = chosen.posterior_beta[0] - chosen.prior_beta[0]
         sums = chosen.sums._replace(clicks=hits)
         return np.column_stack(chosen.policy.family.interval(chosen.prior, sums, level=0.9))

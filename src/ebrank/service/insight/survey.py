@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ebrank.model.policy.posterior import posterior_densities, prior_densities
 from ebrank.model.policy.ranking import Candidates, Ranking
 from ebrank.service import api
 from ebrank.service.core.background import Turns
@@ -95,7 +94,7 @@ def _densities(
     """Return what is believed of the relevance of those with the best ranks."""
     drawn = ranks[places] <= MOST_DRAWN
     details = candidates.details.rows(places[drawn])
-    curves = prior_densities(details).points(), posterior_densities(details).points()
+    curves = details.prior_densities.points(), details.posterior_densities.points()
     densities = iter([api.ItemDensity(*both) for both in zip(*curves, strict=True)])
     return [next(densities) if wanted else None for wanted in drawn.tolist()]
 
