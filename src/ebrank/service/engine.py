@@ -37,11 +37,10 @@ from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.feedback import Feedback
 from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, Fleet, rules
 from ebrank.service.core.items import Items, check_distinct
-from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.memory import Memory
-from ebrank.service.core.models import UNKNOWN, Model, warm_up
+from ebrank.service.core.models import UNKNOWN, warm_up
 from ebrank.service.core.problems import NotFound, Problem
-from ebrank.service.core.queries import MOST_UNPACKED, naming, normalized
+from ebrank.service.core.queries import naming, normalized
 from ebrank.service.core.reranking import as_list, reranked
 from ebrank.service.core.resources import Resources
 from ebrank.service.core.serving import Serving
@@ -242,8 +241,7 @@ class Engine:
             self._incarnation = self._store.incarnation
             for cache in self._caches:
                 cache.clear()
-            for shared in self.resources.active.all_shared:
-                shared.clear()
+            self.resources.sharing.clear()
             self._catalog.stored = self.resources.active.stored = UNKNOWN
         return self._incarnation
 
@@ -421,11 +419,10 @@ class Engine:
         return response
 
     async def _changed(self, queries: Sequence[str]) -> None:
-        """Forget what memory holds of queries that have lost something, and what they said."""
+        """Forget what memory holds of queries that have lost something, and their messages."""
         for query in queries:
             await self._queries.dropped(query)
-        for shared in self.resources.active.all_shared:
-            shared.forget_all(queries)
+        self.resources.sharing.forget(queries)
 
     async def deletions(self) -> api.DeletionsResponse:
         """Return the latest deletions."""
@@ -482,8 +479,9 @@ class Engine:
             await self._follow_experiments()
 
     async def _follow_experiments(self) -> None:
-        if await self.resources.active.follow_experiments() and self.resources.active.waits:
-            self._training.asked = True
+        if await self.resources.active.follow_experiments():
+            self.resources.sharing.clear()  # queries may be in other arms now
+            self._training.asked |= self.resources.active.deployment.waits
 
     async def experiment(self, name: str) -> api.ExperimentOut:
         """Return an experiment and its readout."""
@@ -492,7 +490,10 @@ class Engine:
         return await self._read_out(experiment)
 
     async def _read_out(self, experiment: trials.Experiment) -> api.ExperimentOut:
-        sums, waits = await self._store.meta.trials(experiment.name), self.resources.active.waits
+        sums, waits = (
+            await self._store.meta.trials(experiment.name),
+            self.resources.active.deployment.waits,
+        )
         # Of many cells, it takes longer than a list should wait.
         return await asyncio.to_thread(readout, experiment, sums, waits=waits)
 
@@ -577,45 +578,12 @@ class Engine:
             self._unlearning = deletions
         return started
 
-    @property
-    def _shares(self) -> bool:
-        """Whether queries share evidence, be it in an arm only."""
-        model = self.resources.active.model
-        return any(each.item_variance for each in (model, *model.arms.values()))
-
     async def _deletions(self) -> int:
         """Return how much has been deleted; 0 if queries share nothing."""
-        return await self._store.deletions.count() if self._shares else 0
+        return await self._store.deletions.count() if self.resources.sharing.on else 0
 
     async def _share(self) -> None:
-        """Keep what queries say about the items of others up to date."""
-        active = self.resources.active
-        trained = await self._store.models.newest() if self._shares else 0
-        occasion = trained, await self._deletions()
-        recent = dict[str, list[LiveQuery]]()
-        for live in self._queries.recent(MOST_UNPACKED):
-            recent.setdefault(active.model.group_of(live.state.query), []).append(live)
-        for arm in active.model.groups:
-
-            def model(arm: str = arm) -> Model:
-                return active.model.arms.get(arm, active.model)
-
-            async def versions(arm: str = arm) -> AsyncIterator[tuple[str, int]]:
-                group_of = active.model.group_of
-                async for query, version in self._store.items.versions():
-                    if group_of(query) == arm:
-                        yield query, version
-
-            shared = model().shared
-            # Asked when their turn comes: follow yields to other requests.
-            held = (live for live in recent.get(arm, ()) if self._queries.holds(live))
-            await shared.follow(model(), held)
-            await shared.sweep(
-                model,
-                occasion,
-                versions,
-                lambda query, version: self._queries.look(query, self._now(), version),
-            )
+        await self.resources.sharing.keep_up(await self._deletions())
 
     async def _adopt(self, fitted: TrainingResult, against: int) -> str:
         async with self._on_disk():
@@ -662,8 +630,7 @@ class Engine:
             async for query in self._store.deletions.expire(before, MOST_EXPIRED):
                 expired += 1
                 await self._queries.dropped(query)
-                for shared in self.resources.active.all_shared:
-                    shared.forget(query)
+                self.resources.sharing.forget([query])
         finally:
             if expired:
                 await self._store.meta.add(EXPIRED, {"queries": expired})

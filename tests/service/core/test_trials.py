@@ -266,15 +266,15 @@ async def test_an_arm_with_other_parts_waits_for_a_prior_of_its_own(engine: Scen
     await engine._training.finished()
     assert (await engine.experiment("t")).state == "running", (await engine.models()).training
     assert arm_of(await engine.ranked()) != ""
-    model = engine.resources.active.model
-    rankers = {name: arm.ranker for name, arm in model.arms.items()}
+    model, deployed = engine.resources.active.model, engine.resources.active.deployment.arms
+    rankers = {name: arm.ranker for name, arm in deployed.items()}
     assert rankers["a"].state_ is not None
     assert rankers["a"].policy.choices.bonus == "none"
     assert rankers["b"].policy.choices.family == "shape"
     assert rankers["b"].state_ is not None
     assert list(await engine.store.models.arms(model.version)) == [fitted_parts("auto")]
     again = await engine.opened()
-    assert again.resources.active.model.arms["b"].fit == fitted_parts("auto")
+    assert again.resources.active.deployment.arms["b"].fit == fitted_parts("auto")
 
 
 @played(settings(training={"min_rows": 1}), count=6)
@@ -329,7 +329,7 @@ async def test_a_part_of_ones_own_locks_neither_arms_nor_other_settings_out(
     assert (await started(engine, arms=arms)).state == "running"
     again = await engine.opened()
     assert arm_of(await again.ranked()) in ("t:a", "t:b")
-    assert again.resources.active.model.arms["a"].ranker.state_ is not None
+    assert again.resources.active.deployment.arms["a"].ranker.state_ is not None
     plain = await engine.opened(settings(ranking={"policy": "ebrank"}, training={"min_rows": 1}))
     prior = (await plain.models()).prior
     assert (prior.state, "does not name" in prior.reason) == ("unused", True)

@@ -16,6 +16,7 @@ from msgspec import UNSET, Struct
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.model.policy.ranking import Candidates, Ranking
 from ebrank.model.policy.scoring import best_first
+from ebrank.model.prior.item_effects import Elsewhere
 from ebrank.service import api
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Model
@@ -72,22 +73,19 @@ def scored(
     *,
     draws: np.random.PCG64 | None = None,
     lists: float | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> ScoredCandidates:
     """Return the candidates of a query, or only some of them, in both orders.
 
     A policy that draws takes the keys of its draws from `draws`, or else draws the same for an item
-    every time. `lists` is how many to plan for, if the policy plans.
+    every time. `lists` is how many to plan for, if the policy plans. `elsewhere`
+    is the evidence of other queries about the candidates.
     """
     rows, prior, ranker = live.candidates, live.prior(model), model.ranker
-    earned = None
-    if model.item_variance:
-        speaker = model.speaker(live.state.query)
-        if speaker.item_variance:
-            earned = speaker.shared.earned(live, speaker, live.prior(speaker))
     if only is not None:
         places = np.searchsorted(rows, only)
         prior = prior.rows(places)
-        earned = None if earned is None else earned.rows(places)
+        elsewhere = None if elsewhere is None else elsewhere.rows(places)
         rows = only
     whole = len(rows) == len(live) and only is None  # the usual case: nothing is withdrawn
     keys = live.tie_keys if whole else live.tie_keys[rows]
@@ -95,7 +93,7 @@ def scored(
     if model.noisy:
         drawn = keys.astype(np.uint64) if draws is None else draws.random_raw(len(rows)).reshape(-1)
     stats = live.stats(None if whole else rows)
-    ranking = ranker.ranked(prior, stats, keys, drawn, lists, earned)
+    ranking = ranker.ranked(prior, stats, keys, drawn, lists, elsewhere)
     details = ranking.candidates
     return ScoredCandidates(rows, ranking.order, best_first(details.relevance, keys), details)
 

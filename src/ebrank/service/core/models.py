@@ -26,7 +26,6 @@ from ebrank.model.policy.scaling import Scaling
 from ebrank.model.prior.base import ItemPrior, State
 from ebrank.model.prior.item_effects import messages, variance_of
 from ebrank.service.core.feature_schema import matched
-from ebrank.service.core.shared import SharedEvidence
 from ebrank.service.core.trials import EXPERIMENTS, OWN, Draw, Experiment, read, running
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store, StoreError, StoreView
@@ -50,12 +49,8 @@ class Model:
         fill_by_mean: whether a missing feature becomes its query's mean rather than 0.
         features: keys of its features, in order.
         unused: why lists are made as before any training; empty if they are not.
-        shared: what queries say about the items of others; one for all versions.
-        fit: what the prior of an arm learned for itself; empty if it is that of all.
-        hears: whether it uses what queries say about the items of others.
-        arms: those of the running experiment; empty if one of them still has to learn its prior.
-        draw: says which arm a list belongs to; None without arms.
-        experiment: the one that ran when it was loaded.
+        fit: the parts of an arm's policy that are fitted for it alone; empty if its prior is that
+            of all.
     """
 
     version: int
@@ -63,37 +58,12 @@ class Model:
     fill_by_mean: bool
     features: tuple[str, ...] = ()
     unused: str = ""
-    shared: SharedEvidence = field(default_factory=SharedEvidence)
     fit: str = ""
-    hears: bool = True
-    arms: Mapping[str, Model] = field(default_factory=dict)
-    draw: Draw | None = None
-    experiment: Experiment | None = None
 
     @cached_property
     def item_variance(self) -> float:
-        """How much items differ beyond their features; 0 if queries share no evidence."""
-        shares = self.hears and self.ranker.policy.shares
-        return variance_of(self.ranker.state_) if shares else 0.0
-
-    @property
-    def groups(self) -> Sequence[str]:
-        """The arms whose queries hear only each other; "" stands for all other queries."""
-        return ["", *self.arms] if self._apart else [""]
-
-    @property
-    def _apart(self) -> Draw | None:
-        draw = self.draw
-        return None if draw is None or draw.experiment.unit == "user" else draw
-
-    def group_of(self, query: str) -> str:
-        """Return the group that a query hears and adds to."""
-        draw = self._apart
-        return "" if draw is None else draw.of_query(query)
-
-    def speaker(self, query: str) -> Model:
-        """Return the model whose evidence a query hears and adds to: its arm's, if kept apart."""
-        return self.arms.get(self.group_of(query), self)
+        """How much items differ beyond their features; 0 if the policy shares no evidence."""
+        return variance_of(self.ranker.state_) if self.ranker.policy.shares else 0.0
 
     @cached_property
     def noisy(self) -> bool:
@@ -114,30 +84,54 @@ class Model:
         return self.ranker.policy.prior_scores(self.ranker.state_, inputs, self.ranker.threads)
 
 
+@dataclass(frozen=True)
+class Deployment:
+    """What makes lists: a version of the prior, and the arms of the experiment that runs.
+
+    Attributes:
+        model: ranks the lists of no arm.
+        experiment: the one that ran when this was loaded.
+        arms: its arms; empty if one of them still has to learn its prior.
+        assigner: says which arm a list belongs to; None without arms.
+    """
+
+    model: Model
+    experiment: Experiment | None = None
+    arms: Mapping[str, Model] = field(default_factory=dict)
+    assigner: Draw | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether arms keep their evidence apart: each query belongs to one."""
+        return self.assigner is not None and self.assigner.experiment.unit == "query"
+
+    @property
+    def waits(self) -> bool:
+        """Whether the experiment waits for a training run, since an arm has no prior yet."""
+        return self.assigner is None and self.experiment is not None
+
+
 class ActiveModel:
     """Follows the store's active version; a swap is one assignment, between two requests.
 
     Attributes:
-        model: the one that ranks.
+        deployment: what makes lists.
         stored: the version that the latest write found active: another server may have changed it.
         pinned: whether a person chose it over a newer one; then only a person replaces it.
         since: when it was taken into use.
-        shared: what queries say about the items of others.
         experiments: all of the store, by name.
     """
 
     def __init__(
         self, store: Store, settings: Settings, clock: Callable[[], float], model: Model
     ) -> None:
-        self.shared = model.shared
         self.experiments: Mapping[str, Experiment] = {}
         self._experiments_text: str | None = None
         self._following = asyncio.Lock()
-        self._apart: dict[str, SharedEvidence] = {}
         self._store = store
         self._settings = settings
         self._clock = clock
-        self.use(model)
+        self.use(Deployment(model))
 
     @classmethod
     async def open(
@@ -151,19 +145,23 @@ class ActiveModel:
         await active.follow_experiments()
         return active
 
-    def use(self, model: Model, *, pinned: bool = False) -> None:
+    @property
+    def model(self) -> Model:
+        """The version that ranks the lists of no arm."""
+        return self.deployment.model
+
+    def use(self, deployment: Deployment, *, pinned: bool = False) -> None:
         """Rank with a version, which the store has activated."""
-        self.model, self.stored, self.pinned = model, model.version, pinned
+        self.deployment, self.stored, self.pinned = deployment, deployment.model.version, pinned
         self.since = self._clock()
 
-    async def load(self, version: int) -> Model:
+    async def load(self, version: int) -> Deployment:
         """Return another version, to `use` it, with the arms of the running experiment."""
-        loaded = await load(self._store, version, self._settings)
+        model = await load(self._store, version, self._settings)
         experiment = running(self.experiments)
-        model = replace(loaded, shared=self.shared, experiment=experiment)
         if experiment is None:
-            return model
-        arms, apart = dict[str, Model](), experiment.unit == "query"
+            return Deployment(model)
+        arms = dict[str, Model]()
         documents = await self._store.models.arms(version) if version else {}
         main = await self._store.models.document(version) if version else None
         for name, policy in experiment.stretch.arms.items():
@@ -173,10 +171,9 @@ class ActiveModel:
                 log.error("arm %s of experiment %s: %s", name, experiment.name, problem)
                 arm = None
             if arm is None:
-                return model
-            shared = self._apart.setdefault(name, SharedEvidence()) if apart else self.shared
-            arms[name] = replace(arm, shared=shared, hears=apart or not arm.fit)
-        return replace(model, arms=arms, draw=Draw(experiment))
+                return Deployment(model, experiment)
+            arms[name] = arm
+        return Deployment(model, experiment, arms, Draw(experiment))
 
     def _arm(
         self, model: Model, policy: str, main: bytes | None, documents: Mapping[str, str]
@@ -195,11 +192,6 @@ class ActiveModel:
             ranker, _ = _served(main, f"model {model.version} of the store", ranker, settings)
         return replace(model, ranker=ranker, fit=fit)
 
-    @property
-    def waits(self) -> bool:
-        """Whether an experiment waits for a training run, since an arm has no prior yet."""
-        return self.model.draw is None and running(self.experiments) is not None
-
     async def follow_experiments(self) -> bool:
         """Take over the experiments of the store; return whether they have changed.
 
@@ -209,31 +201,27 @@ class ActiveModel:
             text = await self._store.meta.get(EXPERIMENTS)
             if text != self._experiments_text:
                 self.experiments = read(text)
-            elif self.model.experiment is running(self.experiments):
+            elif self.deployment.experiment is running(self.experiments):
                 return False  # else a version that was loaded before a change came after it
-            model, behaviors = await self.load(self.model.version), self._settings.events.declared()
-            for arm in model.arms.values():
+            loaded, behaviors = (
+                await self.load(self.model.version),
+                self._settings.events.declared(),
+            )
+            for arm in loaded.arms.values():
                 await asyncio.to_thread(warm_up, arm, behaviors, whole=False)
-            for shared in self.all_shared:  # others speak to other arms now
-                shared.clear()
-            if model.version == self.model.version:  # else another version came first
-                self.model = model
+            if loaded.model.version == self.model.version:  # else another version came first
+                self.deployment = loaded
             self._experiments_text = text
         return True
 
-    @property
-    def all_shared(self) -> tuple[SharedEvidence, ...]:
-        """What queries say about the items of others, of all arms."""
-        return (self.shared, *self._apart.values())
-
-    async def follow(self) -> Model:
+    async def follow(self) -> Deployment:
         """Take over the version that is active in the store, and return it."""
         active = await self._store.models.active()
         if active != self.model.version:
-            self.model = await self.load(active)
+            self.deployment = await self.load(active)
         self.pinned = await self._store.meta.get(PINNED) == YES
         self.stored = self.model.version
-        return self.model
+        return self.deployment
 
 
 def fitted_parts(policy: str) -> str:

@@ -19,6 +19,7 @@ from ebrank.service.core.models import ActiveModel
 from ebrank.service.core.queries import Pace, Queries
 from ebrank.service.core.windows import Windows
 from ebrank.service.settings import Settings
+from ebrank.service.sharing.sharing import Sharing
 from ebrank.service.store.base import Store
 from ebrank.service.store.records import EventEntry, RankingEntry, Written
 
@@ -56,6 +57,7 @@ class Resources:
 
     Attributes:
         meta: the store's settings when it was opened.
+        sharing: the evidence that queries share.
         recent: packed lists that feedback may cite, by their ids.
         windows: what users have seen recently.
         contract: which lists may explore.
@@ -71,6 +73,7 @@ class Resources:
     active: ActiveModel
     queries: Queries
     pace: Pace
+    sharing: Sharing
     recent: PackedCache[str]
     windows: Windows
     contract: Contract
@@ -96,6 +99,7 @@ class Resources:
             catalog=catalog,
             half_life=fixed_settings.half_life(meta),
         )
+        active = await ActiveModel.open(store, settings, now)
         return cls(
             store,
             settings,
@@ -104,9 +108,10 @@ class Resources:
             meta,
             behaviors,
             catalog,
-            await ActiveModel.open(store, settings, now),
+            active,
             queries,
             Pace(queries, settings.ranking.plan_seconds),
+            Sharing(store, active, queries, now),
             PackedCache(),
             Windows(settings.ranking.window),
             Contract(store, meta, settings.ranking.max_cost, behaviors.weights),

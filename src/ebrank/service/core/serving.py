@@ -22,7 +22,7 @@ from ebrank.service.core.lists import (
     scored,
 )
 from ebrank.service.core.live import LiveQuery
-from ebrank.service.core.models import Model
+from ebrank.service.core.models import Deployment
 from ebrank.service.core.problems import Problem, not_candidates, unknown_query
 from ebrank.service.core.resources import Resources, Watcher
 from ebrank.service.core.trials import OWN, Assignment
@@ -98,17 +98,17 @@ class Serving:
         """
         active, queries = self._resources.active, self._resources.queries
         while True:
-            model = active.model
-            if active.stored != model.version:
-                model = await active.follow()
+            deployment = active.deployment
+            if active.stored != deployment.model.version:
+                deployment = await active.follow()
             if request.items is not None:
                 await self._put_new(name, request.items, now, admit)
             live = await queries.get(name, now)  # last: from here to the log nothing waits
             if live is None:
                 raise unknown_query(name)
             if not request.count:
-                return self._uncounted(request, live, model, now)
-            choice = self._choose(request, live, model, now)
+                return self._uncounted(request, live, deployment, now)
+            choice = self._choose(request, live, deployment, now)
             page = choice.first_of
             if page is None:
                 return await self._served(live, choice, request, basis, caller)
@@ -146,7 +146,7 @@ class Serving:
         await self._items.enter(name, new, now, admit)
 
     def _choose(
-        self, request: api.RankRequest, live: LiveQuery, model: Model, now: float
+        self, request: api.RankRequest, live: LiveQuery, deployment: Deployment, now: float
     ) -> Choice:
         """Return the list for a request."""
         settings, offset, k = self._settings, request.offset, request.k or self._settings.k
@@ -160,21 +160,22 @@ class Serving:
         user = page = kept = would = arm = token = None
         if request.user is not None:
             user = hashed(request.user, self._resources.meta[SALT])
-        if model.draw is not None:
-            arm = model.draw.assigned(request, live.state.query, user)
+        if deployment.assigner is not None:
+            arm = deployment.assigner.assigned(request, live.state.query, user)
             if arm is not None:
-                shadow = model.draw.experiment.stretch.arms.get(arm.arm) == OWN
+                shadow = deployment.assigner.experiment.stretch.arms.get(arm.arm) == OWN
         if user is not None and settings.window:
             among, label = None if only is None else _hash(only), "" if arm is None else arm.label
             page = ListKey(live.state.query, user, among, request.explore, live.life, label)
             kept = self._resources.windows.get(page, self._resources.timer())
-        ranking = model if arm is None else model.arms[arm.arm]
+        ranking = deployment.model if arm is None else deployment.arms[arm.arm]
         candidates = scored(
             live,
             ranking,
             only,
             draws=self._draws,
             lists=self._resources.pace.planned(live, ranking, now),
+            elsewhere=self._resources.sharing.elsewhere(live, ranking, deployment),
         )
         contract = self._resources.contract
         explores = request.explore and (request.count or not contract.on)  # or who would pay for it
@@ -200,7 +201,7 @@ class Serving:
             id="",
             query=live.state.query,
             time=now,
-            model=model.version,
+            model=deployment.model.version,
             items=tuple(live.ids.at(rows)),
             explored=tuple(served.explored.tolist()),
             relevance=tuple(served.relevance.tolist()),
@@ -264,18 +265,18 @@ class Serving:
             if not listed or (partial and self._settings.mode == "shadow"):
                 return None
             request = structs.replace(request, items=listed)
-        model, now = self._resources.active.model, self._resources.clock()
-        return self._uncounted(request, live, model, now)
+        deployment, now = self._resources.active.deployment, self._resources.clock()
+        return self._uncounted(request, live, deployment, now)
 
     def _uncounted(
-        self, request: api.RankRequest, live: LiveQuery, model: Model, now: float
+        self, request: api.RankRequest, live: LiveQuery, deployment: Deployment, now: float
     ) -> api.RankResponse:
         """Return a list that is neither logged nor counted."""
         request = structs.replace(request, count=False)
-        choice = self._choose(request, live, model, now)
+        choice = self._choose(request, live, deployment, now)
         items = ranked_items(live, choice.entry.items, choice.served, explain=request.explain)
         return api.RankResponse(
-            api.UNCOUNTED, model.version, items, choice.would_rank, counted=False
+            api.UNCOUNTED, deployment.model.version, items, choice.would_rank, counted=False
         )
 
 

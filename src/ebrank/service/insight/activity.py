@@ -123,7 +123,7 @@ class Activity:
 
     def _trial(self, entry: RankingEntry) -> None:
         """Count a list of an arm; with its further pages, once."""
-        draw = self._active.model.draw
+        draw = self._active.deployment.assigner
         if entry.arm is None or draw is None or not draw.runs(entry.arm):
             return
         if entry.continues is None:

@@ -151,8 +151,15 @@ class Arrivals:
 
     def _note(self, live: LiveQuery, arrivals: list[WatchedItem], now: float) -> None:
         """Record the ranks of a query's items that are due."""
-        k, model = self._settings.k, self._resources.active.model
-        candidates = scored(live, model, lists=self._resources.pace.planned(live, model, now))
+        k, resources = self._settings.k, self._resources
+        deployment = resources.active.deployment
+        model = deployment.model
+        candidates = scored(
+            live,
+            model,
+            lists=resources.pace.planned(live, model, now),
+            elsewhere=resources.sharing.elsewhere(live, model, deployment),
+        )
         ranks = places_in(candidates.order)
         by_relevance = places_in(candidates.relevance_order)
         places = np.searchsorted(candidates.rows, [item.row for item in arrivals]).tolist()

@@ -52,9 +52,14 @@ async def query_view(
     resources: Resources, live: LiveQuery, wanted: api.QueryOptions, turns: Turns
 ) -> api.QueryResponse:
     """Return the state of some items of a query."""
-    model, settings = resources.active.model, resources.settings.ranking
-    expected = resources.pace.planned(live, model, resources.clock())
-    candidates = scored(live, model, lists=expected)
+    deployment, settings = resources.active.deployment, resources.settings.ranking
+    model = deployment.model
+    candidates = scored(
+        live,
+        model,
+        lists=resources.pace.planned(live, model, resources.clock()),
+        elsewhere=resources.sharing.elsewhere(live, model, deployment),
+    )
     k, order = settings.k, candidates.order
     ranks = places_in(order), places_in(candidates.relevance_order)
     await turns.next()
@@ -188,12 +193,13 @@ class Survey:
         self,
         live: LiveQuery,
         model: Model,
+        candidates: ScoredCandidates,
         settings: RankingSettings,
         now: float,
         new_seconds: float,
     ) -> None:
-        """Add one query to the survey."""
-        candidates, state = scored(live, model), live.state
+        """Add one query to the survey, whose candidates a model has scored."""
+        state = live.state
         rows = candidates.rows
         ranks = places_in(candidates.relevance_order)
         sums, (alpha, beta) = candidates.details.sums, candidates.details.prior_beta
@@ -250,9 +256,14 @@ class Surveyor:
         """Return a look at these queries: the last one, unless it is too old."""
         settings, timer = self._resources.settings, self._resources.timer
         if self._last is None or timer() - self._last[0] > settings.insights.refresh_seconds:
-            model, survey = self._resources.active.model, Survey()
+            deployment, sharing = self._resources.active.deployment, self._resources.sharing
+            model, survey = deployment.model, Survey()
             for live in self._resources.queries.recent(MOST_QUERIES):
-                survey.look(live, model, settings.ranking, now, settings.insights.new_seconds)
+                elsewhere = sharing.elsewhere(live, model, deployment)
+                candidates = scored(live, model, elsewhere=elsewhere)
+                survey.look(
+                    live, model, candidates, settings.ranking, now, settings.insights.new_seconds
+                )
                 await asyncio.sleep(0)
             survey.settle()
             schema = self._resources.catalog.schema

@@ -92,7 +92,7 @@ class Training:
         self._outcome = ""
         self.failing_since: float | None = None
         self.ended: dict[str, float] = {}
-        self.asked = resources.active.waits
+        self.asked = resources.active.deployment.waits
         self.on_end: Callable[[float, str], None] = lambda seconds, outcome: None
 
     @property
@@ -239,12 +239,12 @@ class ModelVersions:
         """
         if version and await self._store.models.document(version) is None:
             raise NotFound(f"there is no model {version}", "version")
-        model = await self._active.load(version)
+        deployment = await self._active.load(version)
         pinned = version < await self._store.models.newest()
         refused = await self._refused_since(self._now()) if pinned else ""
         meta = {PINNED: YES if pinned else NO, REFUSED: refused}
         await self._store.models.activate(version, meta=meta)
-        self._active.use(model, pinned=pinned)
+        self._active.use(deployment, pinned=pinned)
 
     async def unpin(self) -> None:
         """Let runs replace the active version again; on disk after the next flush."""

@@ -22,10 +22,11 @@ from ebrank.service.api import (
     StartExperimentRequest,
 )
 from ebrank.service.core.live import LiveQuery
-from ebrank.service.core.shared import QueryMessages
-from ebrank.service.core.shared import _bytes as bytes_of
 from ebrank.service.learning.fitting import TrainingJob, TrainingResult
 from ebrank.service.learning.training import RETRY_SECONDS
+from ebrank.service.sharing.messages import QueryMessages
+from ebrank.service.sharing.messages import _bytes as bytes_of
+from ebrank.service.sharing.sharing import ALL
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import ModelRecord, News
 from tests.service.scenes import Scene, add_model, items, linear_state, played, settings
@@ -72,19 +73,19 @@ async def explained(engine: Scene, query: str) -> dict[str, Any]:
 
 def sums(engine: Scene, group: int = 0) -> dict[int, list[int]]:
     """Return the sums of messages about each item that a query lists, by the hash of its name."""
-    shared = engine.resources.active.all_shared[group]
+    shared = [*engine.resources.sharing.groups.values()][group]
     return dict(zip(shared._hashes.tolist(), shared._sums[shared._places].tolist(), strict=True))
 
 
 def messages(engine: Scene) -> dict[str, QueryMessages]:
     """Return what each query says."""
-    said = engine.resources.active.shared._messages
+    said = engine.resources.sharing.groups[ALL]._messages
     return {query: QueryMessages.unpacked(data) for query, data in said.items()}
 
 
 def from_scratch(engine: Scene) -> bool:
     """Return whether the sums are those of the messages kept."""
-    shared = engine.resources.active.shared
+    shared = engine.resources.sharing.groups[ALL]
     whole = np.zeros_like(shared._sums)
     said = messages(engine)
     for own in said.values():
@@ -146,7 +147,7 @@ async def test_without_effects_nothing_is_shared(engine: Scene) -> None:
     answer = await engine.rank(RankRequest("green tea", explain=True))
     assert all(item.elsewhere is UNSET for item in answer.items)
     assert all(item.other_queries is UNSET for item in (await engine.query("tea")).items)
-    assert engine.resources.active.shared.size == 0
+    assert engine.resources.sharing.groups[ALL].size == 0
 
 
 @played(ON, on=trained, pair=True)
@@ -312,7 +313,7 @@ async def test_items_that_are_withdrawn_or_whose_queries_expire_leave_no_trace(
     async for query in engine.store.deletions.expire(1e12, 100):
         await engine._queries.dropped(query)
     assert sums(await swept(engine)) == {}
-    assert engine.resources.active.shared.size == 0
+    assert engine.resources.sharing.groups[ALL].size == 0
 
 
 @played(ON, on=trained)
@@ -332,11 +333,11 @@ async def test_a_new_version_of_the_prior_changes_what_queries_say(engine: Scene
 async def test_only_as_many_queries_speak_as_there_is_room_for(
     engine: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ebrank.service.core.shared.MOST_BYTES", 2 * bytes_of(len(ITEMS)))
+    monkeypatch.setattr("ebrank.service.sharing.messages.MOST_BYTES", 2 * bytes_of(len(ITEMS)))
     await filled(engine)
     for query in QUERIES:
         await liked(engine, query, "i3", times=2)
-    assert engine.resources.active.shared.size == 2 * bytes_of(len(ITEMS))
+    assert engine.resources.sharing.groups[ALL].size == 2 * bytes_of(len(ITEMS))
     heard = await explained(engine, QUERIES[2])
     assert heard["i3"].other_queries == 2
     await engine.put_items("coffee", [ItemIn("bean", [0.1, 0.2])])
@@ -350,7 +351,7 @@ async def test_a_full_sweep_reads_no_query_that_could_say_nothing(
     engine: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or every deletion would have all of them read, however many there are."""
-    monkeypatch.setattr("ebrank.service.core.shared.MOST_BYTES", 2 * bytes_of(len(ITEMS)))
+    monkeypatch.setattr("ebrank.service.sharing.messages.MOST_BYTES", 2 * bytes_of(len(ITEMS)))
     await filled(engine, *(f"q{at}" for at in range(9)))
     look, seen = engine._queries.look, list[str]()
 
@@ -405,8 +406,8 @@ async def test_items_that_come_and_go_take_no_more_memory(
     engine: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Though nothing is deleted and no training run drops what is gone."""
-    monkeypatch.setattr("ebrank.service.core.shared.FIRST_ITEMS", 2 * len(ITEMS))
-    shared = engine.resources.active.shared
+    monkeypatch.setattr("ebrank.service.sharing.messages.FIRST_ITEMS", 2 * len(ITEMS))
+    shared = engine.resources.sharing.groups[ALL]
     shared.clear()
     await filled(engine, "tea")
     for at in range(40):
@@ -451,7 +452,7 @@ async def test_a_query_that_was_read_again_is_not_moved_on_by_what_it_was(
             await engine.ranked(QUERIES[0])
 
     with monkeypatch.context() as patch:
-        patch.setattr("ebrank.service.core.shared.asyncio", SimpleNamespace(sleep=meanwhile))
+        patch.setattr("ebrank.service.sharing.messages.asyncio", SimpleNamespace(sleep=meanwhile))
         await swept(engine)
     assert turns
     await swept(engine)
@@ -489,7 +490,7 @@ async def test_whoever_looks_at_a_query_leaves_the_evidence_of_arms_apart(engine
         await engine.ranked(query)  # of no arm, since it has no order of its own
     fresh = await swept(await engine.opened())
     await swept(engine)
-    assert len(engine.resources.active.all_shared) == 3
+    assert len(engine.resources.sharing.groups) == 3
     for group, listed in enumerate((0, len(ITEMS), len(ITEMS))):
         assert sums(engine, group) == sums(fresh, group)
         assert len(sums(engine, group)) == listed
@@ -505,8 +506,11 @@ async def test_arms_per_user_share_the_evidence_of_all_queries(engine: Scene) ->
     for at in range(24):
         await engine.clicked(await engine.ranked(queries[at % 6], user=f"{at}"), f"i{at % 4}")
     await swept(engine)
-    for arm in engine.resources.active.model.arms.values():
+    for arm in engine.resources.active.deployment.arms.values():
         live = await engine.live("q0")
-        heard = arm.shared.earned(live, arm, live.prior(arm))
-        assert heard.queries.tolist() == [5] * len(ITEMS)
+        elsewhere = engine.resources.sharing.elsewhere(
+            live, arm, engine.resources.active.deployment
+        )
+        assert elsewhere is not None
+        assert elsewhere.queries.tolist() == [5] * len(ITEMS)
     assert sums(engine) == sums(await swept(await engine.opened()))

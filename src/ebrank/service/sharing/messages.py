@@ -101,7 +101,7 @@ class SharedEvidence:
         self._swept: tuple[int, object] | None = None  # the prior's version, and the occasion
         self.size = 0
 
-    def earned(self, live: LiveQuery, model: Model, prior: ItemPrior) -> Elsewhere:
+    def elsewhere(self, live: LiveQuery, model: Model, prior: ItemPrior) -> Elsewhere:
         """Return what the candidates of a query earned elsewhere.
 
         The prior is that of the candidates, from their features alone.
@@ -181,7 +181,7 @@ class SharedEvidence:
 
     def _make_room(self, count: int) -> None:
         """Free places of items that no query lists any more; add some if these are too few."""
-        self._drop_unlisted()
+        self.drop_unlisted()
         if count > len(self._free):
             size = len(self._sums)
             self._sums = np.pad(self._sums, ((0, count), (0, 0)))
@@ -201,9 +201,9 @@ class SharedEvidence:
         """Take back what some queries said, which have lost something; they speak again later."""
         for query in queries:
             self.forget(query)
-        self._drop_unlisted()
+        self.drop_unlisted()
 
-    def _drop_unlisted(self) -> None:
+    def drop_unlisted(self) -> None:
         """Drop the items that no query lists any more."""
         unlisted = self._sums[self._places, LISTED] == 0
         if unlisted.any():
@@ -261,7 +261,7 @@ class SharedEvidence:
                 self._update(live, used)
                 room = query in self._messages
             await asyncio.sleep(time.perf_counter() - began)
-        self._drop_unlisted()
+        self.drop_unlisted()
         self._swept = used.version, occasion
 
 
