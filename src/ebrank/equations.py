@@ -14,7 +14,7 @@ and a bonus that shrinks with its exposure:
 >>> R = relevance(3.0, 10.0, 1.0, 5.0)  # C = 3 over n = 10
 >>> R
 0.25
->>> print(f"{ranking_score(R, marginal_certainty(R, 7.0, 1.0, 5.0), epsilon=20.0):.4f}")
+>>> print(f"{R + 20.0 * marginal_certainty(R, 7.0, 1.0, 5.0):.4f}")  # eq:sortRankingscore
 0.2796
 """
 
@@ -90,11 +90,6 @@ def marginal_certainty(relevance: Real, exposure: Real, alpha: Real, beta: Real)
     """
     evidence = exposure + alpha + beta
     return relevance / (evidence * evidence)
-
-
-def ranking_score(relevance: Real, marginal_certainty: Real, epsilon: float) -> Real:
-    """Return R̂ + ε·MC, the score that sorts the list (eq:sortRankingscore)."""
-    return relevance + epsilon * marginal_certainty
 
 
 def exploration_weight(relevance: Real, spread: Real, horizon: float) -> Real:

@@ -1,10 +1,10 @@
 """Special functions for NumPy arrays and compiled kernels.
 
-`log_gamma` and `digamma` shift their argument up by eight and use Stirling's series there: no
-branches, no tables, an error below 1e-12 of the value or of 1, whichever is larger (DLMF 5.11.1,
-5.11.2 and the recurrences 5.5.1, 5.5.2 at dlmf.nist.gov).
+log Γ and ψ shift their argument up by eight and use Stirling's series there: no branches, no
+tables, an error below 1e-12 of the value or of 1, whichever is larger (DLMF 5.11.1, 5.11.2 and the
+recurrences 5.5.1, 5.5.2 at dlmf.nist.gov).
 
->>> print(f"{digamma(1.0):.12f}")  # minus Euler's constant
+>>> print(f"{log_gamma_and_digamma(1.0)[1]:.12f}")  # minus Euler's constant
 -0.577215664902
 >>> print(f"{log_gamma(5.0):.12f}")  # log 4!
 3.178053830348
@@ -55,13 +55,8 @@ def log_gamma(x: Real) -> Real:
     return log_gamma_and_digamma(x)[0]
 
 
-def digamma(x: Real) -> Real:
-    """Return ψ(x) = d log Γ(x)/dx for 0 < x < 1e38."""
-    return log_gamma_and_digamma(x)[1]
-
-
 def log_gamma_and_digamma(x: Real) -> tuple[Real, Real]:
-    """Return both, which share the costly parts."""
+    """Return log Γ(x) and ψ(x) = d log Γ(x)/dx, which share the costly parts."""
     shifted, slope, steps = shifted_log_gamma(x)
     return shifted - np.log(steps), slope
 

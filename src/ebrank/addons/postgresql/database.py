@@ -2,7 +2,7 @@
 
 One connection writes, for one caller at a time: the server's memory follows the order of its own
 writes. It does not wait for the disk (`synchronous_commit = off`); `flush` does, once for all
-waiting requests. Some others read. A server keeps at most `MOST_CONNECTIONS` open.
+waiting requests. Some others read. A server keeps at most `READERS` + 3 open.
 
 A database that crashes loses writes that were not flushed, and every connection. So each time the
 writing connection is opened again, an *incarnation* begins: what was read before may be wrong.
@@ -30,8 +30,6 @@ from ebrank.service.store.urls import without_password
 SCHEMA = "ebrank"
 """Where the tables are unless the URL says otherwise."""
 READERS = 4
-MOST_CONNECTIONS = READERS + 3
-"""Those that read, and one each to write, to flush and for elections."""
 CONNECT_SECONDS, COMMAND_SECONDS, CANCEL_SECONDS = 10.0, 60.0, 1.0
 MOST_SECONDS = 3600.0
 """How long a statement of a migration, or one that searches all tables, may take."""
