@@ -17,6 +17,7 @@ from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 from ebrank.service.store.records import Minute, ModelRecord
+from ebrank.service.store.schema import POSTGRESQL, SQLITE
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, fill
 from tests.cli.commands import answered, ebrank, good, refused
@@ -110,14 +111,16 @@ def test_a_store_is_made_once_and_migrated(database: Postgres) -> None:
     assert good("store", "init", url).stdout.endswith("the store exists and is empty\n")
     asyncio.run(filled(url))
     assert good("store", "init", url).stdout.endswith("the store exists and holds 2 queries\n")
-    assert good("store", "migrate", url).stdout == f"{name}: already at version 4\n"
+    done = good("store", "migrate", url).stdout
+    assert done == f"{name}: already at version {POSTGRESQL.version}\n"
     asyncio.run(aged(url, 0))
     said = refused("store", "init", url)
-    assert "a store of version 0; this ebrank reads version 4. Run `ebrank store migrate`" in said
-    for version, problem in ((0, "too old to migrate"), (5, "Upgrade")):
+    reads = f"this ebrank reads version {POSTGRESQL.version}"
+    assert f"a store of version 0; {reads}. Run `ebrank store migrate`" in said
+    for version, problem in ((0, "too old to migrate"), (POSTGRESQL.version + 1, "Upgrade")):
         asyncio.run(aged(url, version))
         assert problem in refused("store", "migrate", url)
-    asyncio.run(aged(url, 4))
+    asyncio.run(aged(url, POSTGRESQL.version))
     line = "equal: 5 items of 2 queries, 5 events and 3 rankings replayed\n"
     assert good("replay", url).stdout == line
 
@@ -125,7 +128,8 @@ def test_a_store_is_made_once_and_migrated(database: Postgres) -> None:
 def test_a_folder_is_migrated(tmp_path: Path) -> None:
     folder = str(tmp_path / "store")
     asyncio.run(filled(folder))
-    assert good("store", "migrate", folder).stdout == f"{folder}: already at version 6\n"
+    done = good("store", "migrate", folder).stdout
+    assert done == f"{folder}: already at version {SQLITE.version}\n"
 
 
 def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(database: Postgres) -> None:

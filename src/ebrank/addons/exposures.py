@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from ebrank.service.core import trials
+from ebrank.service.core import experiments
 from ebrank.service.store.base import StoreView
 from ebrank.service.store.records import EventEntry, RankingEntry
 
@@ -35,14 +35,16 @@ class Exposure(NamedTuple):
 
 async def exposures(store: StoreView, name: str) -> list[Exposure]:
     """Return a row for each logged list of an experiment, as far as the readout compares it."""
-    experiment = trials.found(trials.read(await store.meta.get(trials.EXPERIMENTS)), name)
+    experiment = experiments.named(
+        experiments.read(await store.meta.get(experiments.EXPERIMENTS)), name
+    )
     compared, by_query = experiment.comparable(), experiment.unit == "query"
     rows, clicks = list[Exposure](), Counter[str]()
     async for entry in store.log.entries():
         if isinstance(entry, EventEntry):
             clicks[entry.ranking_id] += (entry.outcome > 0) - (entry.replaces > 0)
         elif entry.arm is not None and entry.continues is None and not entry.retracted:
-            of, arm, stretch = trials.parted(entry.arm)
+            of, arm, stretch = experiments.parted(entry.arm)
             if of == name and stretch in compared:
                 rows.append(_exposure(entry, of, arm, by_query=by_query))
     return [row._replace(clicks=clicks[row.ranking_id]) for row in rows]

@@ -52,7 +52,7 @@ def report(
     change: Callable[[str, float], str] | None = None,
 ) -> None:
     """Change an experiment if asked to, and print its readout."""
-    from ebrank.service.core import trials
+    from ebrank.service.core import experiments
     from ebrank.service.insight.readout import lines, readout
     from ebrank.service.store import open
 
@@ -61,11 +61,11 @@ def report(
             if change is not None:
                 now = max(time.time(), await opened.log.last_time())
                 edit = change
-                await opened.meta.change(trials.EXPERIMENTS, lambda text: edit(text, now))
+                await opened.meta.change(experiments.EXPERIMENTS, lambda text: edit(text, now))
                 await opened.flush()
-            experiments = trials.read(await opened.meta.get(trials.EXPERIMENTS))
-            found = trials.found(experiments, name)
-            return readout(found, await opened.meta.trials(name), waits=False)
+            kept = experiments.read(await opened.meta.get(experiments.EXPERIMENTS))
+            found = experiments.named(kept, name)
+            return readout(found, await opened.meta.arm_sums(name), waits=False)
 
     shown = answer(store, token, over_http, in_store)
     if as_json:
@@ -106,7 +106,7 @@ def start(
         ebrank experiment start STORE bonus --arm a=auto --arm b=auto:bonus=none
     """
     from ebrank.service import api
-    from ebrank.service.core import trials
+    from ebrank.service.core import experiments
 
     request = checked(
         api.StartExperimentRequest(name, pairs(arm, "--arm ARM=POLICY"), shares_of(share), unit)
@@ -114,7 +114,7 @@ def start(
     report(
         *(store, name, token, as_json),
         lambda client: client.start_experiment(request),
-        lambda text, now: trials.started(text, request, now),
+        lambda text, now: experiments.started(text, request, now),
     )
 
 
@@ -139,14 +139,14 @@ def ramp(
         ebrank experiment ramp STORE bonus --arm a=auto --arm b=ebrank:epsilon=5
     """
     from ebrank.service import api
-    from ebrank.service.core import trials
+    from ebrank.service.core import experiments
 
     arms = pairs(arm, "--arm ARM=POLICY") or None
     request = checked(api.ChangeExperimentRequest(shares_of(share), arms))
     report(
         *(store, name, token, as_json),
         lambda client: client.change_experiment(name, request),
-        lambda text, now: trials.changed(text, name, request, now),
+        lambda text, now: experiments.changed(text, name, request, now),
     )
 
 
@@ -162,12 +162,12 @@ def stop(
         ebrank experiment stop http://127.0.0.1:8000 bonus
         ebrank experiment stop ebrank-store bonus --json
     """
-    from ebrank.service.core import trials
+    from ebrank.service.core import experiments
 
     report(
         *(store, name, token, as_json),
         lambda client: client.stop_experiment(name),
-        lambda text, now: trials.stopped(text, name, now),
+        lambda text, now: experiments.stopped(text, name, now),
     )
 
 

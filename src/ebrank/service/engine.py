@@ -30,7 +30,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Self, TypeVar
 
 from ebrank.service import api
-from ebrank.service.core import catalog, trials
+from ebrank.service.core import catalog, experiments
 from ebrank.service.core.background import GRACE_SECONDS, TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.deletions import delete, proof_out, retract
 from ebrank.service.core.feature_changes import change_features, features_view
@@ -138,7 +138,7 @@ class Engine:
         self.turns = Turns()
         self._chores = Housekeeping(timer)
         self._rolled_up = timer()
-        self._readout: tuple[trials.Experiment | None, float, api.ExperimentOut | None]
+        self._readout: tuple[experiments.Experiment | None, float, api.ExperimentOut | None]
         self._readout = None, -math.inf, None  # of the experiment that runs, kept until a time
         self._unlearning = 0  # how much had been deleted when the training run under way began
         self.on_failure: Callable[[StoreError], None] = lambda problem: None
@@ -456,7 +456,9 @@ class Engine:
 
     async def start_experiment(self, request: api.StartExperimentRequest) -> api.ExperimentOut:
         """Start an experiment; other servers follow within seconds."""
-        await self._changed_experiments(lambda text: trials.started(text, request, self._now()))
+        await self._changed_experiments(
+            lambda text: experiments.started(text, request, self._now())
+        )
         return await self.experiment(request.name)
 
     async def change_experiment(
@@ -464,18 +466,18 @@ class Engine:
     ) -> api.ExperimentOut:
         """Change shares or arms of a running experiment."""
         now = self._now()
-        await self._changed_experiments(lambda text: trials.changed(text, name, request, now))
+        await self._changed_experiments(lambda text: experiments.changed(text, name, request, now))
         return await self.experiment(name)
 
     async def stop_experiment(self, name: str) -> api.ExperimentOut:
         """Stop an experiment; its readout stays."""
-        await self._changed_experiments(lambda text: trials.stopped(text, name, self._now()))
+        await self._changed_experiments(lambda text: experiments.stopped(text, name, self._now()))
         return await self.experiment(name)
 
     async def _changed_experiments(self, change: Callable[[str], str]) -> None:
         await self._activity.save()  # before lists of other arms
         async with self._on_disk():
-            await self._store.meta.change(trials.EXPERIMENTS, change)
+            await self._store.meta.change(experiments.EXPERIMENTS, change)
             await self._follow_experiments()
 
     async def _follow_experiments(self) -> None:
@@ -485,15 +487,13 @@ class Engine:
 
     async def experiment(self, name: str) -> api.ExperimentOut:
         """Return an experiment and its readout."""
-        experiment = trials.found(self.resources.active.experiments, name)
+        experiment = experiments.named(self.resources.active.experiments, name)
         await self._activity.save()
         return await self._read_out(experiment)
 
-    async def _read_out(self, experiment: trials.Experiment) -> api.ExperimentOut:
-        sums, waits = (
-            await self._store.meta.trials(experiment.name),
-            self.resources.active.deployment.waits,
-        )
+    async def _read_out(self, experiment: experiments.Experiment) -> api.ExperimentOut:
+        sums = await self._store.meta.arm_sums(experiment.name)
+        waits = self.resources.active.deployment.waits
         # Of many cells, it takes longer than a list should wait.
         return await asyncio.to_thread(readout, experiment, sums, waits=waits)
 
@@ -526,7 +526,7 @@ class Engine:
 
     async def _running(self) -> api.ExperimentOut | None:
         """Return the experiment that runs; its readout is kept for a while, as it takes long."""
-        running = trials.running(self.resources.active.experiments)
+        running = experiments.running(self.resources.active.experiments)
         if running is None:
             return None
         known, until, _ = self._readout

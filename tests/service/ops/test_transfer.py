@@ -25,7 +25,7 @@ from ebrank.service.settings import Settings
 from ebrank.service.store import open as open_store
 from ebrank.service.store.base import SALT, Store, StoreError
 from ebrank.service.store.memory import MemoryStore
-from ebrank.service.store.records import EventEntry, Minute, ModelRecord, RankingEntry, Trial
+from ebrank.service.store.records import ArmSums, EventEntry, Minute, ModelRecord, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents, fill, new_items
 from tests.service.store.blocking import run
@@ -36,8 +36,8 @@ async def fill_all(store: Store) -> None:
     await fill(store)
     await store.log.roll_up(30.5)  # the ranking r2 is rolled up, its events are not
     minutes = [Minute(60.0, {"clicks": 1.0, "cost": 0.1}), Minute(120.0, {"clicks": 2.0})]
-    trials = [Trial("t", 1, "a", 7, 3, 2, 0.5, 1), Trial("t", 2, "b", 9, 1, 0, 0.0, 0)]
-    await store.meta.set({"features": '["☂"]'}, minutes, trials)
+    arms = [ArmSums("t", 1, "a", 7, 3, 2, 0.5, 1), ArmSums("t", 2, "b", 9, 1, 0, 0.0, 0)]
+    await store.meta.set({"features": '["☂"]'}, minutes, arms)
     await store.models.add(ModelRecord(1, 5.0, 10, None, 0.5, activated=True), b"one\0")
     second = ModelRecord(2, 6.0, 20, 0.4, 0.3, activated=True, reason="fine")
     await store.models.add(second, b"two", {"auto": "three"})

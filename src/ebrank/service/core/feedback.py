@@ -258,8 +258,8 @@ class Feedback:
 
     def _arm(self, served: Served) -> str | None:
         """Return the arm that an event counts for, None unless its experiment is running."""
-        draw, label = self._resources.active.deployment.assigner, served.arm
-        return None if draw is None or label is None or not draw.runs(label) else label
+        assigner, label = self._resources.active.deployment.assigner, served.arm
+        return None if assigner is None or label is None or not assigner.runs(label) else label
 
     def _misshapen(self, event: api.EventIn) -> str | None:
         lengths = len(event.event_id), len(event.ranking_id), len(event.item), len(event.type)
@@ -316,8 +316,8 @@ class Feedback:
         rows = [row for row in live.rows_of(entry.items) if row is not None]
         if len(rows) < len(entry.items):  # it was deleted meanwhile
             return None
-        draw = own.active.deployment.assigner
-        entry.cell = 0 if draw is None or entry.arm is None else draw.cell_of(entry)
+        assigner = own.active.deployment.assigner
+        entry.cell = 0 if assigner is None or entry.arm is None else assigner.cell_of(entry)
         served = Served.of(entry, rows, live.life)
         remember(own, ranking_id, served)
         return served, live

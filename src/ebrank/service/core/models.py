@@ -25,8 +25,8 @@ from ebrank.model.policy.ranker import EBRanker
 from ebrank.model.policy.scaling import Scaling
 from ebrank.model.prior.base import ItemPrior, State
 from ebrank.model.prior.item_effects import messages, variance_of
+from ebrank.service.core.experiments import EXPERIMENTS, OWN, Assigner, Experiment, read, running
 from ebrank.service.core.feature_schema import matched
-from ebrank.service.core.trials import EXPERIMENTS, OWN, Draw, Experiment, read, running
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store, StoreError, StoreView
 from ebrank.typing import Features, Floats
@@ -98,7 +98,7 @@ class Deployment:
     model: Model
     experiment: Experiment | None = None
     arms: Mapping[str, Model] = field(default_factory=dict)
-    assigner: Draw | None = None
+    assigner: Assigner | None = None
 
     @property
     def apart(self) -> bool:
@@ -173,7 +173,7 @@ class ActiveModel:
             if arm is None:
                 return Deployment(model, experiment)
             arms[name] = arm
-        return Deployment(model, experiment, arms, Draw(experiment))
+        return Deployment(model, experiment, arms, Assigner(experiment))
 
     def _arm(
         self, model: Model, policy: str, main: bytes | None, documents: Mapping[str, str]

@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from ebrank.service import api
 from ebrank.service.core.contract import new_token
+from ebrank.service.core.experiments import OWN, Assignment
 from ebrank.service.core.feedback import RankingIds, Served, remember
 from ebrank.service.core.items import Items, reject_withdrawn
 from ebrank.service.core.lists import (
@@ -25,7 +26,6 @@ from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Deployment
 from ebrank.service.core.problems import Problem, not_candidates, unknown_query
 from ebrank.service.core.resources import Resources, Watcher
-from ebrank.service.core.trials import OWN, Assignment
 from ebrank.service.core.windows import ListKey, hashed
 from ebrank.service.store.base import SALT
 from ebrank.service.store.records import RankingEntry

@@ -24,10 +24,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from ebrank.service import api
+from ebrank.service.core.experiments import ArmBook
 from ebrank.service.core.lists import Listing
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.resources import Resources
-from ebrank.service.core.trials import TrialSums
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import EventEntry, Minute, RankingEntry, Written
 from ebrank.typing import Bools, Floats, Ints
@@ -61,7 +61,7 @@ class Activity:
         curve = resources.settings.examination.examination()
         self._examination = curve(np.arange(1, api.MOST_RANKS + 1))
         self._new_seconds = resources.settings.insights.new_seconds
-        self._trials = TrialSums()
+        self._arms = ArmBook()
         self._active = resources.active
         self._worth = (0.0, *resources.behaviors.weights)
         self._book = MinuteBook(resources.settings.insights.bucket_seconds)
@@ -123,11 +123,11 @@ class Activity:
 
     def _trial(self, entry: RankingEntry) -> None:
         """Count a list of an arm; with its further pages, once."""
-        draw = self._active.deployment.assigner
-        if entry.arm is None or draw is None or not draw.runs(entry.arm):
+        assigner = self._active.deployment.assigner
+        if entry.arm is None or assigner is None or not assigner.runs(entry.arm):
             return
         if entry.continues is None:
-            self._trials.add(entry.arm, entry.cell, 1)
+            self._arms.add(entry.arm, entry.cell, 1)
 
     def _earned(self, live: LiveQuery, served: Listing, time: float) -> None:
         """Note which items are listed for their relevance for the first time."""
@@ -156,7 +156,7 @@ class Activity:
         if entry.arm is not None and (clicks or written.outcome or written.replaces):
             worth = self._worth[max(written.outcome, 0)] - self._worth[max(written.replaces, 0)]
             first = new and clicks > 0 and not live.counts[row, 1:].any()
-            self._trials.add(entry.arm, entry.cell, 0, clicks, worth, int(first))
+            self._arms.add(entry.arm, entry.cell, 0, clicks, worth, int(first))
         if clicks:
             self.own["clicks"] += clicks
             sums["clicks_new" if new else "clicks_old"] += clicks
@@ -219,15 +219,15 @@ class Activity:
     async def save(self) -> None:
         """Save what the store does not have yet; keep what it does not accept."""
         async with self._saving:
-            minutes, trials, own = self._book.taken(), self._trials.taken(), self.own.copy()
+            minutes, arms, own = self._book.taken(), self._arms.taken(), self.own.copy()
             if not (minutes or own != self._saved or self.shared):
                 return
             unsaved = {name: count - self._saved[name] for name, count in own.items()}
             try:
-                self._totals = await self._store.meta.add(TOTALS, unsaved, minutes, trials)
+                self._totals = await self._store.meta.add(TOTALS, unsaved, minutes, arms)
             except StoreError:
                 self._book.put_back(minutes)
-                self._trials.put_back(trials)
+                self._arms.put_back(arms)
                 raise
             except asyncio.CancelledError:  # they may be stored all the same
                 self._saved = own

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ebrank.service import api
-from ebrank.service.core.trials import CELLS, OWN, Experiment
-from ebrank.service.store.records import Trial
+from ebrank.service.core.experiments import CELLS, OWN, Experiment
+from ebrank.service.store.records import ArmSums
 from ebrank.statistics.sequential import (
     FEWEST_UNITS,
     Interval,
@@ -31,29 +31,28 @@ SURE = 0.01
 _LISTS = len(METRICS)
 
 
-def readout(experiment: Experiment, trials: Iterable[Trial], *, waits: bool) -> api.ExperimentOut:
+def readout(experiment: Experiment, sums: Iterable[ArmSums], *, waits: bool) -> api.ExperimentOut:
     """Return an experiment with what its sums say; `waits` if an arm still has no prior."""
     numbers, last = experiment.comparable(), experiment.stretch
     by_arm = {arm: list[tuple[float, ...]]() for arm in last.arms}
-    for trial in trials:
-        if trial.stretch in numbers and trial.arm in by_arm:
-            values = trial.clicks, trial.outcome, trial.found, trial.lists
-            by_arm[trial.arm].append((trial.cell, *values))
-    sums = {arm: _sums(rows) for arm, rows in by_arm.items()}
+    for of in sums:
+        if of.stretch in numbers and of.arm in by_arm:
+            by_arm[of.arm].append((of.cell, of.clicks, of.outcome, of.found, of.lists))
+    by_cell = {arm: _sums(rows) for arm, rows in by_arm.items()}
     first = next(iter(last.arms))
-    units = [int(np.count_nonzero(cells[_LISTS])) for cells in sums.values()]
+    units = [int(np.count_nonzero(cells[_LISTS])) for cells in by_cell.values()]
     ratio = None
-    if len(sums) > 1:
-        ratio = _ratio_p(experiment, numbers, {arm: each[_LISTS] for arm, each in sums.items()})
+    if len(by_cell) > 1:
+        ratio = _ratio_p(experiment, numbers, {arm: each[_LISTS] for arm, each in by_cell.items()})
     arms = list[api.ArmOut]()
     for (arm, policy), count in zip(last.arms.items(), units, strict=True):
-        own = {name: _metric(mean(_moments(sums[arm], at))) for at, name in enumerate(METRICS)}
+        own = {name: _metric(mean(_moments(by_cell[arm], at))) for at, name in enumerate(METRICS)}
         compared = {
-            name: _metric(difference(_moments(sums[arm], at), _moments(sums[first], at)))
+            name: _metric(difference(_moments(by_cell[arm], at), _moments(by_cell[first], at)))
             for at, name in enumerate(METRICS)
             if arm != first
         }
-        lists = int(sums[arm][_LISTS].sum())
+        lists = int(by_cell[arm][_LISTS].sum())
         arms.append(
             api.ArmOut(arm, policy, last.shares[arm], count, lists, **own, difference=compared)
         )

@@ -1,4 +1,4 @@
-"""A store in memory, for tests and trials: a database of SQLite that is lost when it is closed."""
+"""A store in memory, for tests and demos: a database of SQLite that is lost when it is closed."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ebrank.service.store.driver import Connection, StoreError, StoreGroup
-from ebrank.service.store.records import Minute, ModelRecord, Trial
-from ebrank.service.store.tables import META, MINUTES, MODELS, TRIALS
+from ebrank.service.store.records import ArmSums, Minute, ModelRecord
+from ebrank.service.store.tables import ARM_SUMS, META, MINUTES, MODELS
 
 _RECORD = MODELS.names[: MODELS.names.index("document")]
 
@@ -30,11 +30,11 @@ class StoredMeta(StoreGroup):
         self,
         values: Mapping[str, str],
         minutes: Sequence[Minute] = (),
-        trials: Sequence[Trial] = (),
+        arms: Sequence[ArmSums] = (),
     ) -> None:
-        """Keep settings, and add sums of minutes and trials to those kept, in one transaction."""
+        """Keep settings, and add sums of minutes and arms to those kept, in one transaction."""
         async with self._driver.write() as connection:
-            await _add_sums(connection, minutes, trials)
+            await _add_sums(connection, minutes, arms)
             await set_meta(connection, values)
 
     async def add(
@@ -42,16 +42,16 @@ class StoredMeta(StoreGroup):
         key: str,
         numbers: Mapping[str, int],
         minutes: Sequence[Minute] = (),
-        trials: Sequence[Trial] = (),
+        arms: Sequence[ArmSums] = (),
     ) -> dict[str, int]:
         """Add to the numbers that a setting holds, as JSON, and return the new ones.
 
-        Sums of minutes and of trials are added to those kept, in the same transaction.
+        Sums of minutes and of arms are added to those kept, in the same transaction.
         """
         async with self._driver.write() as connection:
             sums = Counter[str](json.loads(await _held(connection, key)))
             sums.update(numbers)
-            await _add_sums(connection, minutes, trials)
+            await _add_sums(connection, minutes, arms)
             await set_meta(connection, {key: json.dumps(sums)})
         return sums
 
@@ -65,12 +65,12 @@ class StoredMeta(StoreGroup):
             await set_meta(connection, {key: value})
         return value
 
-    async def trials(self, experiment: str | None = None) -> list[Trial]:
+    async def arm_sums(self, experiment: str | None = None) -> list[ArmSums]:
         """Return the sums of an experiment, or of all, in order."""
-        columns, keys = ", ".join(Trial._fields), ", ".join(Trial._fields[:4])
+        columns, keys = ", ".join(ArmSums._fields), ", ".join(ArmSums._fields[:4])
         where, given = ("", ()) if experiment is None else ("WHERE experiment = ?1 ", (experiment,))
         sql = f"SELECT {columns} FROM trials {where}ORDER BY {keys}"
-        return await self._decoded(lambda rows: [*map(Trial._make, rows)], sql, *given)
+        return await self._decoded(lambda rows: [*map(ArmSums._make, rows)], sql, *given)
 
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:
         """Keep the settings that are not set yet; return the current value of each."""
@@ -125,14 +125,14 @@ async def touch(connection: Connection, time: float) -> None:
 
 
 async def _add_sums(
-    connection: Connection, minutes: Iterable[Minute], trials: Iterable[Trial]
+    connection: Connection, minutes: Iterable[Minute], arms: Iterable[ArmSums]
 ) -> None:
     """Add to sums that are kept: in order, so that two servers do not wait for each other."""
     rows = sorted(
         (minute.start, name, value) for minute in minutes for name, value in minute.values.items()
     )
     await connection.insert(MINUTES, rows, "add")
-    await connection.insert(TRIALS, sorted(trials), "add")
+    await connection.insert(ARM_SUMS, sorted(arms), "add")
 
 
 class StoredModels(StoreGroup):

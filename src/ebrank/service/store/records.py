@@ -377,8 +377,8 @@ class Minute:
     values: dict[str, float] = field(default_factory=dict)
 
 
-class Trial(NamedTuple):
-    """Sums over the lists of a cell of units in an arm of an experiment; see `core.trials`.
+class ArmSums(NamedTuple):
+    """Sums over the lists of a cell of units in an arm of an experiment; see `core.experiments`.
 
     Attributes:
         stretch: from 1: each change of the arms or their shares begins another.

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ebrank.service.store.driver import StoreError
-from ebrank.service.store.tables import BEGIN, INDEXES, TABLES, TRIALS
+from ebrank.service.store.tables import ARM_SUMS, BEGIN, INDEXES, TABLES
 
 
 class Schema(NamedTuple):
@@ -69,7 +69,7 @@ def _with_arms(dialect: str) -> Iterator[str]:
         for name in _NEW_COLUMNS.get(table.name, ()):
             kind = next(getattr(c.kind, dialect) for c in table.columns if c.name == name)
             yield f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}"
-    yield TRIALS.made(dialect)
+    yield ARM_SUMS.made(dialect)
 
 
 _RETRACTED = tuple(

@@ -252,7 +252,7 @@ MODELS = StoreTable(
     "activated:bool reason:text features:texts document:bytes arms:text?",
     "version",
 )
-TRIALS = StoreTable(
+ARM_SUMS = StoreTable(
     "trials",
     "experiment:text stretch:int arm:text cell:int lists:number clicks:number outcome:real "
     "found:number",
@@ -284,7 +284,7 @@ STATE = StoreTable(
 
 _LOG = (RANKINGS, EVENTS)
 _OF_QUERIES = (QUERIES, ITEMS, FEATURES, CATALOG, EVIDENCE, SNAPSHOT)
-TABLES = (*_OF_QUERIES, *_LOG, MINUTES, MODELS, TRIALS, DELETIONS, UNFINISHED, META, STATE)
+TABLES = (*_OF_QUERIES, *_LOG, MINUTES, MODELS, ARM_SUMS, DELETIONS, UNFINISHED, META, STATE)
 INDEXES = ("CREATE INDEX catalog_versions ON catalog (version)",)
 BEGIN = "INSERT INTO state VALUES (1, 0, 0.0, 0, 0, 0)"
 ENDS = """(SELECT min(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM rankings

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from ebrank.service.store.base import CatalogChanged, Store
-from ebrank.service.store.records import Minute, ModelRecord, NewItem, Trial
+from ebrank.service.store.records import ArmSums, Minute, ModelRecord, NewItem
 from ebrank.testing.stores.checking import equal, refused
 
 
@@ -112,13 +112,13 @@ async def sums(store: Store) -> None:
     """Sums of minutes and of experiments add up, and so do numbers of a setting."""
     later, first = (
         Minute(60.0, {"clicks": 1.0, "rankings": 2.0}),
-        Trial("t", 1, "a", 7, 2, 1, 0.5, 0),
+        ArmSums("t", 1, "a", 7, 2, 1, 0.5, 0),
     )
-    second = Trial("t", 2, "b", 7, 1, 0, 0.0, 1)
+    second = ArmSums("t", 2, "b", 7, 1, 0, 0.0, 1)
     await store.meta.set({"key": "value"}, [later, Minute(0.0, {"clicks": 5.0})], [first, second])
     once = await store.meta.add("totals", {"lists": 2, "items": 1}, [Minute(60.0, {"clicks": 1.5})])
     equal("the numbers", once, {"lists": 2, "items": 1})
-    again = await store.meta.add("totals", {"lists": 3, "more": 1}, trials=[first])
+    again = await store.meta.add("totals", {"lists": 3, "more": 1}, arms=[first])
     equal("the numbers", again, {"lists": 5, "items": 1, "more": 1})
     equal("none", await store.meta.add("totals", {}), again)
     equal("the setting", json.loads(await store.meta.get("totals") or ""), again)
@@ -130,8 +130,12 @@ async def sums(store: Store) -> None:
     equal("over two minutes", spans, [(0.0, {"clicks": 7.5, "rankings": 2.0})])
     since = [minute.start for minute in await store.meta.sums(1.0, 20.0)]
     equal("over 20 seconds, since 1.0", since, [60.0])
-    equal("trials", await store.meta.trials("t"), [Trial("t", 1, "a", 7, 4, 2, 1.0, 0), second])
-    equal("of another", await store.meta.trials("other"), [])
+    equal(
+        "sums of arms",
+        await store.meta.arm_sums("t"),
+        [ArmSums("t", 1, "a", 7, 4, 2, 1.0, 0), second],
+    )
+    equal("of another", await store.meta.arm_sums("other"), [])
 
 
 async def room(store: Store) -> None:

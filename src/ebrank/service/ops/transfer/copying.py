@@ -82,8 +82,8 @@ async def fill(store: Store, source: StoreView, progress: Progress | None = None
         assert document is not None, "it is listed"
         await store.models.add(record, document, await source.models.arms(record.version))
     await store.models.activate(await source.models.active())
-    minutes, trials = await source.meta.minutes(0.0), await source.meta.trials()
-    await store.meta.set(await source.meta.all(), minutes, trials)
+    minutes, arms = await source.meta.minutes(0.0), await source.meta.arm_sums()
+    await store.meta.set(await source.meta.all(), minutes, arms)
     await store.flush()
 
 
@@ -123,7 +123,7 @@ async def _parts(store: StoreView, counts: Counter[str]) -> AsyncIterator[tuple[
     yield "the settings are", await store.meta.all()
     minutes = await store.meta.minutes(0.0)
     yield "the sums of minutes are", [(minute.start, minute.values) for minute in minutes]
-    yield "the sums of experiments are", await store.meta.trials()
+    yield "the sums of experiments are", await store.meta.arm_sums()
     yield "the proofs of deletions are", await store.deletions.all()
     for query in queries:
         state = await store.items.load(query)

@@ -28,7 +28,7 @@ from ebrank.service.store.driver import StoreGroup
 from ebrank.service.store.items import StoredCatalog, StoredItems
 from ebrank.service.store.log import StoredLog
 from ebrank.service.store.meta import StoredMeta, StoredModels
-from ebrank.service.store.records import Minute, ModelRecord, Operation, QueryState, Trial
+from ebrank.service.store.records import ArmSums, Minute, ModelRecord, Operation, QueryState
 from ebrank.service.store.rows import Count, ItemRow, counts_of, snapshot_of, state_of
 from ebrank.service.store.tables import padded
 from ebrank.typing import Features
@@ -224,10 +224,10 @@ class ExportedMeta(_ExportedPart, StoredMeta):
             if start >= since
         ]
 
-    async def trials(self, experiment: str | None = None) -> list[Trial]:
+    async def arm_sums(self, experiment: str | None = None) -> list[ArmSums]:
         """Return the sums of an experiment, or of all, in order."""
-        trials = [Trial(**row) for row in self._export.rows("trials")]
-        return [trial for trial in trials if experiment in (None, trial.experiment)]
+        every = [ArmSums(**row) for row in self._export.rows("trials")]
+        return [sums for sums in every if experiment in (None, sums.experiment)]
 
 
 class _Groups:

@@ -19,13 +19,13 @@ from ebrank.service.api import (
     RankResponse,
     StartExperimentRequest,
 )
-from ebrank.service.core import trials
+from ebrank.service.core import experiments
+from ebrank.service.core.experiments import CELLS, dealt
 from ebrank.service.core.models import fitted_parts
 from ebrank.service.core.problems import NotFound, Problem
-from ebrank.service.core.trials import CELLS, dealt
 from ebrank.service.insight.readout import readout
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.records import Trial
+from ebrank.service.store.records import ArmSums
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.statistics.sequential import Moments, difference
 from tests.service.faulty import FaultyStore
@@ -162,31 +162,31 @@ async def test_a_list_and_its_pages_count_once(engine: Scene) -> None:
 
 
 def test_an_experiment_is_not_changed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "MOST_STRETCHES", 3)
-    text = trials.started("{}", StartExperimentRequest("t", TWO), 0.0)
+    monkeypatch.setattr(experiments, "MOST_STRETCHES", 3)
+    text = experiments.started("{}", StartExperimentRequest("t", TWO), 0.0)
     for share in (0.4, 0.3):
         request = ChangeExperimentRequest(dict.fromkeys(TWO, share))
-        text = trials.changed(text, "t", request, 1.0)
-    assert trials.changed(text, "t", request, 1.0) == text, "nothing changes"
+        text = experiments.changed(text, "t", request, 1.0)
+    assert experiments.changed(text, "t", request, 1.0) == text, "nothing changes"
     with pytest.raises(Problem, match="changed 2 times"):
-        trials.changed(text, "t", ChangeExperimentRequest(dict.fromkeys(TWO, 0.5)), 1.0)
+        experiments.changed(text, "t", ChangeExperimentRequest(dict.fromkeys(TWO, 0.5)), 1.0)
 
 
 def test_experiments_of_an_earlier_version_are_read() -> None:
-    text = trials.started("{}", StartExperimentRequest("t", TWO), 0.0)
+    text = experiments.started("{}", StartExperimentRequest("t", TWO), 0.0)
     old = text[:-1].replace('"unit":"query"', '"unit":"query","evidence":"apart"')
     by_caller = old[1:].replace('"t"', '"u"').replace('"unit":"query"', '"unit":"caller"')
-    assert trials.read(f"{old},{by_caller}}}") == trials.read(text)
+    assert experiments.read(f"{old},{by_caller}}}") == experiments.read(text)
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.05])
 def test_lost_lists_are_seen_where_every_cell_has_some(lost: float) -> None:
     request = StartExperimentRequest("t", {"a": "auto", "b": "ebrank"}, unit="user")
-    experiment = trials.read(trials.started("{}", request, 0.0))["t"]
+    experiment = experiments.read(experiments.started("{}", request, 0.0))["t"]
     lists = np.random.default_rng(8).poisson(50.0, CELLS)
     kept = {"a": 1.0, "b": 1.0 - lost}
     sums = [
-        Trial("t", 1, arm, cell, round(number * kept[arm]), 10, 10.0, 0)
+        ArmSums("t", 1, arm, cell, round(number * kept[arm]), 10, 10.0, 0)
         for cell, (arm, number) in enumerate(zip(experiment.stretch.cells, lists, strict=True))
     ]
     shown = readout(experiment, sums, waits=False)

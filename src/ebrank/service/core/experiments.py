@@ -32,7 +32,7 @@ from ebrank.errors import EBRankError
 from ebrank.model.policy import policies
 from ebrank.service import api
 from ebrank.service.core.problems import NotFound, Problem
-from ebrank.service.store.records import RankingEntry, Trial
+from ebrank.service.store.records import ArmSums, RankingEntry
 
 EXPERIMENTS = "experiments"
 """The setting of the store that holds all experiments, as JSON."""
@@ -106,8 +106,8 @@ class Assignment(NamedTuple):
     cell: int
 
 
-class Draw:
-    """Draws arms for the lists of a running experiment.
+class Assigner:
+    """Assigns the lists of a running experiment to arms.
 
     Attributes:
         experiment: the one that runs.
@@ -153,11 +153,11 @@ class Draw:
         return self._cell(entry.query if by_query else entry.user or "")
 
 
-class TrialSums:
+class ArmBook:
     """Sums of arms that are not yet in the store."""
 
     def __init__(self) -> None:
-        self._sums: dict[tuple[str, int, str, int], Trial] = {}
+        self._sums: dict[tuple[str, int, str, int], ArmSums] = {}
 
     def add(
         self,
@@ -170,20 +170,20 @@ class TrialSums:
     ) -> None:
         """Add to the sums of an arm, given as it is logged."""
         experiment, arm, stretch = parted(label)
-        self.put_back([Trial(experiment, stretch, arm, cell, lists, clicks, worth, found)])
+        self.put_back([ArmSums(experiment, stretch, arm, cell, lists, clicks, worth, found)])
 
-    def taken(self) -> list[Trial]:
+    def taken(self) -> list[ArmSums]:
         """Return what was added since the last call."""
         sums, self._sums = self._sums, {}
         return [*sums.values()]
 
-    def put_back(self, trials: Sequence[Trial]) -> None:
+    def put_back(self, arms: Sequence[ArmSums]) -> None:
         """Put back sums that could not be stored."""
-        for trial in trials:
-            of, sums = trial[:4], trial[4:]
+        for arm in arms:
+            of, sums = arm[:4], arm[4:]
             if of in self._sums:
                 sums = tuple(map(operator.add, self._sums[of][4:], sums))
-            self._sums[of] = Trial(*of, *sums)
+            self._sums[of] = ArmSums(*of, *sums)
 
 
 def parted(label: str) -> tuple[str, str, int]:
@@ -258,7 +258,7 @@ def stopped(text: str, name: str, now: float) -> str:
     return _text(experiments | {name: structs.replace(experiment, ended=now)})
 
 
-def found(experiments: Mapping[str, Experiment], name: str) -> Experiment:
+def named(experiments: Mapping[str, Experiment], name: str) -> Experiment:
     """Return an experiment; raise if there is none."""
     if name not in experiments:
         known = f": there are {', '.join(experiments)}" if experiments else ""
@@ -267,7 +267,7 @@ def found(experiments: Mapping[str, Experiment], name: str) -> Experiment:
 
 
 def _running(experiments: Mapping[str, Experiment], name: str) -> Experiment:
-    experiment = found(experiments, name)
+    experiment = named(experiments, name)
     if experiment.ended is not None:
         raise Problem(f"experiment {name!r} has ended. Start another one", "name")
     return experiment
