@@ -85,10 +85,6 @@ def test_a_shop_from_csv_files_to_the_dashboard(tmp_path: Path, browser: Chrome)
         browser.get(terminal.local(page))
         WebDriverWait(browser, PATIENCE_SECONDS).until(_shows_all_teas)
 
-        assert "EBRANK_SERVE_RANKING_MODE=shadow" in SHOP
-        terminal.run(SERVE, EBRANK_SERVE_RANKING_MODE="shadow")
-        follow(blocks[looked : looked + 1])
+        follow(blocks[looked:])
         assert "shown: ['oolong', 'sencha', 'assam']" in printed[LOOK_FIRST]
-        terminal.run(SERVE)
-        follow(blocks[looked + 1 :])
     assert (tmp_path / "tea.db").exists()

@@ -103,6 +103,7 @@ def start(
 
     Examples:
         ebrank experiment start URL holdout --arm control=own --arm new=auto
+        ebrank experiment start STORE look --arm own=own
         ebrank experiment start STORE bonus --arm a=auto --arm b=auto:bonus=none
     """
     from ebrank.service import api

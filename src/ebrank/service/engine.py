@@ -217,11 +217,6 @@ class Engine:
         return self._timer() - self._rolled_up
 
     @property
-    def shadow_different(self) -> int:
-        """How many lists of this server EBRank would have ordered differently."""
-        return self._activity.different
-
-    @property
     def clock_lag(self) -> float:
         """How many seconds the machine's clock is behind the log; 0 if it is right."""
         return self._now.lag

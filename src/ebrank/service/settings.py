@@ -84,7 +84,6 @@ class RankingSettings:
     """How lists are made.
 
     Attributes:
-        mode: `shadow` serves the caller's order and reports what EBRank would have served
         k: length of a list, if the request does not say
         degraded: whether to serve uncounted lists from memory while the store is failing
         policy: how to score items: `auto`, `ebrank:epsilon=20,estimator=exposure`, ...
@@ -99,7 +98,6 @@ class RankingSettings:
             stops by itself if clicks say that it costs more
     """
 
-    mode: Literal["live", "shadow"] = "live"
     k: Annotated[int, Meta(ge=1, le=MOST_RANKS)] = 10
     degraded: bool = True
     policy: str = "auto"

@@ -116,7 +116,7 @@ async def fill(store: Store) -> list[Operation]:
     await store.items.put("other query ☂", [NewItem("ä", (1.0, float("nan")))], 2.0)
     explored = (True, False, False, True)
     first = ranking("r1", "abcd", explored=explored, user="u", cost=0.25)
-    late = ranking("r2", "cab", time=30.0, counted=False, would_rank=("a", "b", "c"))
+    late = ranking("r2", "cab", time=30.0, counted=False)
     dwell = replace(event("e5", first, "a", "dwell>=30", time=70.0), outcome=1, value=42.5)
     late = replace(late, offset=10, continues="r1", seen=(3, 1, 0), retracted=True)
     umlaut = RankingEntry("r3", "other query ☂", 50.0, 0, ("ä",), relevance=(0.1,))

@@ -151,15 +151,3 @@ async def test_items_not_in_memory_are_not_made_up(engine: Scene) -> None:
     with pytest.raises(StoreError):
         await engine.ranked("tea", items=[ItemIn("new", [1.0])])
     engine.store.full = False
-
-
-@played(settings(ranking={"mode": "shadow"}), on=FaultyStore, count=3)
-async def test_shadow_orders_stay_whole(engine: Scene) -> None:
-    await engine.ranked(items=["i2", "i1"])
-    engine.store.full = True
-    answer = await engine.ranked(items=["i2", "i1"])
-    assert (ids(answer), answer.counted) == (["i2", "i1"], False)
-    assert isinstance(answer.would_rank, list)
-    with pytest.raises(StoreError):
-        await engine.ranked(items=["i2", ItemIn("new", [1.0, 1.0])])
-    engine.store.full = False

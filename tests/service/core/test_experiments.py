@@ -35,6 +35,8 @@ QUERIES = [f"q{number}" for number in range(60)]
 ORDER = [f"i{at}" for at in range(6)]
 THREE = {"own": "own", "auto": "auto", "greedy": "auto:bonus=none"}
 TWO = {"a": "auto", "b": "auto:bonus=none"}
+ALL_A: dict[str, Any] = {"arms": TWO, "shares": {"a": 0.99999, "b": 0.00001}}
+"""An experiment in which every query is in the arm `a`."""
 
 
 async def filled(engine: Scene) -> None:
@@ -81,7 +83,6 @@ async def test_each_query_has_an_arm_and_every_list_and_click_counts_there(engin
         assert arm_of(answer) == arm, "a query stays in its arm"
         if arm == "t:own":
             assert ids(answer) == ORDER[:3]
-            assert answer.would_rank
         name = arm.partition(":")[2]
         lists[name, query] += 1
         if turn % 3 == 0:
@@ -113,10 +114,10 @@ async def test_each_query_has_an_arm_and_every_list_and_click_counts_there(engin
 @played(settings(events={"behaviors": ["click=0.25", "purchase"], "negative": ["hide"]}))
 async def test_outcomes_are_weighted_and_what_is_new_is_found_once(engine: Scene) -> None:
     await engine.put_items("q", items(4))
-    await started(engine, arms={"only": "auto"})
+    await started(engine, **ALL_A)
 
     async def figures() -> list[float | None]:
-        [arm] = (await engine.experiment("t")).arms
+        arm = (await engine.experiment("t")).arms[0]
         return [arm.clicks.value, arm.outcome.value, arm.found.value]
 
     answer = await engine.ranked()
@@ -135,13 +136,13 @@ async def test_outcomes_are_weighted_and_what_is_new_is_found_once(engine: Scene
 
 @played(on=FaultyStore, count=2)
 async def test_what_the_store_does_not_take_counts_later(engine: Scene) -> None:
-    await started(engine, arms={"only": "auto"})
+    await started(engine, **ALL_A)
     await engine.clicked(await engine.ranked(), "i0")
     engine.store.full = True
     with pytest.raises(StoreError):
         await engine._activity.save()
     engine.store.full = False
-    [arm] = (await engine.experiment("t")).arms
+    arm = (await engine.experiment("t")).arms[0]
     assert (arm.lists, arm.clicks.value) == (1, 1.0)
 
 
@@ -203,13 +204,32 @@ async def test_requests_without_an_order_take_no_part_in_a_holdout(engine: Scene
     assert arm_of(await engine.ranked(items=ORDER[:4])) != ""
 
 
-@played(settings(ranking={"mode": "shadow"}), count=4)
-async def test_in_shadow_mode_only_arms_are_live(engine: Scene) -> None:
-    await started(engine, arms={"new": "auto"}, shares={"new": 1.0})
-    answer = await engine.ranked(items=ORDER[:4])
-    assert (arm_of(answer), bool(answer.would_rank)) == ("t:new", False)
+@played(settings(ranking={"max_cost": 0.1, "window": 60.0}), count=4)
+async def test_an_arm_of_the_callers_order_alone_takes_all_and_teaches(engine: Scene) -> None:
+    """It looks before it leaps: users see what they would have seen, and the store learns."""
+    await started(engine, arms={"look": "own"})
+    order = ["i3", "i1", "i0"]
+    for number in range(20):
+        answer = await engine.ranked(items=order, explain=True)
+        assert (ids(answer), arm_of(answer)) == (order, "t:look")
+        assert not any(item.explored for item in answer.items), "it is not our exploration"
+        await engine.clicked(answer, "i0")
+        page = await engine.ranked(items=[*order, "i2"], k=2, offset=2, user=f"u{number}")
+        assert (ids(page), [item.rank for item in page.items]) == (["i0", "i2"], [3, 4])
+        again = await engine.ranked(items=[*order, "i2"], k=4, user=f"u{number}")
+        assert ids(again) == [*order, "i2"], "what was seen counts once"
+    assert (await engine.counts()) == {
+        "i0": (40, 20), "i1": (40, 0), "i2": (20, 0), "i3": (40, 0),
+    }  # fmt: skip
+    told = await engine.insights()
+    assert told.exploration.explored == told.exploration.cost == 0
+    assert told.contract is not None
+    assert (told.contract.lists, told.contract.held_out_lists) == (0, 0)
+    [arm] = (await engine.experiment("t")).arms
+    assert (arm.share, arm.lists, arm.difference) == (1.0, 40, {})
     await engine.stop_experiment("t")
-    assert ids(await engine.ranked(items=ORDER[:4])) == ORDER[:4]
+    assert ids(await engine.ranked())[0] == "i0"
+    assert await engine.replays()
 
 
 @played()
@@ -342,7 +362,7 @@ async def test_a_part_of_ones_own_locks_neither_arms_nor_other_settings_out(
 async def test_an_arm_that_this_version_does_not_know_keeps_no_server_from_starting(
     engine: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await started(engine, arms={"a": "auto"})
+    await started(engine, **ALL_A)
 
     def of_a_later_version(text: str) -> str:
         return text.replace('"auto"', '"auto:telepathy=7"')
@@ -357,7 +377,7 @@ async def test_an_arm_that_this_version_does_not_know_keeps_no_server_from_start
 
 @played(pair=True, count=4)
 async def test_other_servers_follow(engine: Scene) -> None:
-    await started(engine, arms={"a": "auto"})
+    await started(engine, **ALL_A)
     await engine.other._follow_experiments()
     assert arm_of(await engine.other.ranked()) == arm_of(await engine.ranked()) == "t:a"
     await engine.other._activity.save()
@@ -379,7 +399,7 @@ async def test_arms_are_those_of_the_last_change_whatever_takes_long(
 
     with monkeypatch.context() as patched:
         patched.setattr("ebrank.service.core.models.warm_up", slow)
-        start = asyncio.create_task(started(engine, arms={"a": "auto"}))
+        start = asyncio.create_task(started(engine, **ALL_A))
         await asyncio.to_thread(begun.wait, 10.0)
         stop = asyncio.create_task(engine.stop_experiment("t"))
         await asyncio.wait([stop], timeout=0.2)
@@ -392,7 +412,7 @@ async def test_arms_are_those_of_the_last_change_whatever_takes_long(
 async def test_a_server_that_could_not_follow_tries_again(
     engine: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await started(engine, arms={"a": "auto"})
+    await started(engine, **ALL_A)
     active = engine.other.resources.active
 
     async def fails(version: int) -> Any:  # noqa: ANN401 (never returns)
@@ -419,14 +439,14 @@ async def test_the_dashboard_adds_up_an_experiment_now_and_then(engine: Scene) -
         return [] if experiment is None else [arm.lists for arm in experiment.arms]
 
     assert await shown() == []
-    await started(engine, arms={"a": "auto"})
-    assert await shown() == [0]
+    await started(engine, **ALL_A)
+    assert await shown() == [0, 0]
     await engine.ranked()
     await engine._activity.save()
-    assert await shown() == [0], "every viewer asks every few seconds"
+    assert await shown() == [0, 0], "every viewer asks every few seconds"
     engine.timer.now += 5.0
-    assert await shown() == [1]
-    await engine.change_experiment("t", ChangeExperimentRequest(shares={"a": 0.5}))
+    assert await shown() == [1, 0]
+    await engine.change_experiment("t", ChangeExperimentRequest(shares={"a": 0.5, "b": 0.5}))
     assert (await engine.insights()).experiment == await engine.experiment("t"), "at once"
     await engine.stop_experiment("t")
     assert await shown() == []
@@ -435,8 +455,9 @@ async def test_the_dashboard_adds_up_an_experiment_now_and_then(engine: Scene) -
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"arms": {"a": "nonsense"}}, r"arm a: .*nonsense"),
-        ({"arms": {"a": "ebrank:bonus=os:Path"}}, "parts of your own"),
+        ({"arms": {"a": "auto"}}, "an arm alone"),
+        ({"arms": {"a": "nonsense", "b": "auto"}}, r"arm a: .*nonsense"),
+        ({"arms": {"a": "ebrank:bonus=os:Path", "b": "auto"}}, "parts of your own"),
         ({"shares": {"own": 0.5}}, "a share for each arm"),
         ({"shares": dict.fromkeys(THREE, 0.5)}, "at most 1 together"),
         ({"name": "old"}, "there is an experiment 'old' already"),
@@ -461,10 +482,10 @@ async def test_what_cannot_be_compared_is_refused(
 
 @played(on=SqliteStore, count=3)
 async def test_a_restart_goes_on_with_the_experiment(engine: Scene) -> None:
-    await started(engine, arms={"a": "auto"})
+    await started(engine, **ALL_A)
     answer = await engine.ranked()
     await engine.close()
     later = await engine.opened()
     await later.clicked(answer, ids(answer)[0])
-    [arm] = (await later.experiment("t")).arms
+    arm = (await later.experiment("t")).arms[0]
     assert (arm.lists, arm.clicks.value) == (1, 1.0)

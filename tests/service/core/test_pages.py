@@ -147,18 +147,6 @@ async def test_without_a_user_every_list_counts(engine: Scene) -> None:
         await engine.ranked(k=10, offset=991)
 
 
-@played(settings(ranking={"mode": "shadow"}), count=6)
-async def test_a_refresh_in_shadow_mode_is_one_impression(engine: Scene) -> None:
-    own = [f"i{at}" for at in (3, 1, 5, 0)]
-    page = await engine.ranked(k=2, offset=2, items=[*own], user="u")
-    assert (ids(page), [item.rank for item in page.items]) == (["i5", "i0"], [3, 4])
-    assert isinstance(page.would_rank, list)
-    assert len(page.would_rank) == 2
-    await engine.ranked(k=4, items=[*own], user="u")
-    await engine.ranked(k=4, items=[*own], user="u")
-    assert {(await engine.counts())[name] for name in own} == {(1, 0)}
-
-
 @played(settings(store={"retention_seconds": 100.0}), count=2)
 async def test_events_of_a_refresh_expire_with_the_first_list(engine: Scene) -> None:
     """Otherwise the event that counted might be rolled up before its duplicate is refused."""

@@ -249,24 +249,6 @@ def test_a_demo_says_so_and_asks_for_no_items(page: Page, server: Threaded) -> N
     assert page.count("pre") == 0
 
 
-@pytest.mark.parametrize("config", ['[ranking]\nmode = "shadow"\n'])
-def test_shadow_mode_has_a_panel(page: Page, server: Threaded) -> None:
-    with ebrank.Client(server.url) as client:
-        client.put_items("tea", {f"tea {i}": [i / 10] for i in range(10)})
-        for _ in range(5):
-            client.rank("tea", items=[f"tea {i}" for i in range(10)], k=3)
-        seen = client.insights().shadow
-    assert seen is not None
-    page.open()
-    told = page.text("#panel-shadow")
-    assert page.text(".mode") == "Shadow mode: your own order is served"
-    assert page.text(".status") == "connected"
-    assert "too early" in told  # five lists are no forecast
-    assert f"Lists compared\n{seen.rankings}" in told
-    assert f"{100 * seen.different:.0f} %" in told
-    assert page.complaints() == []
-
-
 @pytest.mark.parametrize("config", ["[ranking]\nk = 3\n"])
 @pytest.mark.parametrize("width", [1400, 390])
 def test_a_running_experiment_has_a_panel(page: Page, server: Threaded, width: int) -> None:

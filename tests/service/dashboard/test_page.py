@@ -104,7 +104,7 @@ def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Th
     assert "of the clicks one could expect" in page.text(".lead")
     assert "NaN" not in page.text("main")
     assert "undefined" not in page.text("main")
-    assert not page.count("#panel-shadow, #panel-fleet")
+    assert not page.count("#panel-experiment, #panel-fleet")
     assert not page.shows("[data-action=token]")  # none is needed on loopback
     assert page.complaints() == []
 

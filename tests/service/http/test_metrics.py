@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import time
 from collections.abc import Callable
@@ -16,7 +15,6 @@ import ebrank
 from ebrank.service import engine as engines
 from ebrank.service.learning import training
 from ebrank.service.learning.fitting import TrainingResult
-from ebrank.service.settings import RankingSettings, Settings
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem
@@ -92,18 +90,6 @@ def test_a_clock_that_is_behind_the_log_is_told() -> None:
     run(store.items.put("q", [NewItem("a", (1.0,))], time.time() + 100.0))  # the clock was set back
     with in_process(store=store) as local:
         assert 90.0 < lag(local) <= 100.0
-
-
-def test_lists_that_would_differ_in_shadow_mode_are_counted() -> None:
-    with in_process(Settings(ranking=RankingSettings(mode="shadow"))) as local:
-        local.json("PUT", "/v1/queries/tea/items", ITEMS)
-        for order in itertools.permutations("abc"):
-            local.json("POST", "/v1/rank", {"query": "tea", "items": order})
-        told = local.json("GET", "/v1/insights")["shadow"]
-        page = local.request("GET", "/metrics").text
-    different = round(told["rankings"] * told["different"])
-    assert different > 0
-    assert f"ebrank_shadow_different_total {different}.0\n" in page
 
 
 def test_a_server_tells_the_state_of_its_store_and_prior(

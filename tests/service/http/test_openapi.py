@@ -153,7 +153,7 @@ def test_examples_name_the_server_as_its_caller_does(local: Local) -> None:
     page = local.request("GET", "/docs", headers={"host": "shop.example:9000"}).text
     assert "curl -X GET http://shop.example:9000/v1/models" in page
     assert "127.0.0.1:8000" not in page
-    assert "<code>would_rank</code>" in page  # in backticks
+    assert "<code>counted</code>" in page  # in backticks
     assert "`" not in page
     hostile = local.request("GET", "/docs", headers={"host": "<script>"}).text
     assert "<script>" not in hostile

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from string import Template
@@ -151,16 +150,17 @@ def test_elasticsearch_reranks_through_a_custom_inference_endpoint(local: Local)
 
 
 def test_scores_sort_into_the_served_order_whatever_decided_it() -> None:
-    """Ties, an order the user has seen, and the caller's own in shadow mode."""
+    """Ties, an order the user has seen, and the caller's own in an experiment."""
     documents = [f"item {at}" for at in range(200)]
-    ranking = PRIOR.ranking
-    for changed in (ranking, replace(ranking, mode="shadow")):
-        with in_process(replace(PRIOR, ranking=changed)) as local:
+    for own in (False, True):
+        with in_process(PRIOR) as local:
+            if own:
+                local.json("POST", "/v1/experiments", {"name": "look", "arms": {"own": "own"}})
             body = {"query": "tea", "documents": documents, "user": "ann"}
             first = local.json("POST", "/v2/rerank", body)
             order = [each["index"] for each in first["results"]]
             assert by_score(first) == order
-            if changed.mode == "shadow":
+            if own:
                 assert order == list(range(200))
             click = {"ranking_id": first["id"], "item": documents[order[-1]], "type": "click"}
             local.json("POST", "/v1/feedback", {"events": [{"event_id": "1", **click}]})

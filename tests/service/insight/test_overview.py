@@ -39,7 +39,6 @@ async def test_minutes_tell_new_items_from_old_ones(engine: Scene) -> None:
     assert (second.exposure_new, second.exposure_old) == (0.0, 1.0)
     assert 0 < (first.latency_p50_ms or 0) <= (first.latency_p99_ms or 0)
     assert view.totals == api.Totals(rankings=2, events=2, clicks=2, items=3, queries=1, found=0)
-    assert view.shadow is None
 
 
 @played(start=START - START % 3600)

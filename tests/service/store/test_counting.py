@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ebrank.evidence.slots import slot_of
-from ebrank.service.store.counting import EVENT, entry_of, items_of, shown, steps
+from ebrank.service.store.counting import EVENT, entry_of, steps
 from ebrank.service.store.tables import EVENTS
 from ebrank.testing.histories import event, ranking
 
@@ -13,13 +13,6 @@ def test_a_list_adds_one_to_the_slot_of_each_rank(length: int) -> None:
     entry = ranking("r", "a" * length)
     expected = [(rank - 1, 0, slot_of(rank), 1) for rank in range(1, length + 1)]
     assert steps(entry, range(length)) == expected
-
-
-def test_the_order_that_was_not_served_adds_nothing() -> None:
-    entry = ranking("r", "ab", would_rank=("c", "d", "e"))
-    assert items_of(entry) == ("a", "b", "c", "d", "e")
-    assert [step[0] for step in steps(entry, items_of(entry))] == ["a", "b"]
-    assert shown(entry, [5, 6, 7, 8, 9]) == [5, 6]
 
 
 def test_rows_are_read_back_unless_a_value_is_missing() -> None:

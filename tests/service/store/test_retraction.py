@@ -55,7 +55,6 @@ class History:
                     items,
                     counted=not (taken_back or confirmed),
                     user=user,
-                    would_rank=tuple(reversed(items)) if chance.random() < 0.3 else (),
                     continues=first,
                     seen=seen if any(seen) else (),
                     retracted=taken_back,

@@ -231,9 +231,9 @@ class RankRequest(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults
     """A request for a list.
 
     `items` restricts it to these candidates; those given with features are added or updated first.
-    In shadow mode they are the caller's own order, which is served as it is. `offset` is how many
-    ranks are above the list: 10 for the second page of ten. Without `count`, the list is neither
-    logged nor counted: for bots, previews and monitoring.
+    The arm `own` of an experiment serves them in this order. `offset` is how many ranks are above
+    the list: 10 for the second page of ten. Without `count`, the list is neither logged nor
+    counted: for bots, previews and monitoring.
     """
 
     query: Query
@@ -272,16 +272,15 @@ class RankedItem(Struct, frozen=True, omit_defaults=True):
 class RankResponse(Struct, frozen=True, omit_defaults=True):
     """The list, the id that feedback cites, and the version of the prior that made it.
 
-    In shadow mode, `would_rank` is the order EBRank would have served. `counted` is present, and
-    false, if the list is neither logged nor counted: the request said so, or the list was made from
-    memory while the store failed. Events that cite its `ranking_id` are rejected as `uncounted`.
+    `counted` is present, and false, if the list is neither logged nor counted: the request said so,
+    or the list was made from memory while the store failed. Events that cite its `ranking_id` are
+    rejected as `uncounted`.
     `arm` is present in experiments, as `experiment:arm`.
     """
 
     ranking_id: str
     model: int
     items: list[RankedItem]
-    would_rank: list[str] | UnsetType = UNSET
     counted: bool = True
     arm: str | UnsetType = UNSET
 

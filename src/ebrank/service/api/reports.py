@@ -486,29 +486,6 @@ class FeatureTrust(Struct, frozen=True):
     share: float
 
 
-class ShadowOut(Struct, frozen=True):
-    """What EBRank would have done instead of the caller's order.
-
-    Attributes:
-        rankings: lists that were compared: no refreshes within the window.
-        different: share of them with another order.
-        overlap: mean share of the served list that EBRank would have served too.
-        gain: expected clicks per list of EBRank's order minus those of the caller's, by the
-            relevances estimated so far.
-        gain_error: its standard error over lists; None for fewer than a hundred.
-        new_items: share of EBRank's slots that new items would have had.
-        served_new_items: share of slots that new items had.
-    """
-
-    rankings: int
-    different: float
-    overlap: float
-    gain: float
-    gain_error: float | None
-    new_items: float
-    served_new_items: float
-
-
 class ServerOut(Struct, frozen=True):
     """A server, as it reported a few seconds ago. Counts are since it started.
 
@@ -588,7 +565,6 @@ class Insights(Struct, frozen=True):
 
     now: float
     model: int
-    mode: str
     k: int
     new_seconds: float
     first_item: float | None
@@ -614,6 +590,5 @@ class Insights(Struct, frozen=True):
     training: TrainingOut
     prior: PriorOut
     servers: list[ServerOut]
-    shadow: ShadowOut | None
     experiment: ExperimentOut | None
     contract: ContractOut | None

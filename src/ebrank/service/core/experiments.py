@@ -98,11 +98,12 @@ class Experiment(Struct, frozen=True):
 
 
 class Assignment(NamedTuple):
-    """The arm of a list: as it is logged, its experiment and name, and the cell of its unit."""
+    """The arm of a list: as it is logged, in parts, and the cell of its unit."""
 
     label: str
     experiment: str
     arm: str
+    policy: str
     cell: int
 
 
@@ -137,8 +138,10 @@ class Assigner:
             return None
         cell = self._cell(unit)
         arm = self._cells[cell]
-        label = f"{experiment.name}:{arm}{self._suffix}"
-        return Assignment(label, experiment.name, arm, cell) if arm else None
+        if not arm:
+            return None
+        label, policy = f"{experiment.name}:{arm}{self._suffix}", experiment.stretch.arms[arm]
+        return Assignment(label, experiment.name, arm, policy, cell)
 
     def _cell(self, unit: str) -> int:
         return xxhash.xxh3_64_intdigest(unit.encode("utf-8", "surrogatepass"), self._seed) % CELLS
@@ -194,6 +197,13 @@ def parted(label: str) -> tuple[str, str, int]:
     """
     experiment, arm, *number = label.split(":")
     return experiment, arm, int(number[0]) if number else 1
+
+
+def policy_of(label: str, experiments: Mapping[str, Experiment]) -> str:
+    """Return the policy of a list's arm, given as it is logged; empty if that is unknown here."""
+    name, arm, stretch = parted(label)
+    stretches = experiments[name].stretches if name in experiments else []
+    return stretches[stretch - 1].arms[arm] if stretch <= len(stretches) else ""
 
 
 # --- starting, changing and stopping -------------------------------------------------------------
@@ -282,6 +292,8 @@ def _stretch(
 ) -> Stretch:
     if not 1 <= len(arms) <= MOST_ARMS:
         raise Problem(f"an experiment has 1 to {MOST_ARMS} arms", "arms")
+    if len(arms) == 1 and OWN not in arms.values():
+        raise Problem("an arm alone is compared with nothing: only `own` makes sense alone", "arms")
     for arm, policy in arms.items():
         if ":" in policy.partition(":")[2]:  # no request may import a module
             raise Problem(f"arm {arm}: parts of your own belong into ranking.policy", "arms")

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import msgspec
 
 from ebrank.service import api
+from ebrank.service.core import trials
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.memory import decode, encode
 from ebrank.service.core.resources import Resources, Watcher
@@ -79,7 +80,7 @@ class Served(msgspec.Struct, array_like=True):
         retracted: whether it was taken back.
         arm: of which experiment it is, as it is logged.
         cell: of its unit in the experiment.
-        ours: whether its order is EBRank's, not the caller's own.
+        compared: whether the budget of exploration compares it: its order is not the caller's own.
     """
 
     name: bytes
@@ -93,10 +94,10 @@ class Served(msgspec.Struct, array_like=True):
     retracted: bool = False
     arm: str | None = None
     cell: int = 0
-    ours: bool = True
+    compared: bool = True
 
     @classmethod
-    def of(cls, entry: RankingEntry, rows: Sequence[int], life: int) -> Served:
+    def of(cls, entry: RankingEntry, rows: Sequence[int], life: int, *, compared: bool) -> Served:
         """Return what feedback needs to know of a list, given its items' rows in its query."""
         first = time_of(entry.continues) if entry.continues else None
         return cls(
@@ -111,7 +112,7 @@ class Served(msgspec.Struct, array_like=True):
             entry.retracted,
             entry.arm,
             entry.cell,
-            not entry.would_rank,
+            compared,
         )
 
     @property
@@ -318,7 +319,9 @@ class Feedback:
             return None
         assigner = own.active.deployment.assigner
         entry.cell = 0 if assigner is None or entry.arm is None else assigner.cell_of(entry)
-        served = Served.of(entry, rows, live.life)
+        label = entry.arm
+        compared = label is None or trials.policy_of(label, own.active.experiments) != trials.OWN
+        served = Served.of(entry, rows, live.life, compared=compared)
         remember(own, ranking_id, served)
         return served, live
 
@@ -333,7 +336,7 @@ class Feedback:
                 continue
             self._watcher.event(cited, row, entry, written)
             if own.contract.on:
-                own.contract.event(entry, written, compared=served.ours)
+                own.contract.event(entry, written, compared=served.compared)
             live = changed[entry.query]
             if live is not None:
                 live.add(counting.as_written(entry, written), [row])

@@ -31,13 +31,8 @@ class Watcher(Protocol):
         """Take note of new items and queries."""
         ...
 
-    def ranking(
-        self, live: LiveQuery, served: Listing, would: Listing | None, entry: RankingEntry
-    ) -> None:
-        """Take note of a logged list, and of the one EBRank would have served in shadow mode.
-
-        Called before the list is added to the counters of its query.
-        """
+    def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
+        """Take note of a logged list, before it is added to the counters of its query."""
         ...
 
     def event(self, live: LiveQuery, row: int, entry: EventEntry, written: Written) -> None:

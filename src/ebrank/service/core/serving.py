@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import xxhash
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, structs
 
 from ebrank.service import api
 from ebrank.service.core.contract import new_token
@@ -40,7 +40,6 @@ class Choice:
         served: the list.
         entry: as it will be logged; its id, and what depends on the time, is set then.
         order: the places of all ranks down to its last.
-        would: in shadow mode, the list EBRank would have served.
         page: whose list it is, if its order must be kept.
         arm: of the running experiment.
         token: the random digits of its id, if they were drawn already.
@@ -49,7 +48,6 @@ class Choice:
     served: Listing
     entry: RankingEntry
     order: Ints
-    would: Listing | None
     page: ListKey | None
     arm: Assignment | None
     token: str | None
@@ -58,11 +56,6 @@ class Choice:
     def first_of(self) -> ListKey | None:
         """Whose list it is, if it shows something for the first time within the window."""
         return None if self.entry.seen and all(self.entry.seen) else self.page
-
-    @property
-    def would_rank(self) -> list[str] | UnsetType:
-        """The names in the list EBRank would have served."""
-        return UNSET if self.would is None else [*self.entry.would_rank]
 
 
 class Serving:
@@ -152,18 +145,12 @@ class Serving:
         settings, offset, k = self._settings, request.offset, request.k or self._settings.k
         if offset + k > api.MOST_RANKS:
             raise Problem(f"offset and k must not exceed {api.MOST_RANKS} together", "offset")
-        shadow, only = settings.mode == "shadow", None
-        if request.items is not None:
-            only = _rows(live, request.items)
-        elif shadow:
-            raise Problem("in shadow mode, a request must give its own order in `items`", "items")
-        user = page = kept = would = arm = token = None
+        only = None if request.items is None else _rows(live, request.items)
+        user = page = kept = arm = token = None
         if request.user is not None:
             user = hashed(request.user, self._resources.meta[SALT])
         if deployment.assigner is not None:
             arm = deployment.assigner.assigned(request, live.state.query, user)
-            if arm is not None:
-                shadow = deployment.assigner.experiment.stretch.arms.get(arm.arm) == OWN
         if user is not None and settings.window:
             among, label = None if only is None else _hash(only), "" if arm is None else arm.label
             page = ListKey(live.state.query, user, among, request.explore, live.life, label)
@@ -179,24 +166,22 @@ class Serving:
         )
         contract = self._resources.contract
         explores = request.explore and (request.count or not contract.on)  # or who would pay for it
-        if shadow:
-            by_score = first_places(candidates, offset + k)
-            would = listing(candidates, by_score, self.examination, offset)
+        callers = arm is not None and arm.policy == OWN
+        if callers:
             order = np.arange(len(candidates.rows))[: offset + k]
         else:
             order = first_places(candidates, offset + k, explore=explores, kept=kept)
         served = listing(candidates, order, self.examination, offset)
-        explores = explores and not shadow
-        if contract.on and not shadow:
+        if contract.on and not callers:
             token = new_token()
             drawn = token if kept is None else kept.view
             if explores and not contract.allows(drawn, served, self.examination, now):
                 explores = False
                 order = first_places(candidates, offset + k, explore=False, kept=kept)
                 served = listing(candidates, order, self.examination, offset)
-        if shadow:  # the caller's order is not our exploration, whatever it costs
+        if callers:  # the caller's order is not our exploration, whatever it costs
             served.explored, served.cost = np.zeros(len(served.places), np.bool_), 0.0
-        rows, instead = served.rows.tolist(), [] if would is None else would.rows.tolist()
+        rows = served.rows.tolist()
         entry = RankingEntry(
             id="",
             query=live.state.query,
@@ -207,16 +192,15 @@ class Serving:
             relevance=tuple(served.relevance.tolist()),
             cost=served.cost,
             user=user,
-            would_rank=tuple(live.ids.at(instead)),
             offset=offset,
-            hint=live.hint(rows + instead),
+            hint=live.hint(rows),
         )
         if arm is not None:
             entry.arm, entry.cell = arm.label, arm.cell
         if kept is not None:
             seen = kept.ranks_of(served.rows)
             entry.continues, entry.seen = kept.view, seen if any(seen) else ()
-        return Choice(served, entry, order, would, page, arm, token)
+        return Choice(served, entry, order, page, arm, token)
 
     async def _served(
         self,
@@ -236,7 +220,7 @@ class Serving:
         items = ranked_items(live, entry.items, served, explain=request.explain)
         commit, changed = await own.queries.write([entry], basis)
         own.active.stored = commit.model
-        self._watcher.ranking(live, served, choice.would, entry)
+        self._watcher.ranking(live, served, entry)
         if choice.token is not None:
             own.contract.ranking(served, entry, self.examination)
         rows, current = served.rows.tolist(), changed[entry.query]
@@ -245,9 +229,10 @@ class Serving:
         if choice.page is not None:
             kept = served.candidates.rows[choice.order]
             own.windows.keep(choice.page, kept, served.offset, entry.id, own.timer())
-        remember(own, entry.id, Served.of(entry, rows, live.life))
+        compared = choice.token is not None
+        remember(own, entry.id, Served.of(entry, rows, live.life, compared=compared))
         arm = UNSET if choice.arm is None else f"{choice.arm.experiment}:{choice.arm.arm}"
-        return api.RankResponse(entry.id, entry.model, items, choice.would_rank, arm=arm)
+        return api.RankResponse(entry.id, entry.model, items, arm=arm)
 
     def list_from_memory(self, name: str, request: api.RankRequest) -> api.RankResponse | None:
         """Return an uncounted list made without the store; None if memory does not suffice.
@@ -261,8 +246,7 @@ class Serving:
             named = ids_of(request.items)
             pairs = zip(named, live.rows_of(named), strict=True)
             listed = [item for item, row in pairs if live.lists_row(row)]
-            partial = len(listed) < len(named)
-            if not listed or (partial and self._settings.mode == "shadow"):
+            if not listed:
                 return None
             request = structs.replace(request, items=listed)
         deployment, now = self._resources.active.deployment, self._resources.clock()
@@ -275,9 +259,7 @@ class Serving:
         request = structs.replace(request, count=False)
         choice = self._choose(request, live, deployment, now)
         items = ranked_items(live, choice.entry.items, choice.served, explain=request.explain)
-        return api.RankResponse(
-            api.UNCOUNTED, deployment.model.version, items, choice.would_rank, counted=False
-        )
+        return api.RankResponse(api.UNCOUNTED, deployment.model.version, items, counted=False)
 
 
 def ids_of(items: Sequence[str | api.ItemIn]) -> list[str]:

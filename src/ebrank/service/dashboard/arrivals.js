@@ -25,7 +25,7 @@ export function arrivalCounts({ arrivals, k, model }) {
 }
 
 export function newest({ insights }, width) {
-  const { arrivals, k, shadow } = insights;
+  const { arrivals, k } = insights;
   if (arrivals.length === 0) {
     const none = "No item has entered a query that users had seen, since this server started. PUT /v1/queries/{query}/items adds one.";
     return [nothing(none)];
@@ -53,7 +53,7 @@ export function newest({ insights }, width) {
       ...ABOUT,
     ]),
     h("div", { class: "pair" }, [
-      third(`${shadow === null ? "As served" : "By EBRank, in shadow"}: ${listed} tried, ${holds} hold it`, "ranks", "holds"),
+      third(`As served: ${listed} tried, ${holds} hold it`, "ranks", "holds"),
       byFeatures === null
         ? third("By features alone: nothing learned yet", "ranks_by_features", "holds_by_features", [])
         : third(`By features alone: ${byFeatures} hold it`, "ranks_by_features", "holds_by_features"),

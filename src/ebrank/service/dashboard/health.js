@@ -86,11 +86,10 @@ export function feedback(data, width) {
 }
 
 export function server({ insights }) {
-  const { system, mode, now, totals } = insights;
+  const { system, now, totals } = insights;
   const stored = system.store_bytes === null ? "in memory" : bytes(system.store_bytes);
   const about = [
     ["Version", system.version],
-    ["Mode", mode],
     ["Started", `${dayAndTime(system.started)}, ${between(system.started, now)} ago`],
     ["Store", system.free_bytes === null ? stored : `${stored}; ${bytes(system.free_bytes)} free`],
     ["Log", system.log_entries === null ? counted(totals.rankings + totals.events, "entry", "entries") : counted(system.log_entries, "entry", "entries")],

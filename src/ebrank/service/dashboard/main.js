@@ -22,7 +22,6 @@ import { searchBox } from "./search.js";
 const main = document.querySelector("main");
 const status = document.querySelector(".status");
 const ribbon = document.querySelector(".ribbon");
-const mode = document.querySelector(".mode");
 const tokenButton = document.querySelector("[data-action=token]"); // for servers that ask for one
 
 let view = null;
@@ -95,7 +94,6 @@ function draw() {
 function introduce(insights) {
   about = insights;
   ribbon.hidden = !insights?.demo;
-  mode.hidden = insights?.mode !== "shadow";
 }
 
 // --- what can go wrong -------------------------------------------------------------------------

@@ -20,7 +20,6 @@ const GROUPS = [
   {
     title: "Is it worth it?",
     panels: [
-      { id: "shadow", title: "Shadow mode", draw: panels.shadow, wide: true, when: ({ shadow }) => shadow !== null },
       { id: "experiment", title: "Experiment", draw: experiment, wide: true, still: true, when: ({ experiment }) => experiment !== null },
       { id: "new", title: "New against old", draw: panels.newAgainstOld, csv: "buckets" },
       { id: "waiting", title: "How long new items wait", draw: panels.waiting },

@@ -4,9 +4,9 @@ import { lostShare, newShare, settled, telling } from "./buckets.js";
 import { bar, line, scatter } from "./charts.js";
 import { h } from "./dom.js";
 import { nothing } from "./empty.js";
-import { ages, count, counted, decimal, duration, half, percent, rate, ratio, signed } from "./format.js";
+import { ages, count, counted, decimal, duration, half, percent, rate, ratio } from "./format.js";
 import { note, overTime, quiet, silence } from "./over_time.js";
-import { facts, table } from "./tables.js";
+import { table } from "./tables.js";
 
 export function newAgainstOld(data, width) {
   const { insights, buckets, words } = data;
@@ -134,26 +134,4 @@ const trusted = (share, all) => share * all.length >= 1;
 export function verdict(share, all) {
   if (trusted(share, all)) return "trusted";
   return share * all.length <= 0.1 ? "ignored" : "a little";
-}
-
-// --- shadow mode -------------------------------------------------------------------------------
-
-/** A forecast with its interval; after few lists, none. */
-function gained({ gain, gain_error: error }) {
-  if (error === null) return "too early";
-  return `${signed(gain, 3)} ± ${decimal(1.96 * error, 3)}`;
-}
-
-export function shadow({ insights }) {
-  const { shadow: seen, k } = insights;
-  const about = note("Your own order is served. This is what EBRank would have done instead, by the relevances estimated so far.");
-  if (seen.rankings === 0) return [about, nothing("No list was compared yet. Send your order as items of POST /v1/rank.")];
-  const forecast = [
-    ["Lists compared", count(seen.rankings)],
-    ["In another order", percent(seen.different)],
-    [`Same items in the top ${k}`, percent(seen.overlap)],
-    ["Expected clicks gained per list, 95 %", gained(seen)],
-    ["Slots of new items", `${percent(seen.new_items)} against ${percent(seen.served_new_items)}`],
-  ];
-  return [about, facts(forecast)];
 }

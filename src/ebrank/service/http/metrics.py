@@ -133,10 +133,6 @@ class Metrics(Collector):
                 "Lists that had to do without exploration to stay within `ranking.max_cost`.",
                 engine.resources.contract.refused,
             ),
-            "shadow_different_total": (
-                "Lists that EBRank would have ordered differently, without refreshes.",
-                engine.shadow_different,
-            ),
             "prior_state": ("1 for the state that the prior is in.", ("state", states)),
             "elected": (
                 "1 if this server does a task for all.",

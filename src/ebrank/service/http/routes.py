@@ -394,8 +394,8 @@ async def change_features(call: Request) -> api.FeaturesResponse:
 async def rank(call: Request) -> api.RankResponse:
     """Rank a query's candidates. The server logs the list before it responds; feedback refers to it
     by its `ranking_id`. `items` restricts the list to some candidates, and adds or updates those
-    that come with features, but does not bring back withdrawn ones; in shadow mode, it is your own
-    order, which is served as it is.
+    that come with features, but does not bring back withdrawn ones; the arm `own` of an experiment
+    serves them in your order.
     """
     return await call.engine.rank(call.data, call.admit_query, call.token)
 

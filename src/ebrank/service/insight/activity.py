@@ -30,7 +30,7 @@ from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.resources import Resources
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import EventEntry, Minute, RankingEntry, Written
-from ebrank.typing import Bools, Floats, Ints
+from ebrank.typing import Bools, Ints
 
 TOTALS = "totals"
 
@@ -53,7 +53,6 @@ class Activity:
     Attributes:
         own: what this server has counted since it started, by the names of `api.Totals`.
         shared: whether there are other servers, whose counts are in the store.
-        different: lists of this server that EBRank would have ordered differently.
     """
 
     def __init__(self, resources: Resources) -> None:
@@ -70,7 +69,6 @@ class Activity:
         self._saved = Counter[str]()  # of them
         self._saving = asyncio.Lock()
         self.shared = False
-        self.different = 0
         self.last_event: float | None = None
 
     @property
@@ -90,10 +88,8 @@ class Activity:
         """Count new items and queries."""
         self.own.update(items=items, queries=queries)
 
-    def ranking(
-        self, live: LiveQuery, served: Listing, would: Listing | None, entry: RankingEntry
-    ) -> None:
-        """Count a list, and compare it with the one EBRank would have served, in shadow mode."""
+    def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
+        """Count a list."""
         sums = self._book.sums(entry.time)
         self.own["rankings"] += 1
         sums["rankings"] += 1.0
@@ -106,8 +102,6 @@ class Activity:
             fresh = np.array(entry.seen) == 0
             shown = int(np.count_nonzero(fresh))
             p, explored, cost = p * fresh, explored & fresh, cost if shown else 0.0
-        if would is not None and shown:
-            self._shadow(live, served, would, entry, p)
         filled = int(np.count_nonzero(explored))
         if filled:
             unseen = np.isnan(live.state.first_shown[rows])
@@ -188,24 +182,6 @@ class Activity:
     def started(self, time: float) -> None:
         """Count a start of a server."""
         self._book.add(time, starts=1)
-
-    def _shadow(
-        self, live: LiveQuery, served: Listing, would: Listing, entry: RankingEntry, p: Floats
-    ) -> None:
-        slots = len(served.places)
-        gain = float(p @ (would.relevance - served.relevance))
-        different = not np.array_equal(served.places, would.places)
-        self.different += different
-        self._book.add(
-            entry.time,
-            shadow_rankings=1,
-            shadow_different=float(different),
-            shadow_overlap=float(np.isin(served.places, would.places).sum()) / slots,
-            shadow_gain=gain,
-            shadow_gain_squared=gain * gain,
-            shadow_new=float(self._new(live, would.rows, entry.time).sum()) / slots,
-            shadow_served_new=float(self._new(live, served.rows, entry.time).sum()) / slots,
-        )
 
     def latency(self, time: float, seconds: float) -> None:
         """Count a response time."""

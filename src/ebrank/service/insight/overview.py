@@ -28,8 +28,6 @@ HOUR = 3600.0
 WIDTHS = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 1800.0, 3600.0)
 """Widths of a chart's bins, in seconds; the chart shows a hundred or two of them."""
 MOST_BUCKETS = 170
-FEWEST_LISTS = 100
-"""Lists from which on a mean over them has an error."""
 KEPT_SECONDS = 30.0
 """How long sums of more than an hour are cached."""
 _SUMS = {each.name: each.type for each in fields(api.BucketOut) if each.type in (int, float)}
@@ -67,11 +65,9 @@ class Overview:
         sums = summed(minutes)
         survey = await self._surveyor.survey(now)
         await self._arrivals.look()
-        shadow = settings.ranking.mode == "shadow"
         return api.Insights(
             now=now,
             model=model.version,
-            mode=settings.ranking.mode,
             k=k,
             new_seconds=settings.insights.new_seconds,
             first_item=first_item,
@@ -111,7 +107,6 @@ class Overview:
             training=training,
             prior=prior,
             servers=servers,
-            shadow=shadow_out(sums) if shadow else None,
             experiment=experiment,
             contract=self._resources.contract.out() if self._resources.contract.on else None,
         )
@@ -187,25 +182,6 @@ def by_name(sums: Mapping[str, float], prefix: str) -> dict[str, int]:
     """Return the sums whose names begin with a prefix, by the rest of their names."""
     named = ((name.removeprefix(prefix), name) for name in sorted(sums) if name.startswith(prefix))
     return {rest: int(sums[name]) for rest, name in named}
-
-
-def shadow_out(sums: Mapping[str, float]) -> api.ShadowOut:
-    """Return how the caller's lists compare with EBRank's."""
-    count = sums["shadow_rankings"]
-    names = ("different", "overlap", "gain", "gain_squared", "new", "served_new")
-    different, overlap, gain, square, new, served_new = (
-        sums[f"shadow_{name}"] / max(count, 1.0) for name in names
-    )
-    error = math.sqrt(max(square - gain * gain, 0.0) / max(count, 1.0))
-    return api.ShadowOut(
-        rankings=int(count),
-        different=different,
-        overlap=overlap,
-        gain=gain,
-        gain_error=error if count >= FEWEST_LISTS else None,
-        new_items=new,
-        served_new_items=served_new,
-    )
 
 
 def last_event(minutes: Iterable[Minute], here: float | None) -> float | None:

@@ -274,7 +274,7 @@ def _slots(offset: int, length: int) -> Sequence[int]:
 
 def items_of(entry: Operation) -> tuple[str, ...]:
     """Return the items that an entry names, all of which its query must have."""
-    return (entry.item,) if isinstance(entry, EventEntry) else entry.items + entry.would_rank
+    return (entry.item,) if isinstance(entry, EventEntry) else entry.items
 
 
 def shown(entry: Operation, keys: Sequence[T]) -> Sequence[T]:
@@ -283,8 +283,7 @@ def shown(entry: Operation, keys: Sequence[T]) -> Sequence[T]:
         return keys if entry.shows else ()
     if not entry.counted:
         return ()
-    listed = keys[: len(entry.items)]
-    return list(compress(listed, map(not_, entry.seen))) if entry.seen else listed
+    return list(compress(keys, map(not_, entry.seen))) if entry.seen else keys
 
 
 def as_written(entry: Operation, written: Written) -> Operation:
@@ -441,12 +440,12 @@ class Codec:
         return dict(zip(self._fields, values, strict=True))
 
 
-CODECS = RANKING, EVENT = Codec(RANKINGS, "items", "would_rank"), Codec(EVENTS, "place")
+CODECS = RANKING, EVENT = Codec(RANKINGS, "items"), Codec(EVENTS, "place")
 
 
-def places_of(codec: Codec, row: Row) -> list[int]:
+def places_of(codec: Codec, row: Row) -> Sequence[int]:
     """Return the places of all items that a row names, in the order of `items_of`."""
-    return [row[2]] if codec is EVENT else [*listed(row[2]), *listed(row[3])]
+    return [row[2]] if codec is EVENT else listed(row[2])
 
 
 def entry_of(codec: Codec, row: Row, names: Mapping[int, str]) -> Operation:
@@ -454,8 +453,8 @@ def entry_of(codec: Codec, row: Row, names: Mapping[int, str]) -> Operation:
     fields, query = codec.fields(row), row[-1]
     if codec is EVENT:
         return EventEntry(query=query, item=names[row[2]], **fields)
-    items, would_rank = (tuple(names[place] for place in listed(part)) for part in row[2:4])
-    return RankingEntry(query=query, items=items, would_rank=would_rank, **fields)
+    items = tuple(names[place] for place in listed(row[2]))
+    return RankingEntry(query=query, items=items, **fields)
 
 
 def rows_of(entries: Sequence[Placed], begin: int) -> dict[Codec, list[Row]]:
@@ -465,8 +464,6 @@ def rows_of(entries: Sequence[Placed], begin: int) -> dict[Codec, list[Row]]:
         if isinstance(entry, EventEntry):
             rows.setdefault(EVENT, []).append(EVENT.row(seq, query, places[:1], entry))
         else:
-            length = len(entry.items)
-            would_rank = _text(places[length:]) if entry.would_rank else None
-            placed = _text(places[:length]), would_rank
-            rows.setdefault(RANKING, []).append(RANKING.row(seq, query, placed, entry))
+            row = RANKING.row(seq, query, [_text(places)], entry)
+            rows.setdefault(RANKING, []).append(row)
     return rows

@@ -20,7 +20,7 @@ PAGE = 1000
 
 _OF_QUERIES = ("items", "features", "evidence", "snapshot", "rankings", "events")
 _OF_PLACES = ("features", "evidence", "snapshot", "events")
-_LISTS = """SELECT seq, id, items, would_rank, length(explored), length(relevance), size
+_LISTS = """SELECT seq, id, items, length(explored), length(relevance), size
     FROM rankings JOIN queries ON query = number WHERE seq > ?1 ORDER BY seq LIMIT ?2"""
 
 
@@ -115,10 +115,10 @@ async def _lists(connection: Connection) -> list[Fault]:
 
 
 def _list_faults(row: Row) -> Iterator[Fault]:
-    _, name, items, would_rank, explored, relevance, size = row
+    _, name, items, explored, relevance, size = row
     try:
-        places = [*listed(items), *listed(would_rank)]
-        length = len(listed(items))
+        places = listed(items)
+        length = len(places)
     except (ValueError, TypeError):
         yield Fault("row", f"ranking {name!r} holds no list")
         return

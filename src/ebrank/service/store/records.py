@@ -97,7 +97,6 @@ class RankingEntry:
         relevance: R̂ of each item when it was served.
         cost: expected clicks lost compared with the order by relevance alone.
         user: a hash of the user's name, or None.
-        would_rank: in shadow mode, the order EBRank would have served.
         offset: how many ranks are above its first item: 10 for a second page of ten.
         continues: the user's first list of this query within the window, for which events of this
             one count; None if this is the first, or nobody's.
@@ -123,7 +122,6 @@ class RankingEntry:
     relevance: tuple[float, ...] = ()
     cost: float = 0.0
     user: str | None = None
-    would_rank: tuple[str, ...] = ()
     offset: int = 0
     continues: str | None = None
     seen: tuple[int, ...] = ()

@@ -223,7 +223,7 @@ COUNTS = EVIDENCE.names
 RANKINGS = StoreTable(
     "rankings",
     "seq:number>position:int64 id:text query:number>query:string time:real model:int items:places "
-    "counted:bool explored:bools relevance:reals cost:real user:text? would_rank:places? "
+    "counted:bool explored:bools relevance:reals cost:real user:text? "
     "offset:int continues:text? seen:numbers? retracted:bool epoch:int arm:text? token:text?",
     sqlite=", PRIMARY KEY (seq), UNIQUE (id))",
     postgresql=", UNIQUE (id, query))",

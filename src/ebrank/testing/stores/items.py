@@ -110,7 +110,7 @@ async def names(store: Store) -> None:
         query, item = f"{text}☂", f"{text}!"
         items = [NewItem(item, (1.0,)), NewItem("", (2.0,))]
         await store.items.put(query, items, 1.0)
-        served = RankingEntry(f"r{text}{number}", query, 2.0, 0, (item, ""), would_rank=("", item))
+        served = RankingEntry(f"r{text}{number}", query, 2.0, 0, (item, ""))
         name = f"e{text}{number}"
         click = EventEntry(name, served.id, query, item, text, 1, 1, False, 3.0, 3.0)
         await store.log.write([served, click])

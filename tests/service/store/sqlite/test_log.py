@@ -25,10 +25,10 @@ def stored(folder: Path) -> Blocking:
 
 
 def test_hints_change_nothing_but_the_work(tmp_path: Path) -> None:
-    listed = ranking("r", "cab", would_rank=("b", "a"), counted=False)
+    listed = ranking("r", "cab", counted=False)
     click = event("e", listed, "a", shows=True)
     hinted = [
-        replace(listed, hint=Hint((2, 0, 1, 1, 0), (True,) * 5)),
+        replace(listed, hint=Hint((2, 0, 1), (True,) * 3)),
         replace(click, hint=Hint((0,), (True,))),
     ]
     without, with_hints = stored(tmp_path / "without"), stored(tmp_path / "with")
