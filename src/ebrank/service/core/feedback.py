@@ -26,7 +26,7 @@ from typing import NamedTuple
 import msgspec
 
 from ebrank.service import api
-from ebrank.service.core import trials
+from ebrank.service.core.experiments import OWN, policy_of
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.memory import decode, encode
 from ebrank.service.core.resources import Resources, Watcher
@@ -320,7 +320,7 @@ class Feedback:
         assigner = own.active.deployment.assigner
         entry.cell = 0 if assigner is None or entry.arm is None else assigner.cell_of(entry)
         label = entry.arm
-        compared = label is None or trials.policy_of(label, own.active.experiments) != trials.OWN
+        compared = label is None or policy_of(label, own.active.experiments) != OWN
         served = Served.of(entry, rows, live.life, compared=compared)
         remember(own, ranking_id, served)
         return served, live
