@@ -73,5 +73,5 @@ class Threaded:
         with server.listening("127.0.0.1", self.port) as opened:
             self.port = opened.getsockname()[1]
             await server.serve(
-                self._settings, opened, self._stopped, lambda address: ready.set_result(None)
+                self._settings, opened, self._stopped, lambda *_: ready.set_result(None)
             )

@@ -19,6 +19,7 @@ from ebrank.service.store import open
 from ebrank.service.store.records import Minute, ModelRecord
 from ebrank.service.store.schema import POSTGRESQL, SQLITE
 from ebrank.service.store.sqlite import SqliteStore
+from ebrank.service.store.sqlite.database import about
 from ebrank.testing.histories import contents, fill
 from tests.cli.commands import answered, ebrank, good, refused
 from tests.postgres import Postgres
@@ -157,8 +158,8 @@ def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(database: 
 
     asyncio.run(lived())
     good("store", "copy", url, "copy")
-    for path in (url, "copy"):
-        assert good("check", path).stdout == "nothing is wrong\n"
+    for path, about_it in ((url, "PostgreSQL"), ("copy", about())):
+        assert good("check", path).stdout == f"nothing is wrong\n{about_it}\n"
     assert good("repair", "copy").stdout == "nothing to repair\n"
     asyncio.run(spoiled())
     done = ebrank("check", url)

@@ -71,7 +71,7 @@ def serve(
 
     server.run(
         settings,
-        announce=lambda address: print_address(address, settings.store.url),
+        announce=lambda address, base: print_address(address, base, settings.store.url),
         file=None
         if config is None
         else server.SettingsFile(Path(config), lambda: read_settings(config, flags)),
@@ -86,7 +86,7 @@ def serve_demo(settings: Settings) -> None:
     with tempfile.TemporaryDirectory(prefix="ebrank-demo-") as folder:
         server.run(
             demo.demo_settings(settings, folder),
-            announce=lambda address: click.echo(demo.guide(address)),
+            announce=lambda address, _: click.echo(demo.guide(address)),
             companion=demo.users,
         )
 
@@ -104,7 +104,7 @@ def read_settings(config: str | None, flags: Flags) -> Settings:
     return settings
 
 
-def print_address(address: str, store: str) -> None:
+def print_address(address: str, database: str, store: str) -> None:
     """Say where everything is."""
     from ebrank.service.store.urls import without_password
 
@@ -112,6 +112,7 @@ def print_address(address: str, store: str) -> None:
         f"EBRank serves at {address} and keeps everything in {without_password(store)}\n"
         f"  dashboard      {address}/\n"
         f"  documentation  {address}/docs\n"
+        f"  database       {database}\n"
         "Ctrl-C stops it."
     )
 

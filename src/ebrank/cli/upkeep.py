@@ -80,18 +80,19 @@ def check(
     """
     from ebrank.service.store.urls import RESTORE, can_rebuild
 
-    faults = faults_of(store, config)
+    about, faults = faults_of(store, config)
     remedy = f"See `ebrank repair {store}`" if can_rebuild(store) else RESTORE
     lines = [f"{fault.kind}: {fault.what}" for fault in faults]
     lines += [f"{len(faults)} faults (at most ten of each kind). {remedy}"]
-    document = {"store": store, "good": not faults, "faults": [asdict(fault) for fault in faults]}
-    console.answer(as_json, document, *(lines if faults else ["nothing is wrong"]))
+    document = {"store": store, "database": about, "good": not faults}
+    document["faults"] = [asdict(fault) for fault in faults]
+    console.answer(as_json, document, *(lines if faults else ["nothing is wrong"]), about)
     if faults:
         raise click.exceptions.Exit(1)
 
 
-def faults_of(url: str, config: str | None) -> list[Fault]:
-    """Return the faults of a store as it is now."""
+def faults_of(url: str, config: str | None) -> tuple[str, list[Fault]]:
+    """Return which database a store is in, and the faults of the store as it is now."""
     from ebrank.model.policy import policies
     from ebrank.service.core.models import own_parts
     from ebrank.service.ops import configuration
@@ -101,15 +102,14 @@ def faults_of(url: str, config: str | None) -> list[Fault]:
 
     settings = configuration.read(config, environment=os.environ)
     own = tuple(own_parts(policies.parse(settings.ranking.policy)))
+
+    async def checked(store: Store, progress: Progress) -> tuple[str, list[Fault]]:
+        return store.about, await check(store, time.time(), own_parts=own, progress=progress)
+
     try:
-        return looked_after(
-            url,
-            "read",
-            "checking",
-            lambda store, progress: check(store, time.time(), own_parts=own, progress=progress),
-        )
+        return looked_after(url, "read", "checking", checked)
     except Damaged as problem:  # too much to open it
-        return [Fault("file", str(problem))]
+        return "unreadable", [Fault("file", str(problem))]
 
 
 @verb()

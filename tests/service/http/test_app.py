@@ -380,7 +380,8 @@ def test_new_queries_are_bounded_for_each_token() -> None:
 
 
 def test_nothing_is_served_before_it_is_ready(local: Local) -> None:
-    assert local.json("GET", "/readyz") == {"status": "ready"}
+    readiness = local.json("GET", "/readyz")
+    assert readiness == {"status": "ready", "store": local.app.readiness.store}
     local.app.readiness.started = False
     assert local.error("GET", "/readyz")[0] == 503
     status, error = local.error("POST", "/v1/rank", json={"query": "tea"})

@@ -142,7 +142,7 @@ def test_the_command_line_says_first_what_it_would_change(folder: Path) -> None:
     assert Path(done["kept"]).is_file()
     assert Path(done["kept"]).stat().st_mode & 0o077 == 0
     assert ebrank("repair", folder).stdout == "nothing to repair\n"
-    assert ebrank("check", folder).stdout == "nothing is wrong\n"
+    assert ebrank("check", folder).stdout.startswith("nothing is wrong\n")
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,7 @@ def _matching(table: StoreTable, columns: Names, keys: Names) -> str:
 class PostgresDriver:
     """A schema of a database, which many servers share; see `Driver` for what methods promise."""
 
+    about = "PostgreSQL"
     touched: float | None = None
     shared = True
     portion = 2**62  # of the log, in one transaction: others can write meanwhile

@@ -288,9 +288,10 @@ def page(answer: object) -> Page:
 
 
 class Health(msgspec.Struct, frozen=True):
-    """How the server is."""
+    """How the server is, and on which database its store is."""
 
     status: str
+    store: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def all_routes(readiness: Readiness, metrics: Metrics) -> list[Route]:
@@ -318,7 +319,7 @@ def all_routes(readiness: Readiness, metrics: Metrics) -> list[Route]:
         store fails. It is tried once a second, and the outcome of requests counts too.
         """
         await readiness.check()
-        return Health("ready")
+        return Health("ready", readiness.store)
 
     @serve("/metrics", *SCOPES)
     async def prometheus(call: Request) -> Page:

@@ -40,6 +40,7 @@ class Readiness:
     """Knows whether the store works, by trying it and by the outcome of requests.
 
     Attributes:
+        store: which database it is in.
         started: whether requests are served at all.
         waits_for: what a start waits for, if that takes a while.
         leaving: whether the server is about to close, so that callers should use others.
@@ -53,6 +54,7 @@ class Readiness:
         self._problem: str | None = None
         self._failed = self._first = -math.inf
         self._failure, self._failures = "", 0
+        self.store = engine.resources.store.about
         self.started = False
         self.waits_for = ""
         self.leaving = False

@@ -56,6 +56,8 @@ SWITCH_SECONDS = 1e-3
 
 log = logging.getLogger("ebrank.service")
 
+Announce = Callable[[str, str], None]
+"""Takes the address of a server, and which database its store is in."""
 Companion = Callable[[str], Awaitable[None]]
 """Runs alongside the server, given its address; cancelled when it closes."""
 
@@ -120,7 +122,7 @@ def listening(host: str, port: int) -> socket.socket:
 def run(
     settings: Settings,
     *,
-    announce: Callable[[str], None],
+    announce: Announce,
     companion: Companion | None = None,
     file: SettingsFile | None = None,
 ) -> None:
@@ -128,15 +130,15 @@ def run(
 
     Args:
         settings: of the service.
-        announce: called with the address once the service is ready.
+        announce: called once the service is ready.
         companion: runs alongside the server.
         file: where the settings are, to read the tokens again.
     """
     check(settings)
 
-    def ready(address: str) -> None:
+    def ready(address: str, database: str) -> None:
         _settle()
-        announce(address)
+        announce(address, database)
 
     async def served(opened: socket.socket) -> None:
         await serve(settings, opened, _signals(with_file=file is not None), ready, companion, file)
@@ -153,7 +155,7 @@ async def serve(
     settings: Settings,
     opened: socket.socket,
     stopped: asyncio.Event,
-    announce: Callable[[str], None],
+    announce: Announce,
     companion: Companion | None = None,
     file: SettingsFile | None = None,
 ) -> None:
@@ -176,7 +178,8 @@ async def serve(
                 tokens = Tokens(app.admission, settings, file)
                 asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, tokens.reload)
                 beside.append(asyncio.create_task(tokens.follow()))
-            announce(address)
+            announce(address, store.about)
+            log.info("the store is in %s", store.about)
             beside.append(asyncio.create_task(engine.warm_up()))
             if companion is not None:
                 beside.append(asyncio.ensure_future(companion(address)))

@@ -69,12 +69,14 @@ class Store:
         models: the versions of the prior.
         meta: settings that belong to the data.
         deletions: what was deleted, and to delete more.
+        about: which database that is, and what to know about its version.
         url: where another process finds it (see `open`), None if none can.
         touched: when it was last changed before it was opened, by the clock of its disk, if known.
     """
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
+        self.about = driver.about
         self.url = driver.url
         self.touched = driver.touched
         self.items = StoredItems(driver)

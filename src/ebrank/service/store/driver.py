@@ -115,6 +115,7 @@ class Driver(Protocol):
     """A database.
 
     Attributes:
+        about: which database it is, and what to know about its version.
         url: where another process finds it (see `open`), None if none can.
         touched: when it was last changed before it was opened, by the clock of its disk or its
             server; None if unknown.
@@ -125,6 +126,7 @@ class Driver(Protocol):
         portion: numbers of the log that are searched in one transaction.
     """
 
+    about: str
     url: str | None
     touched: float | None
     shared: bool

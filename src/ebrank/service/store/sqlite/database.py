@@ -8,6 +8,11 @@ thread. A `Snapshot` belongs to another process, which only reads.
 A commit appends pages to `log.db-wal`, the write-ahead log; a checkpoint copies them into `log.db`.
 SQLite would flush inside a commit and checkpoint after it, and the next writer would have to wait
 for both. Here commits are NORMAL (no flush), and neither stops a writer (see `Wal`).
+
+SQLite 3.7.0 to 3.51.2 lose committed rows if a writer starts the WAL over at a certain moment of
+somebody else's checkpoint (https://sqlite.org/wal.html#walresetbug). So the only checkpoints while
+a store is served are those of `Wal`, under which nobody can start it over, and of `rewrite`, which
+holds writers off. Other processes only read; the last of all to close may checkpoint, and is alone.
 """
 
 from __future__ import annotations
@@ -31,12 +36,12 @@ from ebrank.service.store.sqlite.folder import Lock, flush_folder
 BUSY_SECONDS = 10.0
 WRITER_KIB, READER_KIB = 8 * 1024, 1024
 """Pages that a connection keeps; the operating system keeps more of them."""
-BRAKE_PAGES = 65_536
-"""Without other checkpoints, the writer makes one when the WAL has this many pages (256 MB)."""
 INTERVAL_SECONDS = 1.0
 LIMIT_PAGES = 16_384
 """64 MB: copied at the end of a long rush, read again after a crash, and kept on disk."""
 PAGE_BYTES = 4096
+MENDED = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
+"""The first versions of SQLite without the WAL-reset bug, of each branch that got the fix."""
 
 _DAMAGED = (
     "the database is damaged",
@@ -301,7 +306,7 @@ class Wal:
         self._writing = writing
         self._file = os.open(path.with_name(path.name + "-wal"), os.O_RDONLY | os.O_CLOEXEC)
         self._failed = ""
-        self._connection = connect(path)
+        self._connection, self._reader = connect(path), connect(path)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
         self._thread.start()
@@ -332,8 +337,14 @@ class Wal:
                 self._passive()
 
     def _passive(self) -> int:
-        """Copy what can be copied while others read and write; return the WAL's length in pages."""
-        _, pages, _ = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        """Copy what can be copied while others read and write; return the WAL's length in pages.
+
+        A reader is under way meanwhile. Either it needs the WAL, and nobody can start that over; or
+        all is copied, it reads the database itself, and nothing can be copied into that.
+        """
+        with _one_moment(self._reader):
+            self._reader.execute("SELECT 1 FROM sqlite_schema").fetchall()
+            _, pages, _ = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         return int(pages)
 
     def _run(self) -> None:
@@ -348,6 +359,7 @@ class Wal:
         self._closing.set()
         self._thread.join()
         self._connection.close()
+        self._reader.close()
         os.close(self._file)
 
 
@@ -413,12 +425,29 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         connection.execute(f"PRAGMA cache_size = -{READER_KIB}")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA temp_store = MEMORY")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {BRAKE_PAGES}")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
         connection.execute(f"PRAGMA journal_size_limit = {LIMIT_PAGES * PAGE_BYTES}")
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def about(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> str:
+    """Return which SQLite runs, and what it means if it has the WAL-reset bug.
+
+    >>> about((3, 50, 7)), about((3, 53, 0))
+    ('SQLite 3.50.7', 'SQLite 3.53.0')
+    >>> about((3, 51, 2))[:40]
+    'SQLite 3.51.2, which has the WAL-reset b'
+    """
+    name = f"SQLite {'.'.join(map(str, version))}"
+    if version > MENDED[-1] or any(m <= version and m[:2] == version[:2] for m in MENDED):
+        return name
+    return (
+        f"{name}, which has the WAL-reset bug: harmless here, unless another program writes to "
+        "log.db or checkpoints it"
+    )
 
 
 def _mode(path: Path, read_only: bool) -> str:

@@ -35,7 +35,7 @@ from ebrank.service.store.driver import (
     UnknownQuery,
 )
 from ebrank.service.store.records import LIFE, Announced, Commit, Fault, Operation, StoreSize
-from ebrank.service.store.sqlite.database import Connections, error
+from ebrank.service.store.sqlite.database import Connections, about, error
 from ebrank.service.store.tables import COUNTS, Existing, Names, Row, StoreTable, prefixed
 
 T = TypeVar("T")
@@ -135,6 +135,7 @@ def _matching(table: StoreTable, columns: Names, keys: tuple[Names, ...], count:
 class SqliteDriver:
     """A database in a file, or in memory; see `Driver` for what the methods promise."""
 
+    about = about()
     touched: float | None = None
     incarnation = 0  # always: SQLite runs in this process, and cannot crash without it
     shared = False
