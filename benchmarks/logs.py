@@ -1,14 +1,13 @@
-"""Logs: 50 M generated events to evidence, by DuckDB, Spark and pandas.
+"""Logs: 50 M generated events to evidence, by DuckDB and pandas.
 
 `python -m benchmarks logs` takes some minutes and about 3 GB of disk, which it gives back. The
-events are made by SQL from their numbers, so they are the same every time. Each engine runs in a
-process of its own, which tells its peak memory. Spark is measured where it is installed, with Java;
-pandas, which keeps all in memory, on a tenth of the log.
+events are made by SQL from their numbers, so they are the same every time. Each runs in a
+process of its own, which tells its peak memory; pandas, which keeps all in memory, on a tenth of
+the log.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import resource
 import shutil
@@ -61,7 +60,7 @@ def measured(work: str, folder: Path) -> dict[str, float]:
 
 
 def run(work: str, folder: Path) -> None:
-    """Aggregate a log with an engine or with pandas, and print what it took."""
+    """Aggregate a log with DuckDB or with pandas, and print what it took."""
     out = folder.with_name(f"{work}-{folder.name}.parquet")
     began = time.perf_counter()
     if work == "pandas":
@@ -74,7 +73,7 @@ def run(work: str, folder: Path) -> None:
     else:
         from ebrank.addons.logs import aggregate
 
-        seconds = aggregate([folder], out, engine=work, memory=MEMORY).seconds  # type: ignore[arg-type]
+        seconds = aggregate([folder], out, memory=MEMORY).seconds
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     processor = sum(one.ru_utime + one.ru_stime for one in used)
     peak = 1024 * max(one.ru_maxrss for one in used)
@@ -117,7 +116,7 @@ def same_rows(one: Path, other: Path) -> bool:
 
 
 def figures(events: int = EVENTS) -> Iterator[Figure]:
-    """Measure all that is installed."""
+    """Measure both."""
     folder = Path(tempfile.mkdtemp(prefix="ebrank-logs-"))
     try:
         yield from _figures(folder, events)
@@ -147,19 +146,6 @@ def _figures(folder: Path, events: int) -> Iterator[Figure]:
         f"{'equal' if equal else '**not equal**'}",
         "≥ 1×, equal",
         equal and rates[0] >= rates[1],
-    )
-    (tenth / "0.parquet").rename(log / "0.parquet")
-    if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
-        print("Spark is not measured: pip install 'ebrank[spark]', and Java 17", file=sys.stderr)
-        return
-    spark = measured("spark", log)
-    files = [(folder / f"{name}-log.parquet").read_bytes() for name in ("duckdb", "spark")]
-    same = files[0] == files[1]
-    yield Figure(
-        f"{what}: Spark on this machine, its start included",
-        f"{told(spark)}, {'the same bytes as' if same else '**other bytes than**'} DuckDB's",
-        "the same bytes",
-        same,
     )
 
 

@@ -33,9 +33,6 @@ BAR = 24
 def aggregate(
     log: tuple[str, ...],
     out: str = opt(REQUIRED, "The Parquet file to write; must not exist.", "FILE"),
-    engine: Literal["duckdb", "spark"] = opt(
-        "duckdb", "Engine that computes; the results are the same."
-    ),
     maps: tuple[str, ...] = opt(
         (),
         "Columns of ranking, query, item, type, rank, value and time, if they have other names; "
@@ -74,12 +71,11 @@ def aggregate(
         type=click.IntRange(0, 1),
     ),
     skip_bad: bool = opt(False, "Skip bad rows instead of stopping at the first."),
-    memory: str = opt("4 GB", "Memory for the engine; the rest spills to disk.", "SIZE"),
+    memory: str = opt("4 GB", "Memory for DuckDB; the rest spills to disk.", "SIZE"),
     spill: str | None = opt(None, "Where to spill.  [default: next to the output file]", "FOLDER"),
     threads: int | None = opt(
         None, "Cores to use.  [default: all]", "N", type=click.IntRange(min=1)
     ),
-    master: str | None = opt(None, "A Spark cluster.  [default: this machine]", "URL"),
     as_json: bool = AS_JSON,
 ) -> None:
     """Turn logs of any size into evidence for each query and item.
@@ -100,7 +96,7 @@ def aggregate(
         ebrank aggregate ubi.ndjson --ubi --out evidence.parquet
         ebrank aggregate log.csv --map query=search_term --out evidence.parquet
         ebrank aggregate log.csv --behavior click=0.3 --behavior buy --out e.parquet
-        ebrank aggregate logs --engine spark --memory '8 GB' --out evidence.parquet
+        ebrank aggregate logs --memory '8 GB' --out evidence.parquet
     """
     from ebrank.addons.logs import UBI, FieldMap, aggregate
     from ebrank.evidence.behaviors import CLICKS, Behaviors
@@ -113,7 +109,6 @@ def aggregate(
             fields=FieldMap.of(maps, UBI if ubi else None),
             behaviors=Behaviors.parse(behaviors or CLICKS.names, negative),
             memory=bytes_of(memory),
-            engine=engine,
             lists=lists,
             impressions=impressions,
             impression=impression,
@@ -122,7 +117,6 @@ def aggregate(
             skip_bad=skip_bad,
             spill=spill,
             threads=threads,
-            master=master,
             progress=progress,
         )
     if as_json:

@@ -27,16 +27,15 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import unquote, urlparse
 
-from ebrank.addons.logs import engines, evidence_file, sql, ubi
-from ebrank.addons.logs.engines import EngineError, EngineName, SqlEngine
+from ebrank.addons.logs import evidence_file, sql, ubi
+from ebrank.addons.logs.engine import Engine, EngineError
 from ebrank.addons.logs.fields import CLICKED, REMEDIES, UBI_ITEMS, FieldMap
 from ebrank.addons.logs.files import Kind, LogColumn, LogSource, empty_log, find, sources
 from ebrank.addons.tables import wrong_value
@@ -119,11 +118,9 @@ def aggregate(
     clicked: str | None = None,
     first_rank: int | None = None,
     skip_bad: bool = False,
-    engine: EngineName = "duckdb",
     memory: int = MEMORY,
     threads: int | None = None,
     spill: str | os.PathLike[str] | None = None,
-    master: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Count what a log says about each query and item, and write it to a new Parquet file.
@@ -144,11 +141,9 @@ def aggregate(
             Behavior Insights it is found out for each application.
         skip_bad: leave out events with a missing or invalid field, and count them. In a log of User
             Behavior Insights this is always so.
-        engine: runs the SQL.
-        memory: bytes the engine may take before it spills.
+        memory: bytes that DuckDB may take before it spills.
         threads: cores to use, all by default.
         spill: folder for what does not fit into memory; by default one beside `out`.
-        master: the cluster, for Spark.
         progress: called with the progress.
 
     Raises:
@@ -178,13 +173,11 @@ def aggregate(
         counting = replace(counting, single=True)
     with (
         _folder(target, spill) as scratch,
-        engines.start(
-            engine, memory=memory, threads=threads, spill=scratch, master=master
-        ) as running,
+        closing(Engine(memory=memory, threads=threads, spill=scratch)) as engine,
         _named_line([*events, *served]),
     ):
         job: type[_Job] = _UbiJob if fields.ubi else _Job
-        run = job(running, events, served, counting, scratch, progress, first_rank)
+        run = job(engine, events, served, counting, scratch, progress, first_rank)
         report = run.report(run.types(skip_bad=skip_bad), target)
     return replace(report, seconds=time.perf_counter() - began)
 
@@ -232,7 +225,7 @@ class _Types(NamedTuple):
 class _Job:
     """An aggregation under way."""
 
-    engine: SqlEngine
+    engine: Engine
     events: Sequence[LogSource]
     lists: Sequence[LogSource]
     counting: sql.Counting
@@ -339,15 +332,15 @@ class _Job:
             self.progress(next(self.steps), self.most_steps, name)
 
     def _bad_row(self, view: str, sources: Sequence[LogSource]) -> DataError:
-        """Return what is wrong with the first bad row, and where: engines only count such rows.
+        """Return what is wrong with the first bad row, and where: DuckDB only counts such rows.
 
-        The engine judges a copy of the file with numbered lines, by the same SQL as the whole log.
+        It judges a copy of the file with numbered lines, by the same SQL as the whole log.
         """
         first = f"SELECT min(file), min(problem) FROM {view} WHERE problem IS NOT NULL"
         [(file, field)] = self.engine.rows(first)
-        path = path_of(file)
+        path = Path(file)
         for source in sources:
-            if path.resolve() in map(Path.resolve, source.files):
+            if path in source.files:
                 for line, name in self._numbered_problem(view, path, source):
                     rows, column = source.rows(path), source.columns[name]
                     value = next(row[name] for number, row in rows if number == line)
@@ -442,7 +435,7 @@ class _UbiJob(_Job):
 
 @contextmanager
 def _named_line(sources: Sequence[LogSource]) -> Iterator[None]:
-    """If an engine fails because a file is unreadable, raise an error that names the line."""
+    """If DuckDB fails because a file is unreadable, raise an error that names the line."""
     try:
         yield
     except EngineError:
@@ -451,15 +444,6 @@ def _named_line(sources: Sequence[LogSource]) -> Iterator[None]:
                 for _ in source.rows(file):  # raises at what is not of the file's format
                     pass
         raise
-
-
-def path_of(file: str) -> Path:
-    """Return the path of a file as an engine names it.
-
-    >>> path_of("file:///logs/a%20b.csv").as_posix()
-    '/logs/a b.csv'
-    """
-    return Path(unquote(urlparse(file).path)) if file.startswith("file:/") else Path(file)
 
 
 def _numbered(path: Path, source: LogSource, folder: Path) -> LogSource:

@@ -74,18 +74,6 @@ class LogSource:
         for line, row in rows(file, tops):
             yield line, absent | {name: _inside(row, c.path) for name, c in checked.items()}
 
-    def nested(self, text: str, texts: str) -> dict[str, Any]:
-        """Return the columns as a tree: at its leaves the type of a text, or of a list of texts."""
-        tree: dict[str, Any] = {}
-        for column in self.columns.values():
-            if column.kind != "absent":
-                *outer, last = column.path
-                branch = tree
-                for part in outer:
-                    branch = branch.setdefault(part, {})
-                branch[last] = texts if column.kind == "texts" else text
-        return tree
-
 
 def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Resolve paths to files; a folder's files are sorted by name."""
@@ -109,7 +97,7 @@ def find(paths: Iterable[str | os.PathLike[str]]) -> list[Path]:
     for path in files:
         if set(str(path)) & set("*?[]{}"):
             raise DataError(
-                "engines take such a name for a pattern", path=path, remedy="Rename it: no *?[]{}."
+                "DuckDB takes such a name for a pattern", path=path, remedy="Rename it: no *?[]{}."
             )
     return files
 
@@ -236,7 +224,7 @@ def _header(file: Path) -> tuple[str, ...]:
 
 
 def _check_case(file: Path, names: Sequence[str], line: int | None = None) -> None:
-    """Raise if two columns differ only in case: engines cannot tell `Item` from `item`."""
+    """Raise if two columns differ only in case: DuckDB cannot tell `Item` from `item`."""
     first: dict[str, str] = {}
     for name in names:
         other = first.setdefault(name.lower(), name)

@@ -1,6 +1,6 @@
-"""The SQL that turns events into evidence: one text, which DuckDB and Spark run unchanged.
+"""The SQL that turns events into evidence.
 
-An engine provides each source as a view, `events_0`, `lists_0` and so on, with a column for each
+The engine provides each source as a view, `events_0`, `lists_0` and so on, with a column for each
 field; their types differ from file to file. `events` gives all of them one form and says what is
 wrong with a row, `counted` adds up, `evidence` sorts.
 
@@ -225,12 +225,12 @@ def as_time(column: LogColumn) -> str:
     if column.kind in ("whole", "float", "nanoseconds"):
         return _seconds(f"({_number('time', column)})")
     if column.kind == "time":
-        return _moment("CAST(time AS TIMESTAMP_LTZ)")
+        return _moment("CAST(time AS TIMESTAMPTZ)")
     text = "trim(CAST(time AS STRING))"
     return (
         f"CASE WHEN translate({text}, '0123456789.', '') = '' "
         f"THEN {_seconds(f'TRY_CAST({text} AS DOUBLE)')} "
-        f"WHEN {text} LIKE '____-__-__%' THEN {_moment(f'TRY_CAST({text} AS TIMESTAMP_LTZ)')} END"
+        f"WHEN {text} LIKE '____-__-__%' THEN {_moment(f'TRY_CAST({text} AS TIMESTAMPTZ)')} END"
     )
 
 
@@ -240,7 +240,7 @@ def _seconds(number: str) -> str:
 
 
 def _moment(moment: str) -> str:
-    return f"CAST(unix_micros({moment}) AS DOUBLE) / {_MICROSECONDS:g}"
+    return f"CAST(epoch_us({moment}) AS DOUBLE) / {_MICROSECONDS:g}"
 
 
 # --- adding up -----------------------------------------------------------------------------------

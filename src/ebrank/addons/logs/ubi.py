@@ -1,4 +1,4 @@
-"""The SQL that resolves a log of User Behavior Insights, which DuckDB and Spark run unchanged.
+"""The SQL that resolves a log of User Behavior Insights.
 
 A row with an `action_name` is an event, any other row with a `query_id` a query; the action lines
 of a bulk file have neither. An event says which item a user saw or clicked, but often not where:

@@ -1,4 +1,4 @@
-"""DuckDB, in this process: one machine, logs larger than its memory."""
+"""DuckDB runs the SQL, in this process: one machine, logs larger than its memory."""
 
 from __future__ import annotations
 
@@ -7,50 +7,54 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ebrank.addons.logs.engines import ROWS_AT_ONCE, EngineError, in_words
 from ebrank.addons.logs.files import LogColumn, LogSource
 from ebrank.environment.extras import import_extra
+from ebrank.errors import EBRankError
 
+ROWS_AT_ONCE = 65_536
 _PREPARE = (
     "SET TimeZone = 'UTC'",
     "SET preserve_insertion_order = false",
     "SET enable_progress_bar = false",
-    # What Spark calls by other names.
-    "CREATE TYPE timestamp_ltz AS TIMESTAMPTZ",
-    "CREATE MACRO unix_micros(moment) AS epoch_us(moment)",
 )
 
 
-class DuckDB:
-    """Runs SQL in this process."""
+class EngineError(EBRankError):
+    """A statement failed; the text is the first line of DuckDB's."""
+
+
+class Engine:
+    """Runs SQL over files, in bounded memory, with a folder for what does not fit."""
 
     def __init__(self, *, memory: int, threads: int | None, spill: Path) -> None:
         self._duckdb = import_extra("duckdb", extra="logs", purpose="to aggregate logs")
         self._connection = self._duckdb.connect()
-        self._run(f"SET memory_limit = '{memory}B'")
-        self._run(f"SET temp_directory = {_text(str(spill))}")
+        self.run(f"SET memory_limit = '{memory}B'")
+        self.run(f"SET temp_directory = {_text(str(spill))}")
         if threads is not None:
-            self._run(f"SET threads = {threads}")
+            self.run(f"SET threads = {threads}")
         for statement in _PREPARE:
-            self._run(statement)
+            self.run(statement)
 
     def offer(self, view: str, source: LogSource) -> None:
-        """Make a view of files, with a column for each field."""
+        """Make a view of files, with a column for each field, and `file`, their path.
+
+        A missing field is NULL. Each of `items` is a row, with `item` and its `rank`; if there are
+        none, there is a row without an item.
+        """
         columns = ", ".join(
             _items(column) if name == "items" else f"{_value(column)} AS {name}"
             for name, column in source.columns.items()
         )
-        self._run(
-            f"CREATE TEMP VIEW {view} AS SELECT {columns}, filename AS file FROM {_scan(source)}"
-        )
+        self.view(view, f"SELECT {columns}, filename AS file FROM {_scan(source)}")
 
     def view(self, name: str, text: str) -> None:
         """Give a query a name."""
-        self._run(f"CREATE TEMP VIEW {name} AS {text}")
+        self.run(f"CREATE TEMP VIEW {name} AS {text}")
 
     def table(self, name: str, text: str) -> None:
         """Compute a query once, and keep its rows under a name."""
-        self._run(f"CREATE TEMP TABLE {name} AS {text}")
+        self.run(f"CREATE TEMP TABLE {name} AS {text}")
 
     def rows(self, text: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query with few rows."""
@@ -69,7 +73,8 @@ class DuckDB:
         """Release everything."""
         self._connection.close()
 
-    def _run(self, statement: str) -> None:
+    def run(self, statement: str) -> None:
+        """Run a statement without rows."""
         with self._translated():
             self._connection.execute(statement)
 
@@ -78,11 +83,16 @@ class DuckDB:
         try:
             yield
         except self._duckdb.OutOfMemoryException as problem:
-            raise EngineError(
-                f"{in_words(problem)} Allow more --memory, or fewer --threads"
-            ) from problem
+            more = "Allow more --memory, or fewer --threads"
+            raise EngineError(f"{_in_words(problem)} {more}") from problem
         except self._duckdb.Error as problem:
-            raise EngineError(in_words(problem)) from problem
+            raise EngineError(_in_words(problem)) from problem
+
+
+def _in_words(problem: Exception) -> str:
+    """Return the first line of an error that is not empty."""
+    lines = (line.strip() for line in str(problem).splitlines())
+    return next((line for line in lines if line), type(problem).__name__)
 
 
 def _scan(source: LogSource) -> str:
@@ -105,7 +115,14 @@ def _scan(source: LogSource) -> str:
 
 def _structure(source: LogSource) -> str:
     """Return the types of the columns we read of JSON objects, nested ones within others."""
-    tree = source.nested("VARCHAR", "VARCHAR[]")
+    tree: dict[str, Any] = {}
+    for column in source.columns.values():
+        if column.path:
+            *outer, last = column.path
+            branch = tree
+            for part in outer:
+                branch = branch.setdefault(part, {})
+            branch[last] = "VARCHAR[]" if column.kind == "texts" else "VARCHAR"
     columns = ", ".join(f"{_text(name)}: {_text(_type(kind))}" for name, kind in tree.items())
     return f"{{{columns}}}"
 
