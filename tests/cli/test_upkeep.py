@@ -67,7 +67,7 @@ def test_a_replay_finds_a_counter_that_was_touched(store: Blocking) -> None:
 def test_an_export_there_and_back() -> None:
     counts = (
         "5 items, 2 catalog, 11 evidence, 0 snapshot, 3 rankings, 5 events, 0 minutes, 0 models, "
-        "0 trials, 0 deletions"
+        "0 arm_sums, 0 deletions"
     )
     assert good("export", "store", "out").stdout == f"out: {counts}\n"
     assert good("import", "out", "copy").stdout == f"copy: {counts}\n"

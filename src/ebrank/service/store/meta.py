@@ -69,7 +69,7 @@ class StoredMeta(StoreGroup):
         """Return the sums of an experiment, or of all, in order."""
         columns, keys = ", ".join(ArmSums._fields), ", ".join(ArmSums._fields[:4])
         where, given = ("", ()) if experiment is None else ("WHERE experiment = ?1 ", (experiment,))
-        sql = f"SELECT {columns} FROM trials {where}ORDER BY {keys}"
+        sql = f"SELECT {columns} FROM arm_sums {where}ORDER BY {keys}"
         return await self._decoded(lambda rows: [*map(ArmSums._make, rows)], sql, *given)
 
     async def settle(self, values: Mapping[str, str]) -> dict[str, str]:

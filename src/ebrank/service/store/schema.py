@@ -69,14 +69,14 @@ def _with_arms(dialect: str) -> Iterator[str]:
         for name in _NEW_COLUMNS.get(table.name, ()):
             kind = next(getattr(c.kind, dialect) for c in table.columns if c.name == name)
             yield f"ALTER TABLE {table.name} ADD COLUMN {name} {kind}"
-    yield ARM_SUMS.made(dialect)
+    yield ARM_SUMS.made(dialect).replace(ARM_SUMS.name, "trials", 1)
 
 
-_RETRACTED = tuple(
-    f"ALTER TABLE {table} RENAME COLUMN bot TO retracted" for table in ("rankings", "events")
+_RENAMED = (
+    "ALTER TABLE rankings RENAME COLUMN bot TO retracted",
+    "ALTER TABLE events RENAME COLUMN bot TO retracted",
+    "ALTER TABLE trials RENAME TO arm_sums",
 )
-"""What makes entries of suspected bots retracted ones."""
-
 
 APPLICATION_ID = 0x45425231  # "EBR1"
 SQLITE = Schema(
@@ -89,7 +89,7 @@ SQLITE = Schema(
         f"PRAGMA application_id = {APPLICATION_ID}",
     ),
     "PRAGMA user_version = 7",
-    {5: tuple(_with_arms("sqlite")), 6: _RETRACTED},
+    {5: tuple(_with_arms("sqlite")), 6: _RENAMED},
 )
 
 # What the latest writes to a query added to counts, in turn; see `News`.
@@ -116,5 +116,5 @@ POSTGRESQL = Schema(
         "ALTER TABLE state ADD COLUMN schema_version integer NOT NULL DEFAULT 5",
     ),
     "UPDATE state SET schema_version = 5",
-    {3: tuple(_with_arms("postgresql")), 4: _RETRACTED},
+    {3: tuple(_with_arms("postgresql")), 4: _RENAMED},
 )

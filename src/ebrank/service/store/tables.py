@@ -253,7 +253,7 @@ MODELS = StoreTable(
     "version",
 )
 ARM_SUMS = StoreTable(
-    "trials",
+    "arm_sums",
     "experiment:text stretch:int arm:text cell:int lists:number clicks:number outcome:real "
     "found:number",
     "experiment stretch arm cell",

@@ -226,7 +226,7 @@ class ExportedMeta(_ExportedPart, StoredMeta):
 
     async def arm_sums(self, experiment: str | None = None) -> list[ArmSums]:
         """Return the sums of an experiment, or of all, in order."""
-        every = [ArmSums(**row) for row in self._export.rows("trials")]
+        every = [ArmSums(**row) for row in self._export.rows("arm_sums")]
         return [sums for sums in every if experiment in (None, sums.experiment)]
 
 

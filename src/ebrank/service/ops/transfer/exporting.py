@@ -184,7 +184,7 @@ async def export(
             arms = await store.models.arms(record.version)
             files = {"document": document, "arms": json.dumps(arms) if arms else None}
             out["models"].add(row_of(record) | files)
-        out["trials"].add(*(sums._asdict() for sums in await store.meta.arm_sums()))
+        out["arm_sums"].add(*(sums._asdict() for sums in await store.meta.arm_sums()))
         for deletion in await store.deletions.all():
             out["deletions"].add(row_of(deletion))
     counts = {name: table.count for name, table in out.items()}
