@@ -16,10 +16,11 @@ import numpy as np
 
 from benchmarks.figure import Figure, print_figures
 from ebrank.service.api import EventIn, ItemIn, RankRequest
-from ebrank.service.core.contract import ALPHA, HELD_OUT
-from ebrank.service.core.lists import Listing
 from ebrank.service.engine import Engine
 from ebrank.service.ops import configuration
+from ebrank.service.serving.draft import Logged
+from ebrank.service.serving.lists import Listing
+from ebrank.service.serving.stages.budget import ALPHA, HELD_OUT
 from ebrank.service.store.memory import MemoryStore
 from ebrank.statistics.sequential import Moments, difference
 from ebrank.typing import Floats
@@ -93,13 +94,14 @@ async def day(seed: Sequence[int], best_new: float, users: Users, share: float |
     quality = rng.uniform(0.0, 0.4, (QUERIES, OLD + NEW * HOURS))
     quality[:, OLD:] *= best_new / 0.4
     served: list[Listing] = []
-    watched = engine._activity.ranking
+    watched = engine._activity.logged
 
-    def ranking(live: Any, listing: Listing, *others: Any) -> None:  # noqa: ANN401 (passed on)
-        served.append(listing)
-        watched(live, listing, *others)
+    def noted(logged: Logged) -> None:
+        if logged.draft is not None:
+            served.append(logged.draft.served)
+        watched(logged)
 
-    engine._activity.ranking = ranking  # type: ignore[method-assign,assignment]
+    engine._activity.logged = noted  # type: ignore[method-assign]
     lost = total = 0.0
     for query in range(QUERIES):
         await put(engine, query, quality, range(OLD))

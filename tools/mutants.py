@@ -38,19 +38,19 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/service/store/test_counting.py",
         "tests/addons/logs/test_equality.py",
         "tests/testing/test_stores.py",
-        "tests/service/core/test_feedback.py",
+        "tests/service/serving/test_feedback.py",
         "tests/service/core/test_forgetting.py",
     ),
     # feedback
-    "service/core/feedback": (
-        "tests/service/core/test_feedback.py",
+    "service/serving/feedback": (
+        "tests/service/serving/test_feedback.py",
         "tests/service/core/test_bots.py",
         "tests/service/core/test_behaviors.py",
     ),
     # exploration
-    "service/core/lists": (
-        "tests/service/core/test_exploration.py",
-        "tests/service/core/test_pages.py",
+    "service/serving/lists": (
+        "tests/service/serving/stages/test_exploration.py",
+        "tests/service/serving/stages/test_pages.py",
         "tests/service/core/test_queries.py",
     ),
     # posterior; shape_grid.py is compiled, where a change means minutes of compilation

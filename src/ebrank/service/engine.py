@@ -34,17 +34,13 @@ from ebrank.service.core import catalog, experiments
 from ebrank.service.core.background import GRACE_SECONDS, TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.deletions import delete, proof_out, retract
 from ebrank.service.core.feature_changes import change_features, features_view
-from ebrank.service.core.feedback import Feedback
 from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, Fleet, rules
 from ebrank.service.core.items import Items, check_distinct
 from ebrank.service.core.memory import Memory
 from ebrank.service.core.models import UNKNOWN, warm_up
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.core.queries import naming, normalized
-from ebrank.service.core.reranking import as_list, reranked
 from ebrank.service.core.resources import Resources
-from ebrank.service.core.serving import Serving
-from ebrank.service.core.windows import hashed
 from ebrank.service.insight.activity import Activity
 from ebrank.service.insight.arrivals import Arrivals
 from ebrank.service.insight.overview import Overview
@@ -53,8 +49,20 @@ from ebrank.service.insight.survey import query_view
 from ebrank.service.learning.fitting import TrainingResult
 from ebrank.service.learning.training import ModelVersions, Training
 from ebrank.service.logs import about
+from ebrank.service.serving.feedback import Feedback
+from ebrank.service.serving.reranking import as_list, reranked
+from ebrank.service.serving.serving import Serving
+from ebrank.service.serving.stages import Stages
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import SALT, WRITES_LOST, Conflict, Store, StoreError, UnknownQuery
+from ebrank.service.store.base import (
+    SALT,
+    WRITES_LOST,
+    Conflict,
+    Store,
+    StoreError,
+    UnknownQuery,
+    hashed,
+)
 from ebrank.service.store.records import StoreSize
 
 SAVE_SECONDS = 5.0
@@ -119,10 +127,11 @@ class Engine:
         self._named = naming(normalize=settings.store.normalize_queries)
         self._incarnation = store.incarnation
         self._activity = Activity(resources)
+        self.stages = Stages(resources, self._activity)
         self._items = Items(resources, self._activity)
-        self._feedback = Feedback(resources, self._activity)
-        self._serving = Serving(resources, self._items, self._activity)
-        self._caches = (self._queries, resources.recent, resources.windows.cache)
+        self._feedback = Feedback(resources, self.stages, self._activity)
+        self._serving = Serving(resources, self._items, self.stages)
+        self._caches = (self._queries, resources.recent, self.stages.windows.cache)
         self._memory = Memory(
             settings.limits.memory_bytes(), list(zip(self._caches, MEMORY_SHARES, strict=True))
         )
@@ -133,7 +142,7 @@ class Engine:
         )
         self.fleet = Fleet(store, self._about)
         self._arrivals = Arrivals(resources)
-        self._overview = Overview(resources, self._activity, self._arrivals)
+        self._overview = Overview(resources, self._activity, self._arrivals, self.stages.budget)
         self.flusher = Flusher(store)
         self.turns = Turns()
         self._chores = Housekeeping(timer)
@@ -177,7 +186,7 @@ class Engine:
             (TICK_SECONDS, self._adjust_memory),
             (LOOK_SECONDS, self._look_at_store),
             (SAVE_SECONDS, self._activity.save),
-            (SAVE_SECONDS, self.resources.contract.save),
+            (SAVE_SECONDS, self.stages.budget.save),
             (self._settings.store.roll_up_seconds, self._roll_up),
             (TICK_SECONDS, self._train_if_due),
             (TICK_SECONDS, self._share),
@@ -196,7 +205,7 @@ class Engine:
         await self.flusher.close()
         try:
             await self._activity.save()
-            await self.resources.contract.save()
+            await self.stages.budget.save()
             await self.fleet.leave()
         except StoreError as problem:  # only sums for the dashboard
             log.warning("%s", problem)
@@ -402,7 +411,7 @@ class Engine:
             # Lists name queries and users; what feedback cites is read again.
             self.resources.recent.clear()
             if request.kind == "user":  # what others saw stays, or a refresh would count again
-                await self.resources.windows.forget(hashed(request.name, salt))
+                await self.stages.windows.forget(hashed(request.name, salt))
         return proof
 
     async def retract(self, request: api.RetractionRequest) -> api.RetractionResponse:
@@ -500,13 +509,13 @@ class Engine:
 
     async def resume(self) -> api.ContractOut:
         """Explore again after exploration has stopped by itself, and compare from now on."""
-        contract = self.resources.contract
-        if not contract.on:
+        budget = self.stages.budget
+        if not budget.on:
             raise NotFound("exploration has no limit: the setting `ranking.max_cost` is off")
         async with self._on_disk():
-            await contract.resume()
+            await budget.resume()
         log.info("exploration resumed", extra=about("exploration", stopped=False))
-        return contract.out()
+        return budget.out()
 
     def answered(self, route: str, status: int) -> None:
         """Count a response of a route."""

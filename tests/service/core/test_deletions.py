@@ -220,7 +220,7 @@ async def test_what_a_user_has_seen_is_forgotten_with_the_user(engine: Scene) ->
         await engine.put_items(query, items(3))
         for user in (USER, "other"):
             await engine.ranked(query, user=user)
-    windows = engine.resources.windows.cache
+    windows = engine.stages.windows.cache
     assert len(windows) == 4
     await engine.delete(DeletionRequest("user", USER))
     assert len(windows) == 2

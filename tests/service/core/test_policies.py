@@ -20,6 +20,7 @@ from ebrank import EBRanker, Examination
 from ebrank.evidence import BehaviorStats
 from ebrank.model.policy.scaling import Scaling
 from ebrank.service.api import ItemIn, RankedItem
+from ebrank.service.serving.stages.basics import Score
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.typing import Features
@@ -89,7 +90,8 @@ def served(text: str, lists: list[list[bool]], prior: EBRanker | None) -> Outcom
             if any(clicks):
                 await engine.clicked(answer, *itertools.compress(ids(answer), clicks))
         stats, live = BehaviorStats((await engine.stored()).counts), await engine.live()
-        engine._serving._draws = np.random.PCG64(DRAWS)
+        [score] = (stage for stage in engine.stages.in_order if isinstance(stage, Score))
+        score._draws = np.random.PCG64(DRAWS)
         last = await engine.ranked(explain=True)
         await engine.query("q")  # whatever else is told about the policy's items
         await engine.insights()

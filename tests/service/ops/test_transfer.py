@@ -14,7 +14,6 @@ import pytest
 
 from ebrank.errors import DataError
 from ebrank.service.api import ItemIn, RankRequest
-from ebrank.service.core.windows import hashed
 from ebrank.service.engine import Engine
 from ebrank.service.ops.replay import replay
 from ebrank.service.ops.transfer import copying, exporting
@@ -23,7 +22,7 @@ from ebrank.service.ops.transfer.exported import Exported
 from ebrank.service.ops.transfer.exporting import export
 from ebrank.service.settings import Settings
 from ebrank.service.store import open as open_store
-from ebrank.service.store.base import SALT, Store, StoreError
+from ebrank.service.store.base import SALT, Store, StoreError, hashed
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import ArmSums, EventEntry, Minute, ModelRecord, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore

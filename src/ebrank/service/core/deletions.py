@@ -25,10 +25,9 @@ from collections.abc import Callable
 import msgspec
 
 from ebrank.service import api
-from ebrank.service.core.feedback import seconds
 from ebrank.service.core.problems import NotFound, Problem
-from ebrank.service.core.windows import hashed
-from ebrank.service.store.base import Store
+from ebrank.service.serving.feedback import seconds
+from ebrank.service.store.base import Store, hashed
 from ebrank.service.store.records import Deletion, Wanted
 
 STAND_IN = "ebrank:deleted:"

@@ -6,37 +6,40 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from ebrank.evidence import Behaviors
+from ebrank.service import api
 from ebrank.service.core import fixed_settings
 from ebrank.service.core.background import LogClock
 from ebrank.service.core.catalog import Catalog
-from ebrank.service.core.contract import Contract
+from ebrank.service.core.experiments import ArmBook
 from ebrank.service.core.fleet import check_rules
-from ebrank.service.core.lists import Listing
-from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.memory import PackedCache
 from ebrank.service.core.models import ActiveModel
 from ebrank.service.core.queries import Pace, Queries
-from ebrank.service.core.windows import Windows
+from ebrank.service.serving.draft import Logged
 from ebrank.service.settings import Settings
 from ebrank.service.sharing.sharing import Sharing
 from ebrank.service.store.base import Store
-from ebrank.service.store.records import EventEntry, RankingEntry, Written
+from ebrank.typing import Floats
 
 
 class Watcher(Protocol):
-    """An observer of what is served and counted; nothing depends on it."""
+    """An observer of what is served and counted; nothing depends on it.
+
+    Attributes:
+        arms: the sums of arms that are not yet in the store.
+    """
+
+    arms: ArmBook
 
     def items(self, *, items: int, queries: int) -> None:
         """Take note of new items and queries."""
         ...
 
-    def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
-        """Take note of a logged list, before it is added to the counters of its query."""
-        ...
-
-    def event(self, live: LiveQuery, row: int, entry: EventEntry, written: Written) -> None:
-        """Take note of an event that was accepted."""
+    def logged(self, logged: Logged) -> None:
+        """Take note of a list or an event, before it is added to the counters of its query."""
         ...
 
     def not_counted(self, time: float, status: str, reason: str) -> None:
@@ -52,10 +55,9 @@ class Resources:
 
     Attributes:
         meta: the store's settings when it was opened.
+        examination: the probability that users look at each rank, as configured.
         sharing: the evidence that queries share.
         recent: packed lists that feedback may cite, by their ids.
-        windows: what users have seen recently.
-        contract: which lists may explore.
     """
 
     store: Store
@@ -64,14 +66,13 @@ class Resources:
     timer: Callable[[], float]
     meta: Mapping[str, str]
     behaviors: Behaviors
+    examination: Floats
     catalog: Catalog
     active: ActiveModel
     queries: Queries
     pace: Pace
     sharing: Sharing
     recent: PackedCache[str]
-    windows: Windows
-    contract: Contract
 
     @classmethod
     async def open(
@@ -102,12 +103,11 @@ class Resources:
             timer,
             meta,
             behaviors,
+            settings.examination.examination()(np.arange(1, api.MOST_RANKS + 1)),
             catalog,
             active,
             queries,
             Pace(queries, settings.ranking.plan_seconds),
             Sharing(store, active, queries, now),
             PackedCache(),
-            Windows(settings.ranking.window),
-            Contract(store, meta, settings.ranking.max_cost, behaviors.weights),
         )

@@ -127,11 +127,11 @@ class Metrics(Collector):
             ),
             "exploration_stopped": (
                 "1 after exploration has stopped by itself, because it cost too much.",
-                engine.resources.contract.stopped,
+                engine.stages.budget.stopped,
             ),
             "exploration_refused_total": (
                 "Lists that had to do without exploration to stay within `ranking.max_cost`.",
-                engine.resources.contract.refused,
+                engine.stages.budget.refused,
             ),
             "prior_state": ("1 for the state that the prior is in.", ("state", states)),
             "elected": (

@@ -25,11 +25,13 @@ import numpy as np
 
 from ebrank.service import api
 from ebrank.service.core.experiments import ArmBook
-from ebrank.service.core.lists import Listing
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.resources import Resources
+from ebrank.service.serving.draft import Logged
+from ebrank.service.serving.lists import Listing
+from ebrank.service.store import counting
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.records import EventEntry, Minute, RankingEntry, Written
+from ebrank.service.store.records import EventEntry, Minute, RankingEntry
 from ebrank.typing import Bools, Ints
 
 TOTALS = "totals"
@@ -57,12 +59,9 @@ class Activity:
 
     def __init__(self, resources: Resources) -> None:
         self._store = resources.store
-        curve = resources.settings.examination.examination()
-        self._examination = curve(np.arange(1, api.MOST_RANKS + 1))
+        self._examination = resources.examination
         self._new_seconds = resources.settings.insights.new_seconds
-        self._arms = ArmBook()
-        self._active = resources.active
-        self._worth = (0.0, *resources.behaviors.weights)
+        self.arms = ArmBook()
         self._book = MinuteBook(resources.settings.insights.bucket_seconds)
         self._totals: dict[str, int] = json.loads(resources.meta.get(TOTALS, "{}"))
         self.own = Counter[str]()
@@ -88,40 +87,32 @@ class Activity:
         """Count new items and queries."""
         self.own.update(items=items, queries=queries)
 
-    def ranking(self, live: LiveQuery, served: Listing, entry: RankingEntry) -> None:
-        """Count a list."""
-        sums = self._book.sums(entry.time)
+    def logged(self, logged: Logged) -> None:
+        """Count a list or an event."""
+        if logged.draft is not None:
+            self._list(logged, logged.draft.served)
+        elif isinstance(logged.change.entry, EventEntry):
+            self._event(logged, logged.change.entry)
+
+    def _list(self, logged: Logged, served: Listing) -> None:
+        live, entry, fresh = logged.live, logged.change.entry, np.array(logged.change.fresh, np.bool_)
+        sums, time = self._book.sums(counting.time_of(entry)), counting.time_of(entry)
         self.own["rankings"] += 1
         sums["rankings"] += 1.0
-        if entry.arm is not None:
-            self._trial(entry)
-        rows, explored, cost = served.rows, served.explored, served.cost
-        shown = len(rows)
-        p = self._examination[entry.offset : entry.offset + shown]
-        if entry.seen:  # it shows only the others
-            fresh = np.array(entry.seen) == 0
-            shown = int(np.count_nonzero(fresh))
-            p, explored, cost = p * fresh, explored & fresh, cost if shown else 0.0
-        filled = int(np.count_nonzero(explored))
+        shown = int(np.count_nonzero(fresh))  # earlier lists of the window showed the others
+        filled = int(np.count_nonzero(served.explored & fresh))
         if filled:
-            unseen = np.isnan(live.state.first_shown[rows])
-            live.explored_first[rows] |= unseen & served.explored
-        self._earned(live, served, entry.time)
-        sums["exploration_cost"] += cost
+            unseen = np.isnan(live.state.first_shown[served.rows])
+            live.explored_first[served.rows] |= unseen & served.explored
+        self._earned(live, served, time)
+        sums["exploration_cost"] += served.cost if shown else 0.0
         sums["explored"] += filled
-        if entry.counted:
-            new = self._new(live, rows, entry.time)
+        if isinstance(entry, RankingEntry) and entry.counted:
+            new, p = self._new(live, served.rows, time), self._examination[served.offset :]
+            p = p[: len(fresh)] * fresh
             sums["shown"] += shown
             sums["exposure_new"] += float(p @ new)
             sums["exposure_old"] += float(p @ ~new)
-
-    def _trial(self, entry: RankingEntry) -> None:
-        """Count a list of an arm; with its further pages, once."""
-        assigner = self._active.deployment.assigner
-        if entry.arm is None or assigner is None or not assigner.runs(entry.arm):
-            return
-        if entry.continues is None:
-            self._arms.add(entry.arm, entry.cell, 1)
 
     def _earned(self, live: LiveQuery, served: Listing, time: float) -> None:
         """Note which items are listed for their relevance for the first time."""
@@ -135,26 +126,17 @@ class Activity:
             self.own["found"] += discoveries
             self._book.add(time, found=discoveries)
 
-    def event(self, live: LiveQuery, row: int, entry: EventEntry, written: Written) -> None:
-        """Count an event that was accepted; the first behavior on an impression is its click.
-
-        A negative one takes it back.
-        """
-        if entry.retracted:
-            return
+    def _event(self, logged: Logged, entry: EventEntry) -> None:
+        """Count an event; the first behavior on an impression is its click."""
+        change, live, [row] = logged.change, logged.live, logged.rows
         sums = self._book.sums(entry.received)
         new = live.state.entered[row] > entry.received - self._new_seconds
         self.own["events"] += 1
         sums["events"] += 1.0
-        clicks = (written.outcome > 0) - (written.replaces > 0)
-        if entry.arm is not None and (clicks or written.outcome or written.replaces):
-            worth = self._worth[max(written.outcome, 0)] - self._worth[max(written.replaces, 0)]
-            first = new and clicks > 0 and not live.counts[row, 1:].any()
-            self._arms.add(entry.arm, entry.cell, 0, clicks, worth, int(first))
-        if clicks:
-            self.own["clicks"] += clicks
-            sums["clicks_new" if new else "clicks_old"] += clicks
-        if written.shows:
+        if change.clicks:
+            self.own["clicks"] += change.clicks
+            sums["clicks_new" if new else "clicks_old"] += change.clicks
+        if entry.shows:
             sums["shown"] += 1.0
             sums["exposure_new" if new else "exposure_old"] += self._examination.item(
                 entry.rank - 1
@@ -195,7 +177,7 @@ class Activity:
     async def save(self) -> None:
         """Save what the store does not have yet; keep what it does not accept."""
         async with self._saving:
-            minutes, arms, own = self._book.taken(), self._arms.taken(), self.own.copy()
+            minutes, arms, own = self._book.taken(), self.arms.taken(), self.own.copy()
             if not (minutes or own != self._saved or self.shared):
                 return
             unsaved = {name: count - self._saved[name] for name, count in own.items()}
@@ -203,7 +185,7 @@ class Activity:
                 self._totals = await self._store.meta.add(TOTALS, unsaved, minutes, arms)
             except StoreError:
                 self._book.put_back(minutes)
-                self._arms.put_back(arms)
+                self.arms.put_back(arms)
                 raise
             except asyncio.CancelledError:  # they may be stored all the same
                 self._saved = own

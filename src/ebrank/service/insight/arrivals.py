@@ -19,10 +19,10 @@ import numpy as np
 from msgspec import structs
 
 from ebrank.service import api
-from ebrank.service.core.lists import ScoredCandidates, scored
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.resources import Resources
 from ebrank.service.insight.survey import places_in
+from ebrank.service.serving.lists import ScoredCandidates, scored
 from ebrank.typing import Ints
 
 MOST_QUERIES = 500

@@ -21,6 +21,7 @@ from ebrank.service.core.resources import Resources
 from ebrank.service.insight.activity import Activity, quantile
 from ebrank.service.insight.arrivals import Arrivals
 from ebrank.service.insight.survey import Surveyor, calibration, waiting
+from ebrank.service.serving.stages.budget import Budget
 from ebrank.service.settings import Settings
 from ebrank.service.store.records import Minute, StoreSize
 
@@ -37,8 +38,10 @@ _SUMS = {each.name: each.type for each in fields(api.BucketOut) if each.type in 
 class Overview:
     """Puts together what the dashboard shows."""
 
-    def __init__(self, resources: Resources, activity: Activity, arrivals: Arrivals) -> None:
-        self._resources = resources
+    def __init__(
+        self, resources: Resources, activity: Activity, arrivals: Arrivals, budget: Budget
+    ) -> None:
+        self._resources, self._budget = resources, budget
         self._activity = activity
         self._arrivals = arrivals
         self._started = resources.clock()
@@ -108,7 +111,7 @@ class Overview:
             prior=prior,
             servers=servers,
             experiment=experiment,
-            contract=self._resources.contract.out() if self._resources.contract.on else None,
+            contract=self._budget.out() if self._budget.on else None,
         )
 
 

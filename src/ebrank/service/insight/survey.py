@@ -16,16 +16,16 @@ from ebrank.model.policy.ranking import Candidates, Ranking
 from ebrank.service import api
 from ebrank.service.core.background import Turns
 from ebrank.service.core.feature_schema import FeatureSchema
-from ebrank.service.core.lists import (
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.models import Model
+from ebrank.service.core.resources import Resources
+from ebrank.service.serving.lists import (
     ScoredCandidates,
     described,
     examined_clicks,
     or_none,
     scored,
 )
-from ebrank.service.core.live import LiveQuery
-from ebrank.service.core.models import Model
-from ebrank.service.core.resources import Resources
 from ebrank.service.settings import RankingSettings
 from ebrank.statistics.survival import kaplan_meier
 from ebrank.statistics.trust import embedded, trust

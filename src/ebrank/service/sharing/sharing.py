@@ -14,6 +14,7 @@ from ebrank.model.prior.item_effects import Elsewhere
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import ActiveModel, Deployment, Model
 from ebrank.service.core.queries import MOST_UNPACKED, Queries
+from ebrank.service.serving.draft import Draft, Stage
 from ebrank.service.sharing.messages import SharedEvidence
 from ebrank.service.store.base import Store
 
@@ -21,7 +22,7 @@ ALL = ""
 """The group of queries that are in no arm, or whose arms do not keep their evidence apart."""
 
 
-class Sharing:
+class Sharing(Stage):
     """The evidence that queries share, by group.
 
     Attributes:
@@ -39,6 +40,10 @@ class Sharing:
         """Whether any queries share evidence, be it in an arm only."""
         deployment = self._active.deployment
         return any(self._model(group).item_variance for group in _groups(deployment))
+
+    def shape(self, draft: Draft) -> None:
+        """Give a list the evidence of other queries about its candidates."""
+        draft.elsewhere = self.elsewhere(draft.live, draft.model, draft.deployment)
 
     def elsewhere(self, live: LiveQuery, model: Model, deployment: Deployment) -> Elsewhere | None:
         """Return the evidence of other queries about a query's candidates, None if there is none.

@@ -18,6 +18,7 @@ store that only one server can open elects that one.
 
 from __future__ import annotations
 
+import hashlib
 from typing import TypeAlias
 
 from ebrank.service.store.deletions import StoredDeletions
@@ -116,3 +117,9 @@ class Store:
 
 StoreView: TypeAlias = Store
 """A store of which a caller only reads: it may be an export, or a damaged one as it should be."""
+
+
+def hashed(user: str, salt: str) -> str:
+    """Return what the log holds instead of a user's name; without the salt it reveals nothing."""
+    name = user.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(name, key=salt.encode(), digest_size=8).hexdigest()

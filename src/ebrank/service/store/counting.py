@@ -81,6 +81,37 @@ def possible(counts: Sequence[int], outcome: int, amount: int) -> bool:
     return counts[outcome] > 0 if amount < 0 else sum(counts[SHOWN + 1 :]) < counts[SHOWN]
 
 
+class Change(NamedTuple):
+    """The difference that an entry makes once it is in the log.
+
+    Attributes:
+        entry: as it was logged.
+        fresh: which of its items it is the first to show to its user within the window.
+        clicks: 1 if an impression got its first outcome, -1 if it lost its only one.
+        worth: of the outcome, less that of the one it replaced.
+    """
+
+    entry: Operation
+    fresh: Sequence[bool]
+    clicks: int = 0
+    worth: float = 0.0
+
+
+def change(entry: Operation, written: Written, worth: Sequence[float]) -> Change:
+    """Return the difference that an accepted entry makes, given the worth of each outcome from 0.
+
+    >>> bought = EventEntry("e", "r", "shoes", "a", "buy", 3, 2, False, time=7.0, received=8.0)
+    >>> change(bought, Written("accepted", outcome=2, replaces=1), worth=(0.0, 1.0, 5.0))[2:]
+    (0, 4.0)
+    """
+    if isinstance(entry, RankingEntry):
+        return Change(entry, [not seen for seen in entry.seen] or [True] * len(entry.items))
+    outcome, replaces = max(written.outcome, 0), max(written.replaces, 0)
+    clicks = (outcome > 0) - (replaces > 0)
+    logged = as_written(entry, written)
+    return Change(logged, [written.shows], clicks, worth[outcome] - worth[replaces])
+
+
 Placed: TypeAlias = tuple[int, Sequence[int], Operation]
 """An entry with its query's number, and the places of all items it names."""
 Place: TypeAlias = tuple[int, int]

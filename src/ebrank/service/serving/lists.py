@@ -5,11 +5,13 @@ A `Listing` holds what is served, what is logged and what an explanation needs.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 from msgspec import UNSET, Struct
 
@@ -19,8 +21,8 @@ from ebrank.model.policy.scoring import best_first
 from ebrank.model.prior.item_effects import Elsewhere
 from ebrank.service import api
 from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.memory import encode
 from ebrank.service.core.models import Model
-from ebrank.service.core.windows import KeptOrder
 from ebrank.typing import Bools, Floats, Ints
 
 T = TypeVar("T", bound=Struct)
@@ -64,6 +66,48 @@ class Listing:
     explored: Bools
     cost: float
     offset: int = 0
+
+
+class ListKey(NamedTuple):
+    """Whose list it is: a user's of a query, among all candidates (None) or some (their hash).
+
+    In another life of the query, rows have other items; in another arm, the order is another one.
+    """
+
+    query: str
+    user: str
+    among: int | None = None
+    explore: bool = True
+    life: int = 0
+    arm: str = ""
+
+    def packed(self) -> bytes:
+        """Return its key in memory, which begins with the user's hash."""
+        text = f"{self.life}:{self.among}:{self.explore}:{self.arm}:{self.query}"
+        return encode(self.user) + hashlib.blake2b(encode(text), digest_size=16).digest()
+
+
+class KeptOrder(msgspec.Struct, array_like=True, frozen=True):
+    """An order that was made for a user, from the first rank on.
+
+    Attributes:
+        rows: the items, by their rows.
+        ranks: at which rank each one's impression counts; 0 for those not yet served.
+        depth: how many ranks were made.
+        view: the first list that was served from it.
+        until: when the window ends.
+    """
+
+    rows: list[int]
+    ranks: list[int]
+    depth: int
+    view: str
+    until: float
+
+    def ranks_of(self, rows: Ints) -> tuple[int, ...]:
+        """Return the ranks at which impressions of these items already count, 0 for others."""
+        rank_of = dict(zip(self.rows, self.ranks, strict=True))
+        return tuple(rank_of.get(row, 0) for row in rows.tolist())
 
 
 def scored(

@@ -21,16 +21,18 @@ import logging
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from cachetools import LRUCache
 
 from ebrank.service import api
-from ebrank.service.core.lists import Listing
 from ebrank.service.logs import about
+from ebrank.service.serving.draft import Draft, Logged, Stage
+from ebrank.service.serving.lists import Listing
 from ebrank.service.store.base import Store, StoreError
-from ebrank.service.store.records import EventEntry, RankingEntry, Written
+from ebrank.service.store.counting import Change
+from ebrank.service.store.records import EventEntry
 from ebrank.statistics.sequential import Moments, difference
 from ebrank.typing import Floats
 
@@ -59,11 +61,10 @@ def held_out(ranking_id: str) -> bool:
     return int(ranking_id[-16:-8], 16) < HELD_OUT * 2**32
 
 
-class Contract:
+class Budget(Stage):
     """Decides which lists may explore; off without `ranking.max_cost`.
 
     Attributes:
-        on: whether there is a limit.
         refused: how many lists of this server had to do without exploration for lack of budget.
     """
 
@@ -72,56 +73,68 @@ class Contract:
         store: Store,
         meta: Mapping[str, str],
         max_cost: float | None,
-        weights: Sequence[float],
     ) -> None:
-        """Take a store and its settings, the limit, and what behaviors are worth."""
+        """Take a store with its settings, and the limit."""
         self._store = store
-        self.on = max_cost is not None
         self.refused = 0
-        self._share = max_cost or 0.0
+        self._limit, self._share = max_cost, max_cost or 0.0
         self._day = 0.0
-        self._cost = self._earned = 0.0
-        self._worth = (0.0, *weights)
+        self._cost = self._clicked = 0.0
         self._stored = Counter[str](json.loads(meta.get(CONTRACT, "{}")))
         self._unsaved = Counter[str]()
         self._clicks: LRUCache[str, int] = LRUCache(RECENT)
+
+    @property
+    def on(self) -> bool:
+        """Whether there is a limit."""
+        return self._limit is not None
 
     @property
     def stopped(self) -> bool:
         """Whether the guard has stopped exploration."""
         return self._stored["stopped"] > 0
 
-    def allows(self, ranking_id: str, served: Listing, p: Floats, now: float) -> bool:
+    def shape(self, draft: Draft) -> None:
+        """Let a list explore if the budget allows what that may cost; else cut it again."""
+        if draft.callers:
+            return
+        draft.token = new_token()
+        view = draft.token if draft.kept is None else draft.kept.view
+        # An uncounted list would explore for free.
+        if draft.explore and not (draft.request.count and self._allows(view, draft)):
+            draft.explore = False
+            draft.cut()
+
+    def _allows(self, ranking_id: str, draft: Draft) -> bool:
         """Return whether a list that explores may be served."""
         if self.stopped or held_out(ranking_id):
             return False
-        cost = cost_at_worst(served, p)
-        self._begin(now)
-        fits = self._cost + cost <= self._share * self._earned
+        cost = cost_at_worst(draft.served, draft.p)
+        self._begin(draft.entry.time)
+        fits = self._cost + cost <= self._share * self._clicked
         self.refused += not fits and cost > 0.0
         return fits
 
-    def ranking(self, served: Listing, entry: RankingEntry, p: Floats) -> None:
-        """Take note of a list that was logged."""
-        if entry.seen and all(entry.seen):
-            return
-        self._begin(entry.time)
-        self._cost += max(cost_at_worst(served, p), 0.0)
-        if entry.continues is None:
-            self._add(entry.id, lists=1)
+    def logged(self, logged: Logged) -> None:
+        """Take note of the cost of a list, or of the clicks that pay for it."""
+        change, draft = logged.change, logged.draft
+        entry = change.entry
+        if isinstance(entry, EventEntry):
+            self._event(entry, change, compared=logged.compared)
+        elif draft is not None and draft.token is not None and any(change.fresh):
+            self._begin(entry.time)
+            self._cost += max(cost_at_worst(draft.served, draft.p), 0.0)
+            if entry.continues is None:
+                self._add(entry.id, lists=1)
 
-    def event(self, entry: EventEntry, written: Written, *, compared: bool) -> None:
-        """Take note of an event that was accepted; `compared` if its list was noted, too."""
-        if entry.retracted:
-            return
+    def _event(self, entry: EventEntry, change: Change, *, compared: bool) -> None:
+        """Take note of an event; `compared` if its list was noted, too."""
         self._begin(entry.received)
-        self._earned += self._worth[max(written.outcome, 0)] - self._worth[max(written.replaces, 0)]
-        change = (written.outcome > 0) - (written.replaces > 0)
-        if change and compared:
+        self._clicked += change.worth
+        if change.clicks and compared:
             before = self._clicks.get(entry.ranking_id, 0)
-            self._clicks[entry.ranking_id] = before + change
-            squares = (before + change) ** 2 - before**2
-            self._add(entry.ranking_id, clicks=change, squares=squares)
+            after = self._clicks[entry.ranking_id] = before + change.clicks
+            self._add(entry.ranking_id, clicks=change.clicks, squares=after**2 - before**2)
 
     def _add(self, ranking_id: str, **numbers: int) -> None:
         arm = "held_out" if held_out(ranking_id) else "exploring"
@@ -134,7 +147,7 @@ class Contract:
         together do; one that starts begins with nothing, too.
         """
         if now // DAY != self._day:
-            self._day, self._cost, self._earned = now // DAY, 0.0, 0.0
+            self._day, self._cost, self._clicked = now // DAY, 0.0, 0.0
 
     async def save(self) -> None:
         """Add to the sums of all servers, and stop exploration if they say so."""
@@ -174,7 +187,7 @@ class Contract:
         return api.ContractOut(
             max_cost=self._share,
             stopped=self.stopped,
-            spent=self._cost / self._earned if self._earned > 0.0 else 0.0,
+            spent=self._cost / self._clicked if self._clicked > 0.0 else 0.0,
             lists=int(exploring.weight),
             held_out_lists=int(others.weight),
             exploring=exploring.mean if exploring.weight else 0.0,

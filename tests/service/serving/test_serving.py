@@ -146,7 +146,7 @@ async def test_requests_of_a_user_at_the_same_time_are_one_impression(engine: Sc
     assert len({*first, *second}) == 6
     times = {item.id: item.shown for item in (await engine.query("q")).items}
     assert times == {item: 1 + (item in ids(other)) for item in times}
-    assert not engine._serving._making
+    assert not engine.stages.windows._making
 
 
 @pytest.mark.parametrize("ends", ["fails", "is cancelled"])

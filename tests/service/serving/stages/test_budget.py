@@ -10,8 +10,8 @@ import pytest
 
 from ebrank import Examination
 from ebrank.service.api import StartExperimentRequest
-from ebrank.service.core.contract import CONTRACT, HELD_OUT, held_out, new_token
 from ebrank.service.core.problems import NotFound
+from ebrank.service.serving.stages.budget import CONTRACT, HELD_OUT, held_out, new_token
 from tests.service.scenes import DAY, Scene, ids, played, settings
 
 EXPLORES = {"policy": "ebrank:epsilon=1000,estimator=exposure", "k": 5}
@@ -24,7 +24,7 @@ async def visited(engine: Scene, lists: int) -> list[float]:
     for _ in range(lists):
         answer = await engine.ranked()
         await engine.clicked(answer)
-        spent.append(engine.resources.contract.out().spent)
+        spent.append(engine.stages.budget.out().spent)
     return spent
 
 
@@ -33,7 +33,7 @@ async def test_the_budget_holds_after_every_list_and_is_used(engine: Scene) -> N
     spent = await visited(engine, 300)
     assert max(spent) <= SHARE
     assert spent[-1] > 0.5 * SHARE
-    contract = engine.resources.contract
+    contract = engine.stages.budget
     assert contract.refused > 100
     listed = await engine.lists()
     assert 0 < sum(any(entry.explored) for entry in listed) < 150
@@ -73,7 +73,7 @@ async def test_clicks_are_compared_by_the_draw_in_the_id(engine: Scene) -> None:
         await engine.clicked(again, ids(again)[0])
         for name, number in (("lists", 1), ("clicks", 2), ("squares", 4)):
             expected[f"{arm} {name}"] += number
-    await engine.resources.contract.save()
+    await engine.stages.budget.save()
     assert json.loads(await engine.store.meta.get(CONTRACT)) == {
         k: v for k, v in expected.items() if v
     }
@@ -94,7 +94,7 @@ async def test_the_guard_stops_all_servers_until_somebody_resumes(
     lost = {"exploring lists": 20_000, "exploring clicks": 8_000, "exploring squares": 8_000}
     kept = {"held_out lists": 5_000, "held_out clicks": 2_500, "held_out squares": 2_500}
     await engine.store.meta.add(CONTRACT, lost | kept)
-    contract, other = engine.resources.contract, engine.other.resources.contract
+    contract, other = engine.stages.budget, engine.other.stages.budget
     with caplog.at_level(logging.ERROR, "ebrank.service"):
         await contract.save()
     assert "it costs more than 5 % of clicks (0.4000 per list, 0.5000 without)" in caplog.text
@@ -117,8 +117,8 @@ async def test_the_guard_lets_go_what_keeps_the_contract(engine: Scene) -> None:
     sums = {"exploring lists": 20_000, "exploring clicks": 9_600, "exploring squares": 9_600}
     kept = {"held_out lists": 5_000, "held_out clicks": 2_500, "held_out squares": 2_500}
     await engine.store.meta.add(CONTRACT, sums | kept)
-    await engine.resources.contract.save()
-    assert not engine.resources.contract.stopped
+    await engine.stages.budget.save()
+    assert not engine.stages.budget.stopped
 
 
 @played(settings(ranking={**EXPLORES, "max_cost": SHARE}), count=30)
@@ -130,7 +130,7 @@ async def test_clicks_on_lists_that_are_not_compared_do_not_count(engine: Scene)
         if answer.arm == "t:own":
             engine.resources.recent.clear()  # as after a restart
             await engine.clicked(answer)
-    await engine.resources.contract.save()
+    await engine.stages.budget.save()
     sums = json.loads(await engine.store.meta.get(CONTRACT) or "{}")
     assert not sums.get("exploring clicks")
     assert not sums.get("held_out clicks")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.service.api import ItemIn
-from ebrank.service.core.lists import resumed
-from ebrank.service.core.windows import ListKey, Windows
+from ebrank.service.serving.lists import ListKey, resumed
+from ebrank.service.serving.stages.windows import Windows
 from tests.service.scenes import Scene, ids, items, played, settings
 
 
@@ -36,9 +36,9 @@ def test_a_resumed_list_keeps_its_order(
 
 
 def test_windows_know_which_ranks_were_served() -> None:
-    windows, page = Windows(seconds=10.0), ListKey("q", "u")
-    windows.keep(page, np.array([5, 6, 7, 8]), 2, "second page", now=1.0)
-    kept = windows.get(page, 2.0)
+    windows, page = Windows(seconds=10.0, timer=lambda: 1.0), ListKey("q", "u")
+    windows.keep(page, np.array([5, 6, 7, 8]), 2, "second page")
+    kept = windows.get(page)
     assert kept is not None
     assert (kept.view, kept.depth) == ("second page", 4)
     assert kept.ranks_of(np.array([8, 5, 7, 9])) == (4, 0, 3, 0)

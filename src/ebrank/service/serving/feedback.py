@@ -30,6 +30,8 @@ from ebrank.service.core.experiments import OWN, policy_of
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.memory import decode, encode
 from ebrank.service.core.resources import Resources, Watcher
+from ebrank.service.serving.draft import Logged
+from ebrank.service.serving.stages import Stages
 from ebrank.service.store import counting
 from ebrank.service.store.counting import IMPRESSION
 from ebrank.service.store.records import EventEntry, Hint, RankingEntry, Written
@@ -160,10 +162,10 @@ class Counted(NamedTuple):
 class Feedback:
     """Checks events against the lists they cite, and counts them."""
 
-    def __init__(self, resources: Resources, watcher: Watcher) -> None:
-        self._resources = resources
-        self._watcher = watcher
+    def __init__(self, resources: Resources, stages: Stages, watcher: Watcher) -> None:
+        self._resources, self._stages, self._watcher = resources, stages, watcher
         settings, behaviors = resources.settings, resources.behaviors
+        self._worth = (0.0, *behaviors.weights)
         self._outcomes = {
             name: behaviors.outcome(name) for name in (*behaviors.names, *behaviors.negative)
         }
@@ -334,12 +336,12 @@ class Feedback:
         for (entry, cited, row, served), written in zip(batch, commit.written, strict=True):
             if written.status != "accepted":
                 continue
-            self._watcher.event(cited, row, entry, written)
-            if own.contract.on:
-                own.contract.event(entry, written, compared=served.compared)
+            change = counting.change(entry, written, self._worth)
+            if not entry.retracted:
+                self._stages.note(Logged(change, cited, [row], compared=served.compared))
             live = changed[entry.query]
             if live is not None:
-                live.add(counting.as_written(entry, written), [row])
+                live.add(change.entry, [row])
         return commit.written
 
 

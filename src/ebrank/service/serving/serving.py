@@ -1,0 +1,148 @@
+"""Lists: each is made, logged, added to the counters in memory, and remembered for feedback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from msgspec import UNSET, structs
+
+from ebrank.service import api
+from ebrank.service.core.items import Items, reject_withdrawn
+from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.models import Deployment
+from ebrank.service.core.problems import not_candidates, unknown_query
+from ebrank.service.core.resources import Resources
+from ebrank.service.serving.draft import Draft, Logged
+from ebrank.service.serving.feedback import RankingIds, Served, remember
+from ebrank.service.serving.lists import ranked_items
+from ebrank.service.serving.stages import Stages
+from ebrank.service.serving.stages.basics import ids_of
+from ebrank.service.store import counting
+from ebrank.service.store.base import SALT, hashed
+from ebrank.service.store.records import RankingEntry
+
+
+class Serving:
+    """Serves lists, as the settings say."""
+
+    def __init__(self, resources: Resources, items: Items, stages: Stages) -> None:
+        self._resources, self._settings = resources, resources.settings.ranking
+        self._items, self._stages = items, stages
+        self._ids = RankingIds(after=resources.clock.last)
+
+    async def made_list(
+        self,
+        name: str,
+        request: api.RankRequest,
+        now: float,
+        basis: int,
+        admit: Callable[[], None],
+        caller: str | None = None,
+    ) -> api.RankResponse:
+        """Return a list of the query with this name; if counted, on disk after the next flush.
+
+        `basis` is the incarnation of the store that the queries in memory were read in. `admit` is
+        called before a query is created; `caller` is the name of the token of the request.
+        """
+        active, windows = self._resources.active, self._stages.windows
+        while True:
+            deployment = active.deployment
+            if active.stored != deployment.model.version:
+                deployment = await active.follow()
+            if request.items is not None:
+                await self._put_new(name, request.items, now, admit)
+            live = await self._resources.queries.get(name, now)
+            if live is None:
+                raise unknown_query(name)
+            draft = self._drafted(request, live, deployment, now)  # from here on nothing waits
+            if not request.count:
+                return self._uncounted(draft)
+            under_way = windows.under_way(draft)
+            if under_way is None:
+                break
+            await asyncio.wait([under_way])
+        with windows.making(draft):
+            return await self._logged(draft, basis, caller)
+
+    async def _put_new(
+        self, name: str, items: Sequence[str | api.ItemIn], now: float, admit: Callable[[], None]
+    ) -> None:
+        """Add new items of a request to its query, if the others are there or in the catalog."""
+        live = await self._resources.queries.get(name, now)
+        new = [item for item in items if isinstance(item, api.ItemIn)]
+        named, given = ids_of(items), {item.id for item in new}
+        rows = [None] * len(named) if live is None else live.rows_of(named)
+        if live is not None:
+            reject_withdrawn(live, named, rows)
+        pairs = zip(named, rows, strict=True)
+        unknown = [item for item, row in pairs if row is None and item not in given]
+        if unknown:
+            catalog = self._resources.catalog
+            if self._settings.unknown == "reject":
+                in_catalog = await catalog.read(unknown)
+                strangers = [item for item in unknown if item not in in_catalog]
+                if strangers:
+                    raise not_candidates(strangers)
+            features: list[float | None] = [] if catalog.schema.features else [1.0]  # the first
+            new += [api.ItemIn(item, features or {}) for item in unknown]
+        await self._items.enter(name, new, now, admit)
+
+    def _drafted(
+        self, request: api.RankRequest, live: LiveQuery, deployment: Deployment, now: float
+    ) -> Draft:
+        """Return the list for a request: all stages shape it."""
+        query, model = live.state.query, deployment.model
+        entry = RankingEntry("", query, now, model.version, (), offset=request.offset)
+        if request.user is not None:
+            entry.user = hashed(request.user, self._resources.meta[SALT])
+        depth = request.offset + (request.k or self._settings.k)
+        p = self._resources.examination
+        draft = Draft(request, live, deployment, model, entry, p, depth, request.explore)
+        self._stages.shape(draft)
+        return draft
+
+    async def _logged(self, draft: Draft, basis: int, caller: str | None) -> api.RankResponse:
+        """Log a list, add it to the counters, and return it as in the response."""
+        resources, live, entry = self._resources, draft.live, draft.entry
+        entry.counted = resources.settings.events.impressions == "served"
+        entry.time = now = resources.clock()  # after all that may wait: the log never goes back
+        entry.id, entry.epoch = self._ids.new(now, draft.token), resources.queries.epoch(now)
+        entry.token = caller
+        # As it was when the list was made, not as this list changes it.
+        items = ranked_items(live, entry.items, draft.served, explain=draft.request.explain)
+        commit, changed = await resources.queries.write([entry], basis)
+        resources.active.stored = commit.model
+        rows, current = draft.served.rows.tolist(), changed[entry.query]
+        logged = Logged(counting.change(entry, counting.ACCEPTED, ()), live, rows, draft)
+        self._stages.note(logged)
+        if current is not None:
+            current.add(entry, rows)
+        served = Served.of(entry, rows, live.life, compared=not draft.callers)
+        remember(resources, entry.id, served)
+        arm = UNSET if draft.arm is None else f"{draft.arm.experiment}:{draft.arm.arm}"
+        return api.RankResponse(entry.id, entry.model, items, arm=arm)
+
+    def list_from_memory(self, name: str, request: api.RankRequest) -> api.RankResponse | None:
+        """Return an uncounted list made without the store; None if memory does not suffice.
+
+        Items of the request that memory does not have are left out.
+        """
+        live = self._resources.queries.in_memory(name)
+        if live is None or not self._settings.degraded:
+            return None
+        if request.items is not None:
+            named = ids_of(request.items)
+            pairs = zip(named, live.rows_of(named), strict=True)
+            listed = [item for item, row in pairs if live.lists_row(row)]
+            if not listed:
+                return None
+            request = structs.replace(request, items=listed)
+        request, now = structs.replace(request, count=False), self._resources.clock()
+        return self._uncounted(self._drafted(request, live, self._resources.active.deployment, now))
+
+    def _uncounted(self, draft: Draft) -> api.RankResponse:
+        """Return a list that is neither logged nor counted, as in the response."""
+        entry, explain = draft.entry, draft.request.explain
+        items = ranked_items(draft.live, entry.items, draft.served, explain=explain)
+        return api.RankResponse(api.UNCOUNTED, entry.model, items, counted=False)

@@ -1,0 +1,57 @@
+"""Experiments: the arm of a list makes its order, and its clicks count for the arm.
+
+The arm `own` serves the caller's own order, a control group whose clicks count.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ebrank.service.core.experiments import OWN, ArmBook
+from ebrank.service.core.models import ActiveModel
+from ebrank.service.serving.draft import Draft, Logged, Stage
+from ebrank.service.store.records import EventEntry
+
+
+class Experiments(Stage):
+    """Assigns lists to the arms of the running experiment, and counts what they do."""
+
+    columns: ClassVar = ("arm",)
+
+    def __init__(self, active: ActiveModel, new_seconds: float, sums: ArmBook) -> None:
+        self._active, self._new_seconds, self._sums = active, new_seconds, sums
+
+    @property
+    def on(self) -> bool:
+        """Whether an experiment runs, with arms that can make lists."""
+        return self._active.deployment.assigner is not None
+
+    def shape(self, draft: Draft) -> None:
+        """Let the arm of a list rank it."""
+        assigner = draft.deployment.assigner
+        if assigner is None:
+            return
+        arm = assigner.assigned(draft.request, draft.entry.query, draft.entry.user)
+        if arm is not None:
+            draft.arm, draft.model = arm, draft.deployment.arms[arm.arm]
+            draft.callers = arm.policy == OWN
+            draft.entry.arm, draft.entry.cell = arm.label, arm.cell
+
+    def logged(self, logged: Logged) -> None:
+        """Add to the sums of an arm; pages that continue a list are part of it."""
+        change, entry = logged.change, logged.change.entry
+        assigner = self._active.deployment.assigner
+        if entry.arm is None or assigner is None or not assigner.runs(entry.arm):
+            return
+        if isinstance(entry, EventEntry):
+            if entry.outcome or entry.replaces:
+                first = change.clicks > 0 and self._first_click(logged, entry)
+                self._sums.add(entry.arm, entry.cell, 0, change.clicks, change.worth, int(first))
+        elif entry.continues is None:
+            self._sums.add(entry.arm, entry.cell, 1)
+
+    def _first_click(self, logged: Logged, entry: EventEntry) -> bool:
+        """Return whether a click is the first on a new item."""
+        live, [row] = logged.live, logged.rows
+        new = live.state.entered[row] > entry.received - self._new_seconds
+        return bool(new and not live.counts[row, 1:].any())
