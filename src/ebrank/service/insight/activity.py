@@ -95,7 +95,11 @@ class Activity:
             self._event(logged, logged.change.entry)
 
     def _list(self, logged: Logged, served: Listing) -> None:
-        live, entry, fresh = logged.live, logged.change.entry, np.array(logged.change.fresh, np.bool_)
+        live, entry, fresh = (
+            logged.live,
+            logged.change.entry,
+            np.array(logged.change.fresh, np.bool_),
+        )
         sums, time = self._book.sums(counting.time_of(entry)), counting.time_of(entry)
         self.own["rankings"] += 1
         sums["rankings"] += 1.0
