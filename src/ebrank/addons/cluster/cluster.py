@@ -220,7 +220,6 @@ class Workers:
         self._dataset = dataset
         self._locator = locator
         self._fingerprint = fingerprint(dataset)
-        self._facts = tuple(worker.facts().items())
         self._futures: dict[Task, Future[TrialResult | None]] = {}
         self._handed: tuple[Task, TrialResult] | None = None
 
@@ -247,7 +246,6 @@ class Workers:
                 planned.seed,
                 planned.trial,
                 codes[planned.ranker, planned.config],
-                self._facts,
             )
             for planned in trials.values()
         ]

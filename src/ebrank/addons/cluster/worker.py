@@ -41,7 +41,7 @@ CALLED = {
     "source": "source of ebrank",
 }
 """Versions that must agree on all machines, and their names in messages."""
-SAME_VERSIONS = "Install the same versions on all machines and restart the workers."
+SAME_VERSIONS = "Install the same versions and files on all machines and restart the workers."
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,7 @@ class Order:
         ranker: its text.
         config: the pickled config, whose users may come from a module that only workers have.
         seed, trial: choose the random draws.
-        code: stamp of the code of ranker and users.
-        facts: versions and source of everything else.
+        code: stamp of the code of ranker and users, of ebrank's, and of the libraries' versions.
     """
 
     locator: Locator
@@ -98,7 +97,6 @@ class Order:
     seed: int
     trial: int
     code: str
-    facts: tuple[tuple[str, str], ...]
 
 
 def dask_setup(worker: object) -> None:
@@ -160,7 +158,6 @@ def prepared(order: Order, me: str) -> tuple[Dataset, Ranker, SimulationConfig]:
     Raises:
         ClusterError: if this process has other code or other data; begins with `me`.
     """
-    _check_versions(order.facts, me)
     with _LOCK:  # one thread loads and compiles for all others
         dataset = _dataset(order.locator, order.fingerprint, me)
         ranker, config = _code(order.ranker, order.config, order.code, me)
@@ -177,13 +174,6 @@ _LOCK = threading.Lock()
 
 class _NobodyWaits(Exception):
     """Ends a trial whose client has cancelled it, or is gone."""
-
-
-@lru_cache(16)
-def _check_versions(expected: tuple[tuple[str, str], ...], me: str) -> None:
-    differ = ", ".join(differences(dict(expected), facts()))
-    if differ:
-        raise ClusterError(f"{me} has {differ}. {SAME_VERSIONS}")
 
 
 @lru_cache(2)
@@ -217,7 +207,7 @@ def _code(text: str, pickled: bytes, expected: str, me: str) -> tuple[Ranker, Si
         ) from problem
     if lasting_stamp(ranker, config.users) != expected:
         raise ClusterError(
-            f"{me} has different code for {text} or its users. Copy the same files there and "
-            "restart the worker."
+            f"{me} has different code for {text} or its users, or another version of ebrank or a "
+            f"library. {SAME_VERSIONS}"
         )
     return ranker, config

@@ -33,20 +33,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ebrank.addons.logs.evidence_file import COLUMNS, EvidenceMetadata, read_table
+from ebrank.addons.logs.evidence_file import EvidenceMetadata, read_table
 from ebrank.addons.tables import as_name, as_number, rows, wrong_value
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
-from ebrank.evidence import Behaviors, BehaviorStats
+from ebrank.evidence import BehaviorStats
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.stats import COUNT, TOO_MANY
 from ebrank.model.policy.scaling import Scaling
-from ebrank.typing import Features, Floats, Ints
+from ebrank.typing import Features, Floats, Ints, SmallInts
 
 NAMES = ("query", "item")
 LARGEST = float(np.finfo(np.float32).max)
-KEY = (*NAMES, "outcome", "slot")
-"""What a row counts; a file has them in this order."""
+MOST = np.iinfo(COUNT).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,65 +138,8 @@ def read_evidence(
 
 
 def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noqa: ANN401 (an Arrow table)
-    _check(path, about.behaviors, table)
-    columns = _added_up(table).combine_chunks()
-    _check(path, about.behaviors, columns)
-    query_codes, queries = _coded(columns["query"])
-    item_codes, names = _coded(columns["item"])
-    outcome, slot, count = _places(columns)
-    begins = _changes(query_codes, item_codes)
-    rows = np.cumsum(begins) - 1
-    starts = np.flatnonzero(begins)
-    slots = 1 + int(slot.max(initial=0))
-    counts = np.zeros((len(starts), about.behaviors.outcomes, slots), COUNT)
-    counts[rows, outcome, slot] = count
-    shown = np.full(len(starts), np.nan)
-    np.fmin.at(shown, rows, columns["first"].to_numpy(zero_copy_only=False).astype(np.float64))
-    owners = query_codes[starts]
-    pointers = np.flatnonzero(_changes(owners))
-    return Evidence(
-        queries=[queries[code] for code in owners[pointers].tolist()],
-        pointers=np.append(pointers, len(starts)).astype(np.int64),
-        items=[names[code] for code in item_codes[starts].tolist()],
-        stats=BehaviorStats(counts, about.behaviors),
-        first_shown=shown,
-        last_time=about.last_time,
-    )
-
-
-def _added_up(table: Any) -> Any:  # noqa: ANN401
-    """Return the rows in order, with duplicates merged: files may have been combined."""
-    added = table.group_by(KEY).aggregate([("count", "sum"), ("first", "min")])
-    return added.rename_columns(COLUMNS).sort_by([(name, "ascending") for name in KEY])
-
-
-def _coded(column: Any) -> tuple[Ints, list[str]]:  # noqa: ANN401
-    """Return texts as numbers, and the text of each number."""
-    if not len(column):
-        return np.zeros(0, np.int64), []
-    coded = column.combine_chunks().dictionary_encode()
-    return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist()
-
-
-def _changes(*codes: Ints) -> Any:  # noqa: ANN401 (an array of bools)
-    """Return where a row differs from the one before."""
-    differs = np.zeros(len(codes[0]), np.bool_)
-    differs[:1] = True
-    for values in codes:
-        differs[1:] |= values[1:] != values[:-1]
-    return differs
-
-
-def _places(table: Any) -> tuple[Ints, Ints, Ints]:  # noqa: ANN401
-    """Return the outcomes, slots and counts."""
     outcome, slot, count = (table[name].to_numpy() for name in ("outcome", "slot", "count"))
-    return outcome, slot, count
-
-
-def _check(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: ANN401
-    """Raise at what cannot be evidence; a count is too large if sums of such could overflow."""
-    outcome, slot, count = _places(table)
-    wrong = (outcome < 0) | (outcome >= behaviors.outcomes) | (slot < 0) | (slot >= SLOTS)
+    wrong = (outcome < 0) | (outcome >= about.behaviors.outcomes) | (slot < 0) | (slot >= SLOTS)
     wrong |= count < 1
     if wrong.any():
         raise DataError(
@@ -205,8 +147,40 @@ def _check(path: Path, behaviors: Behaviors, table: Any) -> None:  # noqa: ANN40
             path=path,
             remedy="Make it again with `ebrank aggregate`.",
         )
-    if count.max(initial=0) > np.iinfo(COUNT).max:
+    queries, query_of = _coded(table["query"])
+    items, item_of = _coded(table["item"])
+    pairs, rows = np.unique(query_of * len(items) + item_of, return_inverse=True)
+    owners = pairs // max(len(items), 1)
+    asked, pointers = np.unique(owners, return_index=True)  # where each query begins
+    counts = np.zeros((len(pairs), about.behaviors.outcomes, 1 + slot.max(initial=0)), np.int64)
+    np.add.at(counts, (rows, outcome, slot), np.minimum(count, MOST + 1))
+    first = np.full(len(pairs), np.nan)
+    np.fmin.at(first, rows, table["first"].to_numpy().astype(np.float64))
+    return Evidence(
+        queries=[queries[code] for code in asked.tolist()],
+        pointers=np.append(pointers, len(pairs)).astype(np.int64),
+        items=[items[code] for code in (pairs % max(len(items), 1)).tolist()],
+        stats=BehaviorStats(_checked(counts, path), about.behaviors),
+        first_shown=first,
+        last_time=about.last_time,
+    )
+
+
+def _coded(column: Any) -> tuple[list[str], Ints]:  # noqa: ANN401
+    """Return the different texts in order, and the number of each row's."""
+    coded = column.combine_chunks().dictionary_encode()
+    texts = coded.dictionary.to_pylist()
+    order = np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return [texts[at] for at in order], places[coded.indices.to_numpy()]
+
+
+def _checked(counts: Ints, path: Path | None = None) -> SmallInts:
+    """Return counts as they are stored; raise if they are too large."""
+    if counts.max(initial=0) > MOST:
         raise DataError(TOO_MANY, path=path)
+    return counts.astype(COUNT)
 
 
 # --- features ------------------------------------------------------------------------------------
@@ -229,36 +203,29 @@ def _with_features(
             path=file,
             remedy="Write names exactly as in the log.",
         )
+    lacking = [key for key in own if key not in places]
+    if lacking and missing == "refuse":
+        raise DataError(
+            f"no features for {_called(lacking[0])} and {len(lacking) - 1:,} others in {path}",
+            path=file,
+            remedy="Add them, or read with missing='drop'.",
+        )
     unseen = [str(key) for key in sorted(set(places) - set(own))] if shared else []
     candidates = [key for key in keys if isinstance(key, tuple)]
     if len(evidence.queries) == 1:  # whose candidates they must be
         candidates += [(evidence.queries[0], item) for item in unseen]
         unseen = []
-    if candidates:
-        evidence = _laid_out(evidence, pairs, [*pairs, *candidates])
-        pairs = evidence.pairs()
-        own = evidence.items if shared else pairs
-    rows = np.array([places.get(key, -1) for key in own], np.int64)
-    lacking = np.flatnonzero(rows < 0)
-    if len(lacking) and missing == "refuse":
-        raise DataError(
-            f"no features for {_called(own[lacking[0]])} and {len(lacking) - 1:,} others in {path}",
-            path=file,
-            remedy="Add them, or read with missing='drop'.",
-        )
-    features = np.full((len(evidence), len(names)), np.nan, np.float32)
-    features[rows >= 0] = numbers[rows[rows >= 0]]
-    evidence = replace(
+    kept = [pair for pair, key in zip(pairs, own, strict=True) if key in places]
+    evidence = _laid_out(evidence, pairs, [*kept, *candidates])
+    own = evidence.items if shared else evidence.pairs()
+    return replace(
         evidence,
-        features=features,
+        features=numbers[[places[key] for key in own]],
         feature_names=names,
+        dropped=len(lacking),
         unseen={item: numbers[places[item]] for item in unseen},
         shared=shared,
     )
-    if not len(lacking):
-        return evidence
-    kept = [pair for pair, row in zip(pairs, rows.tolist(), strict=True) if row >= 0]
-    return replace(_laid_out(evidence, pairs, kept), dropped=len(lacking))
 
 
 def _called(key: str | tuple[str, str]) -> str:
@@ -326,8 +293,6 @@ def _laid_out(
     rows = rows[kept]
     counts = np.zeros((len(order), *evidence.stats.counts.shape[1:]), np.int64)
     np.add.at(counts, rows, evidence.stats.counts[kept])
-    if counts.max(initial=0) > np.iinfo(COUNT).max:
-        raise DataError(TOO_MANY)
     first = np.full(len(order), np.nan)
     np.fmin.at(first, rows, evidence.first_shown[kept])
     given = features = evidence.features
@@ -340,7 +305,7 @@ def _laid_out(
         queries=list(sizes),
         pointers=np.array([0, *accumulate(sizes.values())], np.int64),
         items=[item for _, item in order],
-        stats=BehaviorStats(counts.astype(COUNT), evidence.stats.behaviors),
+        stats=BehaviorStats(_checked(counts), evidence.stats.behaviors),
         first_shown=first,
         features=features,
     )
