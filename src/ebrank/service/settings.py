@@ -238,11 +238,7 @@ class LimitsSettings:
     Attributes:
         body_bytes: maximum size of a request body
         bodies_bytes: maximum size of all request bodies in memory together
-        connections: maximum number of open connections; beyond it, the one that waited longest is
-            closed
-        head_seconds: time limit for sending the URL and headers of a request
         body_seconds: time limit for sending a request body
-        answer_seconds: time limit for receiving a response
         idle_seconds: how long a connection stays open without a request
         requests_per_second: sustained rate per token or address; 0 means no limit
         burst: number of requests a token or address may send at once
@@ -254,11 +250,8 @@ class LimitsSettings:
 
     body_bytes: Annotated[int, Meta(ge=1024)] = 8 * 2**20
     bodies_bytes: Annotated[int, Meta(ge=1024)] = 64 * 2**20
-    connections: AtLeastOne = 4096
-    head_seconds: Positive = 10.0
     body_seconds: Positive = 30.0
-    answer_seconds: Positive = 30.0
-    idle_seconds: Positive = 75.0
+    idle_seconds: AtLeastOne = 75
     requests_per_second: NotNegative = 0.0
     burst: AtLeastOne = 100
     new_queries_per_hour: Count = 0

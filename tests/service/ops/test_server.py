@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -22,7 +23,6 @@ import pytest
 import ebrank
 from ebrank.client import Retries, ServiceError
 from ebrank.service.engine import Engine
-from ebrank.service.http import app
 from ebrank.service.http.admission import Admission, Caller, new_token
 from ebrank.service.http.problems import HttpProblem
 from ebrank.service.http.routes import API
@@ -118,6 +118,10 @@ def killed() -> Iterator[list[int]]:
     signal.signal(signal.SIGHUP, before)
 
 
+async def stop(address: str) -> None:
+    signal.raise_signal(signal.SIGTERM)
+
+
 async def hang_up_and_stop(address: str) -> None:
     signal.raise_signal(signal.SIGHUP)
     await asyncio.sleep(0.01)
@@ -167,8 +171,7 @@ HALF = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\
 def test_half_a_request_does_not_keep_it_from_closing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "LAST_SECONDS", 0.1)
-    monkeypatch.setattr(server, "LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr(server, "GRACE_SECONDS", 1)
     with Threaded(tmp_path) as started:
         with ebrank.Client(started.url) as client:
             client.put_items("tea", ITEMS)
@@ -181,6 +184,26 @@ def test_half_a_request_does_not_keep_it_from_closing(
     store = Blocking(SqliteStore(tmp_path / "store", "read"))
     assert sum(minute.values.get("rankings", 0) for minute in store.meta.minutes(0.0)) == 1
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("limits", "chosen"),
+    [
+        ((1024, 20_000), (server.FILES, 20_000)),
+        ((1024, 4096), (4096, 4096)),
+        ((1024, resource.RLIM_INFINITY), (server.FILES, resource.RLIM_INFINITY)),
+        ((65_536, 65_536), None),
+        ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), None),
+    ],
+)
+def test_many_connections_may_be_open_if_the_system_allows_it(
+    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], chosen: tuple[int, int] | None
+) -> None:
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, wanted: asked.append(wanted))
+    run(LOCAL, announce=lambda address: None, companion=stop)
+    assert asked == ([] if chosen is None else [chosen])
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import get_args
 from urllib.parse import SplitResult, urlsplit
@@ -156,7 +157,7 @@ def _same_site(scope: Scope) -> None:
     takes the server for a part of that site, and only `host` gives it away.
     """
     host, origin = header(scope, b"host"), header(scope, b"origin")
-    if host is None or not is_loopback(_parts(f"//{host}").hostname or ""):
+    if host is None or not _names_us(host):
         raise HttpProblem(
             403,
             "a server without tokens accepts only requests to localhost or a loopback address, "
@@ -164,6 +165,12 @@ def _same_site(scope: Scope) -> None:
         )
     if origin is not None and _parts(origin).netloc != host:
         raise HttpProblem(403, "web pages of other sites may not call a server without tokens")
+
+
+@lru_cache(maxsize=100)
+def _names_us(host: str) -> bool:
+    """Return whether a `Host` header names only this machine."""
+    return is_loopback(_parts(f"//{host}").hostname or "")
 
 
 def _parts(address: str) -> SplitResult:

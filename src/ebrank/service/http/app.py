@@ -12,12 +12,11 @@ import asyncio
 import logging
 import mimetypes
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable
 from functools import cache, partial
 from hashlib import sha256
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -36,11 +35,7 @@ from ebrank.service.store.base import Conflict, StoreError
 if TYPE_CHECKING:
     from ebrank.service.engine import Engine
 
-LAST_SECONDS = 1.0
-"""How long a caller may take to send a body while the server closes."""
 UNCACHED = {"cache-control": "no-store"}
-CLOSE = {"connection": "close"}
-"""For a response sent before its request was read: what follows is not a new request."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -53,6 +48,7 @@ HTML = "text/html; charset=utf-8"
 log = logging.getLogger("ebrank.service")
 
 _ENCODER = msgspec.json.Encoder()
+T = TypeVar("T")
 
 
 class Seen:
@@ -93,19 +89,6 @@ class App:
         finally:
             self.metrics.in_flight -= 1
             self._bodies.free(seen.held)
-
-    def refusal(self, problem: HttpProblem, caller: str) -> Page:
-        """Return the response to bytes that are not a request, and count it."""
-        self.metrics.answered("", "", problem.status, 0.0, caller)
-        return _error(problem)
-
-    async def drained(self, seconds: float) -> None:
-        """Wait until no request is being served, for at most this many seconds."""
-        self.readiness.started = False
-        self._bodies.give_up()
-        deadline = time.monotonic() + seconds
-        while self.metrics.in_flight and time.monotonic() < deadline:
-            await asyncio.sleep(0.01)
 
     async def _answer(self, scope: Scope, receive: Receive, seen: Seen) -> Page:
         try:
@@ -163,7 +146,7 @@ def _check_encoding(scope: Scope) -> None:
         raise HttpProblem(
             415,
             f"the body is encoded ({encoding}); send it as it is, without Content-Encoding",
-            headers={"accept-encoding": "identity", **CLOSE},
+            headers={"accept-encoding": "identity"},
         )
 
 
@@ -185,8 +168,6 @@ class Bodies:
         self._most_held = max(limits.bodies_bytes, limits.body_bytes)
         self._seconds = limits.body_seconds
         self._held = 0
-        self._waits: set[asyncio.Timeout] = set()
-        self._closing = False
 
     async def read(self, scope: Scope, receive: Receive, seen: Seen) -> bytes:
         """Return the body of a request; it counts as held until it is freed.
@@ -194,27 +175,27 @@ class Bodies:
         Raises:
             HttpProblem: 413 if it is longer than the limit; the rest is not read.
             HttpProblem: 408 if it does not arrive in time.
-            HttpProblem: 503 if it has not arrived when the server closes, or others hold too much.
+            HttpProblem: 503 if others hold too much.
             Gone: if the caller leaves before its end.
         """
         announced = header(scope, b"content-length") or "0"
         if not announced.isdecimal():
             raise HttpProblem(400, "content-length is not a number")
-        if int(announced) > self._limit:
-            raise self._too_large()
+        self._check_size(int(announced))
+        return await self._in_time(self._whole(receive, seen))
+
+    async def _whole(self, receive: Receive, seen: Seen) -> bytes:
         pieces: list[bytes] = []
         more = True
-        async with self._in_time():
-            while more:
-                piece, more = await _piece(receive)
-                pieces.append(piece)
-                seen.held += len(piece)
-                self._held += len(piece)
-                if seen.held > self._limit:
-                    raise self._too_large()
-                if self._held > self._most_held:
-                    told = "all request bodies together exceed limits.bodies_bytes; try again"
-                    raise _again(told)
+        while more:
+            piece, more = await _piece(receive)
+            pieces.append(piece)
+            seen.held += len(piece)
+            self._held += len(piece)
+            self._check_size(seen.held)
+            if self._held > self._most_held:
+                told = "all request bodies together exceed limits.bodies_bytes; try again"
+                raise HttpProblem(503, told, headers={"retry-after": "1"})
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def pieces(self, receive: Receive) -> AsyncIterator[bytes]:
@@ -222,47 +203,30 @@ class Bodies:
 
         Raises:
             HttpProblem: 408 if the next piece does not come in time.
-            HttpProblem: 503 if it does not come when the server closes.
             Gone: if the caller leaves before its end.
         """
         more = True
         while more:
-            async with self._in_time():
-                piece, more = await _piece(receive)
+            piece, more = await self._in_time(_piece(receive))
             yield piece
 
     def free(self, count: int) -> None:
         """Release this many bytes."""
         self._held -= count
 
-    def give_up(self) -> None:
-        """Wait only briefly for bodies: one that never comes would hold up the server."""
-        self._closing = True
-        last = asyncio.get_running_loop().time() + LAST_SECONDS
-        for wait in self._waits:
-            if not wait.expired():
-                wait.reschedule(last)
-
-    @asynccontextmanager
-    async def _in_time(self) -> AsyncIterator[None]:
-        """Limit the time that the code inside may wait for a caller."""
-        wait = asyncio.timeout(LAST_SECONDS if self._closing else self._seconds)
-        self._waits.add(wait)
+    async def _in_time(self, waiting: Awaitable[T]) -> T:
+        """Return what a caller sends, unless that takes too long."""
         try:
-            async with wait:
-                yield
+            async with asyncio.timeout(self._seconds):
+                return await waiting
         except TimeoutError:
-            if self._closing:
-                raise _again("the server is shutting down") from None
             late = f"the body was not sent within {self._seconds:g} s"
-            raise HttpProblem(408, late, headers=CLOSE) from None
-        finally:
-            self._waits.remove(wait)
+            raise HttpProblem(408, late, headers={"connection": "close"}) from None
 
-    def _too_large(self) -> HttpProblem:
-        return HttpProblem(
-            413, f"the body has more than {self._limit:,} bytes; send it in parts", headers=CLOSE
-        )
+    def _check_size(self, count: int) -> None:
+        if count > self._limit:
+            message = f"the body has more than {self._limit:,} bytes; send it in parts"
+            raise HttpProblem(413, message)
 
 
 async def _piece(receive: Receive) -> tuple[bytes, bool]:
@@ -271,10 +235,6 @@ async def _piece(receive: Receive) -> tuple[bytes, bool]:
     if message["type"] == "http.disconnect":
         raise Gone
     return message.get("body", b""), message.get("more_body", False)
-
-
-def _again(message: str) -> HttpProblem:
-    return HttpProblem(503, message, headers={"retry-after": "1", **CLOSE})
 
 
 def page(answer: object) -> Page:

@@ -10,7 +10,7 @@ header, no body, no token.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
@@ -47,13 +47,11 @@ class Metrics(Collector):
 
     Attributes:
         in_flight: requests being served.
-        connections: those that are open.
     """
 
     def __init__(self, engine: Engine, readiness: Readiness) -> None:
         self._engine, self._readiness = engine, readiness
         self.in_flight = 0
-        self.connections: Sized = ()
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside each series, which no dashboard asks for
         self._registry = own = CollectorRegistry()
         count = partial(Counter, registry=own)
@@ -71,11 +69,6 @@ class Metrics(Collector):
         )
         self._slots = count("ebrank_slots_total", "Items in lists served.")
         self._events = count("ebrank_events_total", "Events received.", ("status",))
-        self._closed = count(
-            "ebrank_connections_closed_total",
-            "Connections closed because the caller was too slow, or to make room.",
-            ("reason",),
-        )
         engine.flusher.on_flush = timed(
             "ebrank_flush_seconds", "Duration of a flush, which many requests may share."
         ).observe
@@ -100,7 +93,6 @@ class Metrics(Collector):
         states = {state: state == engine.prior_state for state in get_args(api.PriorState)}
         return {
             "http_in_flight": ("Requests in progress.", self.in_flight),
-            "connections": ("Open connections.", len(self.connections)),
             "store_failing": ("1 while the store is failing.", self._readiness.troubled),
             "flush_waiting": ("Requests waiting for a flush.", engine.flusher.waiting),
             "model_version": ("Version of the prior in use.", engine.version),
@@ -146,10 +138,6 @@ class Metrics(Collector):
             "store_free_bytes": ("Free space on the disk of the store.", size and size.free),
             "log_entries": ("Lists and events in the log, roughly.", size and size.entries),
         }
-
-    def closed(self, reason: str) -> None:
-        """Count a connection that was closed."""
-        self._closed.labels(reason).inc()
 
     def text(self) -> bytes:
         """Return the page that Prometheus reads."""

@@ -28,7 +28,6 @@ CODES = {
     415: "encoded",
     422: "invalid",
     429: "too_many_requests",
-    431: "head_too_large",
     500: "internal",
     503: "unavailable",
 }

@@ -3,9 +3,12 @@
 The server listens before the engine has started, so that `/healthz` answers at once and `/readyz`
 says when the rest is ready. On SIGTERM or Ctrl-C it is no longer ready, and gives a load balancer
 some time to notice; then it accepts nothing new, finishes what it is doing, flushes and ends. It
-does not wait for callers that never send the rest of a request, or never read its response. A
-second signal ends it at once. If its settings are in a file, it reads the tokens again when the
-file changes, or on SIGHUP.
+waits for some seconds only for callers that do not send the rest of a request, or do not read its
+response. A second signal ends it at once. If its settings are in a file, it reads the tokens again
+when the file changes, or on SIGHUP.
+
+uvicorn serves the connections, with its public options only: docs/running.md lists what a proxy in
+front has to bound.
 
 Only tokens are taken over. An invalid file changes nothing, and the log says why; other settings
 that differ take effect at the next start, as the log says. A file without tokens admits everybody,
@@ -18,16 +21,19 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import resource
 import signal
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+
+import uvicorn
 
 from ebrank.environment.config import SettingsError
 from ebrank.errors import EBRankError
@@ -36,16 +42,20 @@ from ebrank.service import logs
 from ebrank.service.engine import Engine
 from ebrank.service.http.admission import Admission, is_loopback
 from ebrank.service.http.app import App
-from ebrank.service.http.connections import BACKLOG, OpenConnections
 from ebrank.service.http.readiness import Readiness
 from ebrank.service.ops.check import check_clock
-from ebrank.service.settings import Settings
+from ebrank.service.settings import LimitsSettings, Settings
 from ebrank.service.store import open
 
-GRACE_SECONDS = 5.0
-"""How long requests under way may take when the server closes."""
-LEAVE_SECONDS = 2.0
-"""How long callers may then take to read their responses."""
+GRACE_SECONDS = 5
+"""How long requests under way may take, and callers to read responses, when the server closes."""
+BACKLOG = 1024
+"""Connections that the system queues until they are accepted."""
+ACCEPTED_AT_ONCE = 16
+"""Connections accepted at once; other requests are served in between."""
+FILES = 16_384
+"""How many files the process opens at most, unless the system allows it more: each connection takes
+one, and the store some."""
 LOOK_SECONDS = 1.0
 """How often to see whether the settings file has changed."""
 
@@ -143,6 +153,7 @@ def run(
     async def served(opened: socket.socket) -> None:
         await serve(settings, opened, _signals(with_file=file is not None), ready, companion, file)
 
+    _allow_files()
     with (
         logs.written(settings.server.log, requests=settings.server.access_log),
         listening(settings.server.host, settings.server.port) as opened,
@@ -165,12 +176,12 @@ async def serve(
         check_clock(time.time(), last, store.touched, most_idle)
         engine = await Engine.open(store, settings)
         app = App(engine, settings)
-        connections = OpenConnections(app, settings.limits)
+        server = Server(app, settings.limits)
+        serving = asyncio.create_task(server.serve([opened]))
         port = opened.getsockname()[1]
         address = f"http://{_bracketed(reachable(settings.server.host))}:{port}"
         beside: list[asyncio.Future[None]] = []
         try:
-            await connections.listen(opened)
             with announced(partial(_say_compiling, app.readiness)):
                 await engine.start()
             app.readiness.started = True
@@ -191,9 +202,43 @@ async def serve(
                 task.cancel()
             if beside:
                 await asyncio.wait(beside)
-            await app.drained(GRACE_SECONDS)
-            await connections.close(LEAVE_SECONDS)
+            app.readiness.started = False
+            server.should_exit = True
+            await serving
             await engine.close()
+
+
+class Server(uvicorn.Server):
+    """uvicorn in a loop that is not its own, which handles signals."""
+
+    def __init__(self, app: App, limits: LimitsSettings) -> None:
+        options = uvicorn.Config(
+            app,
+            interface="asgi3",
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            proxy_headers=False,  # anybody could send them
+            server_header=False,
+            access_log=False,
+            log_config=None,
+            log_level="critical",  # callers that send nonsense are of no interest
+            backlog=ACCEPTED_AT_ONCE,
+            timeout_keep_alive=limits.idle_seconds,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        super().__init__(options)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Leave signals alone."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections; uvicorn's backlog is also how many to accept at once."""
+        await super().startup(sockets)
+        for opened in sockets or ():
+            opened.listen(BACKLOG)
 
 
 class Tokens:
@@ -239,6 +284,14 @@ class Tokens:
                 "other settings than tokens have changed: they take effect at the next start",
                 extra=logs.about("reload"),
             )
+
+
+def _allow_files() -> None:
+    """Let the process open `FILES` files, or as many as the system allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _state(file: Path) -> tuple[int, ...] | None:
