@@ -35,8 +35,8 @@ WARM = 0.2
 MOST_GROWTH = 0.05
 SLOWEST_HEALTH = 2.0
 CONFIG = (
-    "[limits]\nhead_seconds = 2.0\nbody_seconds = 2.0\nanswer_seconds = 2.0\nidle_seconds = 5.0\n"
-    "connections = 400\n[training]\nevery_seconds = 0\nafter_events = 0\n"
+    "[limits]\nbody_seconds = 2.0\nidle_seconds = 5\n"
+    "[training]\nevery_seconds = 0\nafter_events = 0\n"
 )
 FLOOD = 5000
 HELD_BACK = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8000000\r\n\r\n{"
