@@ -354,8 +354,8 @@ def flood_figure() -> Figure:
     return Figure(
         f"{FLOOD:,} idle connections, {FLOOD:,} half heads, {FLOOD:,} held-back bodies",
         f"/healthz at worst {worst * 1e3:.0f} ms; {grown / 2**20:+.0f} MB",
-        f"≤ {SLOWEST_HEALTH:g} s; ≤ 64 MB",
-        worst <= SLOWEST_HEALTH and grown <= 64 * 2**20,
+        f"≤ {SLOWEST_HEALTH:g} s; ≤ 160 MB",
+        worst <= SLOWEST_HEALTH and grown <= 160 * 2**20,
     )
 
 

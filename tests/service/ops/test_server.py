@@ -202,7 +202,7 @@ def test_many_connections_may_be_open_if_the_system_allows_it(
     asked: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
     monkeypatch.setattr(resource, "setrlimit", lambda kind, wanted: asked.append(wanted))
-    run(LOCAL, announce=lambda address: None, companion=stop)
+    run(LOCAL, announce=lambda *ready: None, companion=stop)
     assert asked == ([] if chosen is None else [chosen])
 
 
