@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from ebrank.service.core import experiments
+from ebrank.service.store import counting
 from ebrank.service.store.base import StoreView
 from ebrank.service.store.records import EventEntry, RankingEntry
 
@@ -42,7 +43,7 @@ async def exposures(store: StoreView, name: str) -> list[Exposure]:
     rows, clicks = list[Exposure](), Counter[str]()
     async for entry in store.log.entries():
         if isinstance(entry, EventEntry):
-            clicks[entry.ranking_id] += (entry.outcome > 0) - (entry.replaces > 0)
+            clicks[entry.ranking_id] += counting.clicks_of(entry)
         elif entry.arm is not None and entry.continues is None and not entry.retracted:
             of, arm, stretch = experiments.parted(entry.arm)
             if of == name and stretch in compared:

@@ -15,6 +15,7 @@ from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.core.queries import Pace, Queries, normalized
 from ebrank.service.settings import Settings
+from ebrank.service.store.counting import ACCEPTED, change_of
 from ebrank.service.store.items import StoredItems
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem, News, QueryState, RankingEntry
@@ -64,7 +65,8 @@ def test_a_query_of_one_item_takes_a_few_hundred_bytes() -> None:
     for number in range(1000):
         live = queries.empty(f"a query of three words {number}", keys, now=0.0)
         live.put([NewItem(f"item-{number:06d}", (0.5,) * 20)], 0.0)
-        live.add(RankingEntry("r", live.state.query, 1.0, 0, (live.ids[0],)), [0])
+        listed = RankingEntry("r", live.state.query, 1.0, 0, (live.ids[0],))
+        live.add(change_of(listed, ACCEPTED, [0], ()))
         queries.admit(live)
     assert len(queries.recent(2000)) < 150
     assert queries.size <= 10**6
@@ -142,7 +144,7 @@ def test_a_query_is_unpacked_as_it_was_packed(
     for row, count in shown:
         if row < len(live):
             entry = RankingEntry("r", "q", 5.0, 0, (live.ids[row],))
-            live.add(entry, [row])
+            live.add(change_of(entry, ACCEPTED, [row], ()))
             live.catch_up(1, News(0, [(row, 0, 0, count)], []))
             live.explored_first[row], live.earned[row] = True, 1.5
             live.withdraw(0)
@@ -167,7 +169,8 @@ def test_counts_go_on_when_they_need_more_bytes(most: int) -> None:
     live.catch_up(1, News(0, [(0, 0, 0, most - 1), (1, 0, 1, 7)], []))
     bytes_each = live.counts.itemsize
     for _ in range(3):
-        live.add(RankingEntry("r", "q", 5.0, 0, ("a", "b")), [0, 1])
+        listed = RankingEntry("r", "q", 5.0, 0, ("a", "b"))
+        live.add(change_of(listed, ACCEPTED, [0, 1], ()))
     assert live.stats(np.arange(2)).counts[:, 0].tolist() == [[most + 2, 0], [0, 10]]
     assert live.counts.itemsize == 2 * bytes_each
 

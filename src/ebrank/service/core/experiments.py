@@ -32,6 +32,7 @@ from ebrank.errors import EBRankError
 from ebrank.model.policy import policies
 from ebrank.service import api
 from ebrank.service.core.problems import NotFound, Problem
+from ebrank.service.store.counting import Change
 from ebrank.service.store.records import ArmSums, RankingEntry
 
 EXPERIMENTS = "experiments"
@@ -162,18 +163,12 @@ class ArmBook:
     def __init__(self) -> None:
         self._sums: dict[tuple[str, int, str, int], ArmSums] = {}
 
-    def add(
-        self,
-        label: str,
-        cell: int,
-        lists: int = 0,
-        clicks: int = 0,
-        worth: float = 0.0,
-        found: int = 0,
-    ) -> None:
-        """Add to the sums of an arm, given as it is logged."""
-        experiment, arm, stretch = parted(label)
-        self.put_back([ArmSums(experiment, stretch, arm, cell, lists, clicks, worth, found)])
+    def add(self, change: Change, found: int) -> None:
+        """Add to the sums of the arm of an entry; `found` are new items that were clicked."""
+        sums, entry = (change.lists, change.clicks, change.worth, found), change.entry
+        if entry.arm is not None and any(sums):
+            experiment, arm, stretch = parted(entry.arm)
+            self.put_back([ArmSums(experiment, stretch, arm, entry.cell, *sums)])
 
     def taken(self) -> list[ArmSums]:
         """Return what was added since the last call."""

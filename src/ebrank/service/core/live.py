@@ -32,7 +32,8 @@ from ebrank.service.core.feature_schema import filled
 from ebrank.service.core.memory import PackedStrings, encode
 from ebrank.service.core.models import Model
 from ebrank.service.store import counting
-from ebrank.service.store.records import LIFE, Hint, NewItem, News, Operation, QueryState
+from ebrank.service.store.counting import Change
+from ebrank.service.store.records import LIFE, Hint, NewItem, News, QueryState
 from ebrank.typing import Bools, Features, Ints, SmallInts
 
 NO_COUNTS: SmallInts = np.zeros((0, 2, 1), COUNT)
@@ -308,14 +309,14 @@ class LiveQuery:
             self.counts = compact(forgotten(counts, keys, self.state.epoch, epoch))
             self.state.epoch = epoch
 
-    def add(self, entry: Operation, rows: Sequence[int]) -> None:
-        """Add what an entry of the log adds to the counts of its items, in these rows."""
+    def add(self, change: Change) -> None:
+        """Add what an entry of the log adds to counts."""
+        entry, steps = change.entry, change.steps
         self.reach(entry.epoch)
-        steps = counting.steps(entry, rows)
         if not steps:
             return
         if self.changed is not None:
-            self.changed.update(rows)
+            self.changed.update(change.rows)
         counts = self.counts = widened(self.counts, 1 + steps[-1][2])
         largest = LARGEST_COUNTS[counts.itemsize]
         for row, outcome, slot, amount in steps:
@@ -331,9 +332,9 @@ class LiveQuery:
                 largest = LARGEST_COUNTS[counts.itemsize]
             counts[row, outcome, slot] = count  # ten of them: a loop is faster than an array
         first_shown = self.state.first_shown
-        for row in counting.shown(entry, rows):
+        for row in change.shown:
             if math.isnan(first_shown.item(row)):
-                first_shown[row] = counting.time_of(entry)
+                first_shown[row] = change.time
 
     def hint(self, rows: Sequence[int]) -> Hint:
         """Return what memory says about the items in these rows, for an entry that names them."""

@@ -19,7 +19,8 @@ import asyncio
 import bisect
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -31,10 +32,12 @@ from ebrank.service.serving.draft import Logged
 from ebrank.service.serving.lists import Listing
 from ebrank.service.store import counting
 from ebrank.service.store.base import StoreError
-from ebrank.service.store.records import EventEntry, Minute, RankingEntry
-from ebrank.typing import Bools, Ints
+from ebrank.service.store.counting import Change
+from ebrank.service.store.records import Minute, RankingEntry
+from ebrank.typing import Bools
 
 TOTALS = "totals"
+Sums: TypeAlias = defaultdict[str, float]
 
 _GROWTH = 1.25
 _FIRST = 0.05  # milliseconds; anything faster is in the first class
@@ -89,34 +92,30 @@ class Activity:
 
     def logged(self, logged: Logged) -> None:
         """Count a list or an event."""
-        if logged.draft is not None:
-            self._list(logged, logged.draft.served)
-        elif isinstance(logged.change.entry, EventEntry):
-            self._event(logged, logged.change.entry)
+        live, change, draft = logged.live, logged.change, logged.draft
+        sums = self._book.sums(change.time)
+        if draft is None:
+            self._event(live, change, sums)
+        else:
+            self._list(live, draft.entry, draft.served, sums)
+        if change.shown:
+            new = self._new(live, change.shown, change.time)
+            p = self._examination[np.array(change.ranks) - 1]
+            sums["shown"] += len(new)
+            sums["exposure_new"] += float(p @ new)
+            sums["exposure_old"] += float(p @ ~new)
 
-    def _list(self, logged: Logged, served: Listing) -> None:
-        live, entry, fresh = (
-            logged.live,
-            logged.change.entry,
-            np.array(logged.change.fresh, np.bool_),
-        )
-        sums, time = self._book.sums(counting.time_of(entry)), counting.time_of(entry)
+    def _list(self, live: LiveQuery, entry: RankingEntry, served: Listing, sums: Sums) -> None:
+        """Count a list, and what it explores; earlier lists of the window did the rest."""
         self.own["rankings"] += 1
         sums["rankings"] += 1.0
-        shown = int(np.count_nonzero(fresh))  # earlier lists of the window showed the others
-        filled = int(np.count_nonzero(served.explored & fresh))
+        filled = sum(counting.fresh(entry, entry.explored))
         if filled:
             unseen = np.isnan(live.state.first_shown[served.rows])
             live.explored_first[served.rows] |= unseen & served.explored
-        self._earned(live, served, time)
-        sums["exploration_cost"] += served.cost if shown else 0.0
+        self._earned(live, served, entry.time)
+        sums["exploration_cost"] += 0.0 if entry.refresh else served.cost
         sums["explored"] += filled
-        if isinstance(entry, RankingEntry) and entry.counted:
-            new, p = self._new(live, served.rows, time), self._examination[served.offset :]
-            p = p[: len(fresh)] * fresh
-            sums["shown"] += shown
-            sums["exposure_new"] += float(p @ new)
-            sums["exposure_old"] += float(p @ ~new)
 
     def _earned(self, live: LiveQuery, served: Listing, time: float) -> None:
         """Note which items are listed for their relevance for the first time."""
@@ -130,22 +129,15 @@ class Activity:
             self.own["found"] += discoveries
             self._book.add(time, found=discoveries)
 
-    def _event(self, logged: Logged, entry: EventEntry) -> None:
+    def _event(self, live: LiveQuery, change: Change, sums: Sums) -> None:
         """Count an event; the first behavior on an impression is its click."""
-        change, live, [row] = logged.change, logged.live, logged.rows
-        sums = self._book.sums(entry.received)
-        new = live.state.entered[row] > entry.received - self._new_seconds
         self.own["events"] += 1
         sums["events"] += 1.0
         if change.clicks:
+            [new] = self._new(live, change.rows, change.time)
             self.own["clicks"] += change.clicks
             sums["clicks_new" if new else "clicks_old"] += change.clicks
-        if entry.shows:
-            sums["shown"] += 1.0
-            sums["exposure_new" if new else "exposure_old"] += self._examination.item(
-                entry.rank - 1
-            )
-        self.last_event = entry.received
+        self.last_event = change.time
 
     def not_counted(self, time: float, status: str, reason: str) -> None:
         """Count an event that was a duplicate, or rejected for a reason that begins with a code."""
@@ -196,7 +188,7 @@ class Activity:
                 raise
             self._saved = own
 
-    def _new(self, live: LiveQuery, rows: Ints, time: float) -> Bools:
+    def _new(self, live: LiveQuery, rows: Sequence[int], time: float) -> Bools:
         return live.state.entered[rows] > time - self._new_seconds
 
 

@@ -98,16 +98,14 @@ class Logged:
     """A list or an event that is in the log; the counters of its query change next.
 
     Attributes:
-        change: the difference that it makes.
+        change: what it adds.
         live: its query.
-        rows: of its items.
         draft: of a list.
         compared: whether an event's list is one of those that the budget compares.
     """
 
     change: Change
     live: LiveQuery
-    rows: Sequence[int]
     draft: Draft | None = None
     compared: bool = False
 

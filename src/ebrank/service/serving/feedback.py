@@ -165,7 +165,6 @@ class Feedback:
     def __init__(self, resources: Resources, stages: Stages, watcher: Watcher) -> None:
         self._resources, self._stages, self._watcher = resources, stages, watcher
         settings, behaviors = resources.settings, resources.behaviors
-        self._worth = (0.0, *behaviors.weights)
         self._outcomes = {
             name: behaviors.outcome(name) for name in (*behaviors.names, *behaviors.negative)
         }
@@ -334,14 +333,13 @@ class Feedback:
         own = self._resources
         commit, changed = await own.queries.write([event.entry for event in batch], basis)
         for (entry, cited, row, served), written in zip(batch, commit.written, strict=True):
-            if written.status != "accepted":
+            if written.status != "accepted" or entry.retracted:
                 continue
-            change = counting.change(entry, written, self._worth)
-            if not entry.retracted:
-                self._stages.note(Logged(change, cited, [row], compared=served.compared))
+            change = counting.change_of(entry, written, [row], own.behaviors.weights)
+            self._stages.note(Logged(change, cited, compared=served.compared))
             live = changed[entry.query]
             if live is not None:
-                live.add(change.entry, [row])
+                live.add(change)
         return commit.written
 
 

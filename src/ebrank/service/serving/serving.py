@@ -114,10 +114,10 @@ class Serving:
         commit, changed = await resources.queries.write([entry], basis)
         resources.active.stored = commit.model
         rows, current = draft.served.rows.tolist(), changed[entry.query]
-        logged = Logged(counting.change(entry, counting.ACCEPTED, ()), live, rows, draft)
-        self._stages.note(logged)
+        change = counting.change_of(entry, counting.ACCEPTED, rows, ())
+        self._stages.note(Logged(change, live, draft))
         if current is not None:
-            current.add(entry, rows)
+            current.add(change)
         served = Served.of(entry, rows, live.life, compared=not draft.callers)
         remember(resources, entry.id, served)
         arm = UNSET if draft.arm is None else f"{draft.arm.experiment}:{draft.arm.arm}"

@@ -5,6 +5,9 @@ given earlier events; `steps` lists the increments of an entry. It is `BehaviorS
 into the moments at which a service learns of its parts: a list is shown now, what users do with it
 arrives later. Whole numbers add up in any order.
 
+Whoever counts something else (clicks, what they are worth, lists of an arm) reads the `Change` of
+an entry, and decides nothing.
+
 Callers know items by their names, their rows or their places; `keys` are these for the items that
 the entry names, in the order of `items_of`:
 
@@ -51,11 +54,8 @@ def steps(entry: Operation, keys: Sequence[T]) -> list[tuple[T, int, int, int]]:
     if isinstance(entry, RankingEntry):
         if not entry.counted:
             return []
-        slots = _slots(entry.offset, len(entry.items))
-        placed: Iterable[tuple[T, int]] = zip(keys, slots, strict=False)
-        if entry.seen:
-            placed = compress(placed, map(not_, entry.seen))
-        return [(key, SHOWN, slot, 1) for key, slot in placed]
+        placed = [*zip(keys, _slots(entry.offset, len(entry.items)), strict=True)]
+        return [(key, SHOWN, slot, 1) for key, slot in fresh(entry, placed)]
     [key], [slot] = keys, _slots(entry.rank - 1, 1)
     added = []
     if entry.shows:
@@ -79,37 +79,6 @@ def possible(counts: Sequence[int], outcome: int, amount: int) -> bool:
     if outcome == SHOWN:
         return True
     return counts[outcome] > 0 if amount < 0 else sum(counts[SHOWN + 1 :]) < counts[SHOWN]
-
-
-class Change(NamedTuple):
-    """The difference that an entry makes once it is in the log.
-
-    Attributes:
-        entry: as it was logged.
-        fresh: which of its items it is the first to show to its user within the window.
-        clicks: 1 if an impression got its first outcome, -1 if it lost its only one.
-        worth: of the outcome, less that of the one it replaced.
-    """
-
-    entry: Operation
-    fresh: Sequence[bool]
-    clicks: int = 0
-    worth: float = 0.0
-
-
-def change(entry: Operation, written: Written, worth: Sequence[float]) -> Change:
-    """Return the difference that an accepted entry makes, given the worth of each outcome from 0.
-
-    >>> bought = EventEntry("e", "r", "shoes", "a", "buy", 3, 2, False, time=7.0, received=8.0)
-    >>> change(bought, Written("accepted", outcome=2, replaces=1), worth=(0.0, 1.0, 5.0))[2:]
-    (0, 4.0)
-    """
-    if isinstance(entry, RankingEntry):
-        return Change(entry, [not seen for seen in entry.seen] or [True] * len(entry.items))
-    outcome, replaces = max(written.outcome, 0), max(written.replaces, 0)
-    clicks = (outcome > 0) - (replaces > 0)
-    logged = as_written(entry, written)
-    return Change(logged, [written.shows], clicks, worth[outcome] - worth[replaces])
 
 
 Placed: TypeAlias = tuple[int, Sequence[int], Operation]
@@ -312,9 +281,67 @@ def shown(entry: Operation, keys: Sequence[T]) -> Sequence[T]:
     """Return the items that an entry shows, at its time."""
     if isinstance(entry, EventEntry):
         return keys if entry.shows else ()
-    if not entry.counted:
-        return ()
+    return fresh(entry, keys) if entry.counted else ()
+
+
+def fresh(entry: RankingEntry, keys: Sequence[T]) -> Sequence[T]:
+    """Return those of a list's ranks whose impressions count here, not by a list before it."""
     return list(compress(keys, map(not_, entry.seen))) if entry.seen else keys
+
+
+def clicks_of(entry: EventEntry) -> int:
+    """Return how many more impressions have an outcome after an event: -1 if it takes one back."""
+    return (entry.outcome > SHOWN) - (entry.replaces > SHOWN)
+
+
+class Change(NamedTuple):
+    """What an entry adds, to whatever is counted.
+
+    Attributes:
+        entry: as it is in the log: who asked, for which query, in which arm.
+        time: when it was logged.
+        view: the list it counts for; pages and refreshes count for the first of their window.
+        lists: 1 if it is the first list of its window, otherwise 0.
+        rows: of the items that it names, in their query.
+        steps: of counts: row, outcome, slot and amount.
+        shown: rows of the items that it shows.
+        ranks: at which it shows them.
+        clicks: how many more impressions have an outcome; -1 if it takes one back.
+        worth: how much more these outcomes are worth.
+    """
+
+    entry: Operation
+    time: float
+    view: str
+    lists: int
+    rows: Sequence[int]
+    steps: Sequence[tuple[int, int, int, int]]
+    shown: Sequence[int]
+    ranks: Sequence[int]
+    clicks: int = 0
+    worth: float = 0.0
+
+
+def change_of(
+    entry: Operation, written: Written, rows: Sequence[int], weights: Sequence[float]
+) -> Change:
+    """Return what an entry adds, given what its store decided, and what each behavior is worth.
+
+    >>> click = EventEntry("e", "r", "shoes", "a", "click", 3, 1, False, time=7.0, received=8.0)
+    >>> added = change_of(click, Written("accepted", outcome=2, replaces=1), [5], [0.25, 1.0])
+    >>> added.view, added.steps, added.clicks, added.worth
+    ('r', [(5, 1, 2, -1), (5, 2, 2, 1)], 0, 0.75)
+    """
+    entry = as_written(entry, written)
+    time, added, items = time_of(entry), steps(entry, rows), shown(entry, rows)
+    if isinstance(entry, RankingEntry):
+        view, first = entry.continues or entry.id, entry.offset + 1
+        ranks = shown(entry, range(first, first + len(rows)))
+        return Change(entry, time, view, int(view == entry.id), rows, added, items, ranks)
+    worths, ranks = (0.0, *weights), shown(entry, [entry.rank])
+    worth = worths[max(entry.outcome, SHOWN)] - worths[max(entry.replaces, SHOWN)]
+    view, clicks = entry.ranking_id, clicks_of(entry)
+    return Change(entry, time, view, 0, rows, added, items, ranks, clicks, worth)
 
 
 def as_written(entry: Operation, written: Written) -> Operation:

@@ -132,6 +132,11 @@ class RankingEntry:
     hint: Hint | None = field(default=None, compare=False, repr=False)
     cell: int = field(default=0, compare=False, repr=False)
 
+    @property
+    def refresh(self) -> bool:
+        """Whether its user has seen all of it within the window."""
+        return bool(self.seen) and all(self.seen)
+
 
 @dataclass(slots=True)
 class EventEntry:

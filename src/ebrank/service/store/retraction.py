@@ -14,8 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
-from operator import not_
 from typing import Any
 
 from ebrank.evidence.behaviors import SHOWN
@@ -83,9 +81,7 @@ class Retraction:
             if not (view in self._retracted or (theirs and in_time)):
                 return False
             self._retracted.add(view)
-            seen = entry.seen or (0,) * len(entry.items)
-            new = compress(entry.items, map(not_, seen))
-            self._items.setdefault(view, set()).update(new)
+            self._items.setdefault(view, set()).update(counting.fresh(entry, entry.items))
             return True
         view = entry.ranking_id
         theirs = self._all or view in self._views

@@ -15,6 +15,7 @@ from ebrank.evidence.slots import SLOTS, slot_of
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import Store
+from ebrank.service.store.counting import ACCEPTED, change_of
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import (
     EventEntry,
@@ -227,7 +228,7 @@ async def news(store: Store) -> None:
         caught_up = LiveQuery.read(ours, seed=0, since=0.0)
         equal("since when", missed.since, ours.version)
         caught_up.catch_up(now.version - 1, missed)
-        caught_up.add(last, [2, 0])
+        caught_up.add(change_of(last, ACCEPTED, [2, 0], ()))
         equal("the counts", caught_up.counts.tolist(), now.counts.tolist())
         equal("first_shown", first_shown(caught_up.state), first_shown(now))
     for change in (

@@ -31,8 +31,6 @@ from ebrank.service.logs import about
 from ebrank.service.serving.draft import Draft, Logged, Stage
 from ebrank.service.serving.lists import Listing
 from ebrank.service.store.base import Store, StoreError
-from ebrank.service.store.counting import Change
-from ebrank.service.store.records import EventEntry
 from ebrank.statistics.sequential import Moments, difference
 from ebrank.typing import Floats
 
@@ -118,23 +116,16 @@ class Budget(Stage):
     def logged(self, logged: Logged) -> None:
         """Take note of the cost of a list, or of the clicks that pay for it."""
         change, draft = logged.change, logged.draft
-        entry = change.entry
-        if isinstance(entry, EventEntry):
-            self._event(entry, change, compared=logged.compared)
-        elif draft is not None and draft.token is not None and any(change.fresh):
-            self._begin(entry.time)
-            self._cost += max(cost_at_worst(draft.served, draft.p), 0.0)
-            if entry.continues is None:
-                self._add(entry.id, lists=1)
-
-    def _event(self, entry: EventEntry, change: Change, *, compared: bool) -> None:
-        """Take note of an event; `compared` if its list was noted, too."""
-        self._begin(entry.received)
+        self._begin(change.time)
         self._clicked += change.worth
-        if change.clicks and compared:
-            before = self._clicks.get(entry.ranking_id, 0)
-            after = self._clicks[entry.ranking_id] = before + change.clicks
-            self._add(entry.ranking_id, clicks=change.clicks, squares=after**2 - before**2)
+        if draft is not None and draft.token is not None and not draft.entry.refresh:
+            self._cost += max(cost_at_worst(draft.served, draft.p), 0.0)
+            if change.lists:
+                self._add(change.view, lists=1)
+        if change.clicks and logged.compared:
+            before = self._clicks.get(change.view, 0)
+            after = self._clicks[change.view] = before + change.clicks
+            self._add(change.view, clicks=change.clicks, squares=after**2 - before**2)
 
     def _add(self, ranking_id: str, **numbers: int) -> None:
         arm = "held_out" if held_out(ranking_id) else "exploring"

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ebrank.service.core.experiments import OWN, ArmBook
+from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import ActiveModel
 from ebrank.service.serving.draft import Draft, Logged, Stage
-from ebrank.service.store.records import EventEntry
+from ebrank.service.store.counting import Change
 
 
 class Experiments(Stage):
@@ -39,19 +40,14 @@ class Experiments(Stage):
 
     def logged(self, logged: Logged) -> None:
         """Add to the sums of an arm; pages that continue a list are part of it."""
-        change, entry = logged.change, logged.change.entry
+        change, arm = logged.change, logged.change.entry.arm
         assigner = self._active.deployment.assigner
-        if entry.arm is None or assigner is None or not assigner.runs(entry.arm):
-            return
-        if isinstance(entry, EventEntry):
-            if entry.outcome or entry.replaces:
-                first = change.clicks > 0 and self._first_click(logged, entry)
-                self._sums.add(entry.arm, entry.cell, 0, change.clicks, change.worth, int(first))
-        elif entry.continues is None:
-            self._sums.add(entry.arm, entry.cell, 1)
+        if arm is not None and assigner is not None and assigner.runs(arm):
+            found = change.clicks > 0 and self._first_click(logged.live, change)
+            self._sums.add(change, found=int(found))
 
-    def _first_click(self, logged: Logged, entry: EventEntry) -> bool:
+    def _first_click(self, live: LiveQuery, change: Change) -> bool:
         """Return whether a click is the first on a new item."""
-        live, [row] = logged.live, logged.rows
-        new = live.state.entered[row] > entry.received - self._new_seconds
+        [row] = change.rows
+        new = live.state.entered[row] > change.time - self._new_seconds
         return bool(new and not live.counts[row, 1:].any())

@@ -107,7 +107,7 @@ class Windows(Stage):
 
 def _shows_something(draft: Draft) -> bool:
     """Return whether a list shows something for the first time within the window."""
-    return not (draft.entry.seen and all(draft.entry.seen))
+    return not draft.entry.refresh
 
 
 def _hash(rows: Ints) -> int:
