@@ -34,7 +34,7 @@ def figures() -> Iterator[Figure]:
 
     warm = best_seconds(refit)
     assert ranker.state_ is not None
-    rows = ranker.policy.rows(features, more, ranker.examination)
+    rows = ranker.policy.prior.rows(features, more, ranker.examination)
     theta = np.append(ranker.state_["weights"], ranker.state_["intercept"])
     one_pass = best_seconds(lambda: value_and_gradient(rows, theta, RIDGE))
     size = f"{ROWS / 1e6:.0f} M × {N_FEATURES}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,3 +21,5 @@ Compiled: TypeAlias = Callable[..., Any]
 Labels: TypeAlias = npt.NDArray[np.int8]
 """Relevance labels, and other numbers of one byte."""
 Texts: TypeAlias = npt.NDArray[np.str_]
+State: TypeAlias = Mapping[str, Floats]
+"""What a prior has learned: plain arrays by name."""

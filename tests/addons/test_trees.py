@@ -20,10 +20,9 @@ from ebrank.errors import MissingExtraError
 from ebrank.evidence import CLICKS
 from ebrank.model.policy import model_file
 from ebrank.model.policy.policies import make, parse
-from ebrank.model.prior.base import State
 from ebrank.service.core.models import Model, warm_up
 from ebrank.testing import check_policy
-from ebrank.typing import Features, Floats
+from ebrank.typing import Features, Floats, State
 from tests.model.prior.learners.test_linear import awkward
 from tests.model.prior.made_up import clicked, fitted, learned, made_up, rows_of
 

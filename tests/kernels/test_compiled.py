@@ -16,9 +16,9 @@ import pytest
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.kernels import provenance
 from ebrank.kernels.compiled import FirstClass, announced, kernel, leaf
-from ebrank.model.policy.formula import Formula
-from ebrank.model.policy.scoring import scores
+from ebrank.model.formula import Formula
 from ebrank.model.prior import ItemPrior
+from ebrank.model.scoring import scores
 from tests.importing import Folder, folder
 
 __all__ = ["folder"]
@@ -218,7 +218,7 @@ def agree(*formulas: Formula) -> list[float]:
 
 
 FORMULAS = """
-from ebrank.model.policy.formula import Formula
+from ebrank.model.formula import Formula
 from helper import K
 import helper
 

@@ -15,7 +15,6 @@ import pytest
 
 from ebrank import EBRanker
 from ebrank.model.policy import model_file
-from ebrank.model.prior.base import State
 from ebrank.service.api import EventIn, ItemIn, Malformed, RankRequest, RankResponse
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.engine import Engine
@@ -27,6 +26,7 @@ from ebrank.service.store.base import Store
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, ModelRecord, QueryState, RankingEntry
 from ebrank.service.store.sqlite import SqliteStore
+from ebrank.typing import State
 
 T = TypeVar("T")
 START = 1_700_000_000.0

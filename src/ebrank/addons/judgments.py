@@ -94,8 +94,8 @@ async def judged(store: StoreView, settings: Settings) -> Judgments:
     features, stats = table.taught(ranker.scaling)
     ranker.scaling = None  # they are scaled
     items = table.seen_items
-    earned = None if items is None else ranker.elsewhere(features, stats, items)
-    ranking = ranker.rank(features, stats, earned=earned)
+    elsewhere = None if items is None else ranker.elsewhere(features, stats, items)
+    ranking = ranker.rank(features, stats, elsewhere=elsewhere)
     candidates = ranking.candidates
     ends = Ranking(np.arange(len(stats)), candidates).interval.clip(0.0, 1.0)
     means, exposure = candidates.relevance.clip(0.0, 1.0), candidates.sums.exposure

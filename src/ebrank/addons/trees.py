@@ -28,11 +28,10 @@ from ebrank.errors import ParameterError
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.compiled import kernel
 from ebrank.kernels.threads import map_blocks
-from ebrank.model.prior.base import State
 from ebrank.model.prior.learners.linear import Linear
 from ebrank.model.prior.rows import BLOCK, Rows, number, surely_lower
 from ebrank.parameters import param
-from ebrank.typing import Features, Floats, Ints
+from ebrank.typing import Features, Floats, Ints, State
 
 LINEAR = ("weights", "intercept", "ridge")
 NODES = ("split_feature", "threshold", "right_child", "leaf_value")

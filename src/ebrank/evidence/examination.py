@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from ebrank import equations
 from ebrank.errors import ParameterError
+from ebrank.evidence.slots import DEEPEST, ranks_of
 from ebrank.parameters import check_number, check_whole
+from ebrank.typing import Floats
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Examination:
             if not any(self.curve[: self.cutoff]):
                 raise ParameterError("users must examine some rank, but the curve is 0 at all")
 
-    def __call__(self, ranks: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def __call__(self, ranks: npt.ArrayLike) -> Floats:
         """Return the examination probability of ranks counted from 1."""
         ranks = np.asarray(ranks, dtype=np.float64)
         if not np.all(ranks >= 1):
@@ -63,3 +65,12 @@ class Examination:
         table = np.append(self.curve, 0.0)
         place = np.minimum(ranks.astype(np.int64) - 1, len(self.curve))
         return np.asarray(table[place] * (ranks <= cutoff), dtype=np.float64)
+
+    def by_slot(self, p: Floats) -> Examination:
+        """Return the curve with these probabilities of slots, the same for all ranks of a slot.
+
+        Ranks beyond these slots are examined as before.
+        """
+        ranks = [len(ranks_of(slot)) for slot in range(len(p))]
+        beyond = self(np.arange(sum(ranks), DEEPEST) + 1)
+        return Examination(curve=tuple(np.append(np.repeat(p, ranks), beyond).tolist()))

@@ -62,7 +62,7 @@ def call_at(
     address: Any,  # noqa: ANN401
     arguments: Any,  # noqa: ANN401
 ) -> tuple[Any, Callable[..., Any]]:
-    """Call the compiled formula at an address with a tuple of arguments (see `policy.formula`).
+    """Call the compiled formula at an address with a tuple of arguments (see `model.formula`).
 
     Numba takes some ten microseconds to examine a function that it is passed, and none for a
     number. The caller keeps the function alive.

@@ -13,7 +13,7 @@ from typing import Any
 
 from ebrank.evidence.sums import ItemCounts
 from ebrank.kernels import streams
-from ebrank.model.policy.formula import Formula, Score, Source, loaded
+from ebrank.model.formula import Formula, Score, Source, loaded
 
 QUERIES, ARRIVALS, USERS, TIES, RANKER, WEIGHTS = 1, 2, 3, 4, 5, 6
 

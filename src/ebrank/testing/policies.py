@@ -15,9 +15,10 @@ from ebrank.lab.sessions.world import World
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.users import PositionBased
 from ebrank.lab.simulation.world import new_world
-from ebrank.model.policy import model_file, policies, scoring
+from ebrank.model import scoring
+from ebrank.model.formula import Score
+from ebrank.model.policy import model_file, policies
 from ebrank.model.policy.composition import Scores
-from ebrank.model.policy.formula import Score
 from ebrank.model.policy.policies import Policy
 from ebrank.model.policy.ranker import EBRanker
 from ebrank.model.prior import ItemPrior
@@ -125,7 +126,7 @@ def check_relevance(policy: Policy) -> None:
     mean, estimate = (
         scoring.scores(bound, prior, behavior, CURVE) for bound in (bounds.prior, bounds.relevance)
     )
-    rate, unseen = policy.estimator.rate(sums), sums.exposure == 0.0
+    rate, unseen = policy.prior.estimator.rate(sums), sums.exposure == 0.0
     if policy.choices.part != "both":
         expected = mean if policy.choices.part == "prior" else rate
         assert np.allclose(estimate, expected, rtol=1e-12), f"{policy}: not that part alone"
@@ -133,7 +134,7 @@ def check_relevance(policy: Policy) -> None:
     assert np.allclose(estimate[unseen], mean[unseen], rtol=1e-6), (
         f"{policy}: the relevance of an unseen item is not the prior's mean"
     )
-    if policy.estimator.by_rank:
+    if policy.prior.estimator.by_rank:
         for outcome, sign in ((0, -1.0), (1, 1.0)):
             counts = behavior.counts.copy()
             counts[:, 0, 0] += 1
@@ -206,7 +207,7 @@ def check_simulator_agrees(policy: Policy) -> None:
 def check_loss_slope(policy: Policy) -> None:
     """The slope of the loss agrees with finite differences."""
     features, behavior = made_up()
-    rows = policy.rows(features, behavior, CURVE, 1)
+    rows = policy.prior.rows(features, behavior, CURVE, 1)
     scores = np.random.default_rng(5).normal(size=len(features))
     _, slopes = rows.losses_and_slopes(scores)
     step = 1e-5

@@ -14,10 +14,10 @@ from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import run_trial
 from ebrank.model.policy import policies as policy
 from ebrank.model.policy.policies import Policy
-from ebrank.model.policy.scoring import scores
 from ebrank.model.prior import ItemPrior
-from ebrank.model.prior.fitting import Observations
 from ebrank.model.prior.learners.linear import Linear
+from ebrank.model.prior.rows import Observations
+from ebrank.model.scoring import scores
 from ebrank.testing import check_ranker
 from tests.lab.simulation.tiny import tiny
 

@@ -15,9 +15,9 @@ from ebrank.kernels import streams
 from ebrank.lab.rankers import registry
 from ebrank.lab.rankers.base import ScoreModel, Trial
 from ebrank.lab.rankers.pbmucb import BOUND, UNSEEN
-from ebrank.model.policy.formula import Score
-from ebrank.model.policy.scoring import scores
+from ebrank.model.formula import Score
 from ebrank.model.prior import ItemPrior
+from ebrank.model.scoring import scores
 from ebrank.typing import Floats
 from tests.lab.rankers.test_least_squares import dense_solution
 

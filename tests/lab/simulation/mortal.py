@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebrank.lab.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner, param
-from ebrank.model.policy.formula import Formula
+from ebrank.model.formula import Formula
 
 SCORE = Formula(lambda clicks, a: clicks + a)
 

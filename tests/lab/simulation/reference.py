@@ -24,7 +24,7 @@ from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers.base import Ranker, ScoreModel, Trial
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.users import PBM, Graded
-from ebrank.model.policy import formula
+from ebrank.model import formula
 from ebrank.testing import plain
 from tests.lab.simulation.state import Checkpoint, Item, Query, Session, Snapshot, ndcg_of, ranking
 from tests.lab.simulation.users import Shown, plain_habits, plain_rule

@@ -17,7 +17,7 @@ from ebrank.lab.simulation import parallel
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import run_trial, simulate
 from ebrank.lab.simulation.supervision import check_model
-from ebrank.model.policy.formula import Formula, Score
+from ebrank.model.formula import Formula, Score
 from ebrank.model.prior import ItemPrior
 from tests.lab.simulation.tiny import tiny
 

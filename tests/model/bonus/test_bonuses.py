@@ -14,8 +14,8 @@ from ebrank import BehaviorStats, Examination
 from ebrank.equations import horizon_bonus
 from ebrank.model.bonus.horizon import lists_ahead
 from ebrank.model.policy.policies import parse
-from ebrank.model.policy.scoring import scores
 from ebrank.model.prior import ItemPrior
+from ebrank.model.scoring import scores
 from tests.bound import unfitted
 
 ITEMS = [(4, 2), (0, 0), (40, 3)]

@@ -413,4 +413,4 @@ def test_a_ranker_that_has_seen_nothing_can_be_saved_too(tmp_path: Path) -> None
     first, second = (r.rank(features, stats).candidates.scores for r in (ranker, loaded))
     np.testing.assert_array_equal(first, second)
     with pytest.raises(ParameterError, match="a grid needs two ends"):
-        ranker.policy.check_state({**(ranker.state_ or {}), "grid": np.zeros(0)})
+        ranker.policy.prior.check_state({**(ranker.state_ or {}), "grid": np.zeros(0)})

@@ -17,8 +17,8 @@ from ebrank.model.bonus.draw import Draw
 from ebrank.model.bonus.marginal_certainty import MarginalCertainty
 from ebrank.model.bonus.none import NoBonus
 from ebrank.model.policy.policies import PRESETS, make, parse
-from ebrank.model.policy.scoring import scores
 from ebrank.model.prior import ItemPrior
+from ebrank.model.scoring import scores
 from ebrank.parameters import Parameter
 from tests.bound import unfitted
 from tests.test_parameters import valued
@@ -103,7 +103,7 @@ def some_items() -> tuple[ItemPrior, BehaviorStats]:
 def test_a_text_names_parts_and_parameters() -> None:
     policy = parse("ebrank:epsilon=5,estimator=exposure")
     assert policy.bonus == MarginalCertainty(epsilon=5.0)
-    assert policy.estimator.name == "exposure"
+    assert policy.prior.estimator.name == "exposure"
     assert policy == make("ebrank", epsilon=5, estimator="exposure")
     assert str(policy) == "ebrank:epsilon=5,estimator=exposure"
     assert str(parse("ebrank")) == str(make()) == "ebrank"
@@ -252,7 +252,9 @@ def test_a_family_of_ones_own_may_name_its_parameters() -> None:
         scores(unfitted(policy).prior, prior, stats, Examination()), prior.a
     )
     features = np.zeros((20, 1), np.float32)
-    losses, slopes = policy.rows(features, stats, Examination()).losses_and_slopes(np.ones(20))
+    losses, slopes = policy.prior.rows(features, stats, Examination()).losses_and_slopes(
+        np.ones(20)
+    )
     seen = sums.shown > 0
     np.testing.assert_allclose(losses[seen], (1 - sums.clicks[seen]) ** 2)
     np.testing.assert_allclose(slopes[seen], 2 * (1 - sums.clicks[seen]))

@@ -9,9 +9,8 @@ import numpy as np
 
 from ebrank import BehaviorStats, EBRanker, Examination, Policy
 from ebrank.model.policy.policies import make
-from ebrank.model.prior.base import State
 from ebrank.model.prior.rows import Rows
-from ebrank.typing import Features, Floats
+from ebrank.typing import Features, Floats, State
 
 CURVE = Examination()
 
@@ -54,7 +53,7 @@ def rows_of(
     **parameters: Any,  # noqa: ANN401 (a policy's)
 ) -> Rows:
     """Return rows to fit on, with the loss of a policy."""
-    return make(**parameters).rows(features, stats, curve, threads)
+    return make(**parameters).prior.rows(features, stats, curve, threads)
 
 
 def fitted(

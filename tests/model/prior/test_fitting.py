@@ -19,11 +19,10 @@ from ebrank.evidence.valuation import SMALLEST_P, UNIT
 from ebrank.lab.simulation.users import PositionBased
 from ebrank.model.policy.policies import parse
 from ebrank.model.prior import fitting
-from ebrank.model.prior.base import Learner, State
+from ebrank.model.prior.base import Learner
 from ebrank.model.prior.families import shape_fit
-from ebrank.model.prior.fitting import by_slot
 from ebrank.model.prior.rows import Rows
-from ebrank.typing import Features, Floats
+from ebrank.typing import Features, Floats, State
 from tests.evidence.logs import SHOP, curves
 
 RANKS = 5
@@ -237,7 +236,7 @@ def test_any_log_gives_a_curve(
         validation = (features, behavior) if validated else None
         ranker.fit(features, behavior, validation=validation, warm_start=warm_start)
         assert ranker.state_ is not None
-        ranker.policy.check_state(ranker.state_)
+        ranker.policy.prior.check_state(ranker.state_)
         assert all(np.all(np.isfinite(values)) for values in ranker.state_.values())
         if "examination" in ranker.state_:
             p = ranker.state_["examination"]
@@ -253,7 +252,7 @@ def test_any_log_gives_a_curve(
 
 def test_a_curve_has_the_same_probability_for_all_ranks_of_a_slot() -> None:
     p = np.linspace(1.0, 0.1, 12)
-    curve = by_slot(p, Examination())
+    curve = Examination().by_slot(p)
     valuation = Valuation.of(curve, slots=12)
     np.testing.assert_allclose(valuation.exposure * UNIT, p, atol=1e-9)
 

@@ -1,4 +1,4 @@
-"""What an item earned in other queries: messages, their sums, and how much they count."""
+"""Evidence from other queries: messages, their sums, and how much they count."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def test_an_effect_is_the_posterior_mean_of_a_normal_likelihood() -> None:
 
     mass = integrate.quad(density, -9, 9)[0]
     mean = integrate.quad(lambda u: u * density(u), -9, 9)[0] / mass
-    earned = elsewhere(others, variance)
-    assert earned.effect == pytest.approx([mean], abs=1e-6)
-    assert earned.queries.tolist() == [3]
+    others_ = elsewhere(others, variance)
+    assert others_.effect == pytest.approx([mean], abs=1e-6)
+    assert others_.queries.tolist() == [3]
 
 
 @given(rates)
@@ -81,11 +81,11 @@ class World(NamedTuple):
         own = self.items if items is None else items
         return EBRanker(policy).fit(self.features, self.stats, groups=self.queries, items=own)
 
-    def earned(self, ranker: EBRanker) -> Elsewhere:
-        """Return what the items of all rows earned elsewhere."""
-        earned = ranker.elsewhere(self.features, self.stats, self.items)
-        assert earned is not None
-        return earned
+    def others_(self, ranker: EBRanker) -> Elsewhere:
+        """Return evidence about the items of all rows from other queries."""
+        others_ = ranker.elsewhere(self.features, self.stats, self.items)
+        assert others_ is not None
+        return others_
 
 
 def shop(tau: float, seed: int = 0, *, queries: int = 120, candidates: int = 20) -> World:
@@ -117,8 +117,8 @@ def fitted(differing: World) -> EBRanker:
 
 
 def test_effects_are_found_where_there_are_some(differing: World, fitted: EBRanker) -> None:
-    earned = differing.earned(fitted)
-    assert np.corrcoef(earned.effect, differing.effect)[0, 1] > 0.85
+    others_ = differing.others_(fitted)
+    assert np.corrcoef(others_.effect, differing.effect)[0, 1] > 0.85
     alone = differing.fit("auto:shared=none")
     assert item_effects.VARIANCE not in (alone.state_ or {})
     assert fitted.loss(*differing[:2], differing.items) < alone.loss(*differing[:2])
@@ -142,8 +142,8 @@ def test_nothing_of_a_querys_own_evidence_is_in_what_it_hears(
 ) -> None:
     own, counts = differing.queries == 7, differing.stats.counts.copy()
     counts[own] = 0
-    before = differing.earned(fitted)
-    after = differing._replace(stats=BehaviorStats(counts)).earned(fitted)
+    before = differing.others_(fitted)
+    after = differing._replace(stats=BehaviorStats(counts)).others_(fitted)
     assert np.array_equal(before.effect[own], after.effect[own])  # to the bit
     assert np.array_equal(before.queries[own], after.queries[own])
     others = np.isin(differing.items, differing.items[own]) & ~own
@@ -153,18 +153,18 @@ def test_nothing_of_a_querys_own_evidence_is_in_what_it_hears(
 def test_sums_do_not_depend_on_the_order(differing: World, fitted: EBRanker) -> None:
     shuffled = np.random.default_rng(3).permutation(len(differing.items))
     other = World._make(part[shuffled] for part in differing)
-    assert np.array_equal(differing.earned(fitted).effect[shuffled], other.earned(fitted).effect)
+    assert np.array_equal(differing.others_(fitted).effect[shuffled], other.others_(fitted).effect)
 
 
 def test_a_new_item_starts_with_what_it_earned_elsewhere(
     differing: World, fitted: EBRanker
 ) -> None:
-    earned = differing.earned(fitted)
-    places = np.array([earned.effect.argmax(), earned.effect.argmin()])
+    others_ = differing.others_(fitted)
+    places = np.array([others_.effect.argmax(), others_.effect.argmin()])
     same = np.repeat(differing.features[:1], 2, axis=0)
     unseen = BehaviorStats.zeros(2)
     plain = fitted.rank(same, unseen)
-    ranking = fitted.rank(same, unseen, earned=earned.rows(places))
+    ranking = fitted.rank(same, unseen, elsewhere=others_.rows(places))
     assert plain.relevance[0] == plain.relevance[1]
     assert ranking.order.tolist() == [0, 1]
     best, why = ranking.candidates.relevance[0], ranking.explain(0)
@@ -180,14 +180,14 @@ def test_what_cannot_be_is_refused(fitted: EBRanker, differing: World) -> None:
         EBRanker("auto").fit(features, stats, groups=queries, items=items[1:])
     with pytest.raises(ParameterError, match="cannot share evidence between queries; shape can"):
         EBRanker("ebrank", shared="learned")
-    earned = differing.earned(fitted)
+    others_ = differing.others_(fitted)
     with pytest.raises(ParameterError, match="not of these candidates"):
-        fitted.rank(features[:3], stats[:3], earned=earned)
-    with pytest.raises(ParameterError, match="ebrank has no use for `earned`"):
-        EBRanker("ebrank").rank(features, stats, earned=earned)
+        fitted.rank(features[:3], stats[:3], elsewhere=others_)
+    with pytest.raises(ParameterError, match="ebrank has no use for `elsewhere`"):
+        EBRanker("ebrank").rank(features, stats, elsewhere=others_)
     state = {**(fitted.state_ or {}), item_effects.VARIANCE: np.array([99.0])}
     with pytest.raises(ParameterError, match="from 0 to"):
-        fitted.policy.check_state(state)
+        fitted.policy.prior.check_state(state)
 
 
 @given(st.floats(1e-7, 1 - 1e-7), st.floats(0.0, 1e6), st.floats(0.0, 1e9))

@@ -14,7 +14,7 @@ from tests.model.prior.made_up import made_up
 @pytest.mark.parametrize("count", [5, BLOCK + 7])
 def test_losses_and_slopes_are_the_family_s_row_by_row(count: int, threads: int) -> None:
     features, stats = made_up(count, 2, seed=1)
-    rows = make(beta=3.0).rows(features, stats, Examination(), threads)
+    rows = make(beta=3.0).prior.rows(features, stats, Examination(), threads)
     scores = np.linspace(-3, 3, count)
     losses, slopes = rows.losses_and_slopes(scores)
     for i in [*range(5), count - 1]:
@@ -27,7 +27,7 @@ def test_losses_and_slopes_are_the_family_s_row_by_row(count: int, threads: int)
 
 def test_a_subset_counts_only_what_was_chosen_and_counted_before() -> None:
     features, stats = made_up(50, 2, seed=3)
-    rows = make(min_impressions=2).rows(features, stats, Examination())
+    rows = make(min_impressions=2).prior.rows(features, stats, Examination())
     np.testing.assert_array_equal(rows.included, stats.shown > 2)
     assert rows.count == np.count_nonzero(stats.shown > 2)
     chosen = np.arange(50) % 2 == 0

@@ -12,7 +12,7 @@ import pytest
 from ebrank import EBRanker
 from ebrank.evidence import kernels as evidence_kernels
 from ebrank.kernels import min_max
-from ebrank.model.policy import scoring
+from ebrank.model import scoring
 from ebrank.model.policy.scaling import Scaling
 from ebrank.model.prior.learners import kernels as learner_kernels
 from ebrank.service.api import ItemIn

@@ -10,9 +10,9 @@ import pytest
 from scipy.special import betaln
 
 from ebrank import BehaviorStats, EBRanker
+from ebrank.model.formula import ItemPrior
 from ebrank.model.policy import model_file
 from ebrank.model.policy.scaling import Scaling
-from ebrank.model.prior.base import ItemPrior
 from ebrank.service.core.models import Model
 from ebrank.service.core.queries import Queries
 from ebrank.service.learning.fitting import (

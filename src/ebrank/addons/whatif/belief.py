@@ -25,12 +25,11 @@ from ebrank.evidence.slots import slot_name, slots_for
 from ebrank.evidence.valuation import UNIT
 from ebrank.model.policy import policies
 from ebrank.model.policy.policies import Policy
-from ebrank.model.policy.scoring import scores
 from ebrank.model.prior import fitting
-from ebrank.model.prior.base import State
-from ebrank.model.prior.fitting import HIGHEST, LOWEST, Observations
-from ebrank.model.prior.rows import FEW_GROUPS
-from ebrank.typing import Floats
+from ebrank.model.prior.fitting import HIGHEST, LOWEST
+from ebrank.model.prior.rows import FEW_GROUPS, Observations
+from ebrank.model.scoring import scores
+from ebrank.typing import Floats, State
 
 BELIEF = 100
 """Stream of the draws that make a world, beside those of `kernels.streams`."""
@@ -94,9 +93,9 @@ class Belief:
         rng = np.random.default_rng([int(key), BELIEF])
         state = _settled(policy, _half(self.history, rng), self.state, FEW_TURNS, threads)
         state = {**state, "examination": self._examination(state, rng)}
-        curve, table = policy.curve(state, given), _observations(rows)
-        earned = policy.elsewhere(state, table, given, threads)
-        prior = policy.prior(state, rows.features, threads, earned)
+        curve, table = policy.prior.curve(state, given), _observations(rows)
+        elsewhere = policy.prior.elsewhere(state, table, given, threads)
+        prior = policy.prior.of_items(state, rows.features, threads, elsewhere)
         drawn = policy.scores(state, rows.stats.valuation(curve)).score
         keys = rng.integers(2**63, size=len(rows.stats), dtype=np.uint64)
         traffic = rng.standard_gamma(np.maximum(rows.lists, LEAST))
@@ -122,7 +121,7 @@ def _settled(
     observations, given = _observations(history), history.examination
     for _ in range(most):
         last = state
-        state = fitting.fit(policy, observations, None, given, last, threads)
+        state = fitting.fit(policy.prior, observations, None, given, last, threads)
         if last is None:
             continue
         if np.abs(state["examination"] - last["examination"]).max() < SETTLED:

@@ -2,7 +2,7 @@
 
 A ranker is a frozen dataclass whose fields are its parameters; it makes a learner for each trial.
 Between two updates of a model an item's score depends on the two numbers the model gave it and on
-the behavior of users towards it; `ebrank.model.policy.formula` says how.
+the behavior of users towards it; `ebrank.model.formula` says how.
 
 To add one, write one file, in this folder or your own: `docs/rankers.md` shows how.
 """
@@ -20,8 +20,7 @@ from ebrank.environment.plugins import path_of
 from ebrank.evidence import BehaviorStats, Examination, Sums
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.sessions.world import Sessions
-from ebrank.model.policy.formula import Score
-from ebrank.model.prior.base import ItemPrior
+from ebrank.model.formula import ItemPrior, Score
 from ebrank.parameters import Configured, Parameter, declared, param, to_text
 from ebrank.typing import Floats
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ebrank.lab.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner
-from ebrank.model.policy.formula import Formula
+from ebrank.model.formula import Formula
 from ebrank.typing import Floats
 
 

@@ -32,7 +32,7 @@ from ebrank.kernels.threads import sum_blocks
 from ebrank.lab.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner, param
 from ebrank.lab.rankers.bm25 import FIXED
 from ebrank.lab.rankers.random import RANDOM, UNIFORM
-from ebrank.model.policy.formula import Formula
+from ebrank.model.formula import Formula
 from ebrank.typing import Floats, Ints
 
 ClickRate: TypeAlias = Literal["ips", "exposure"]

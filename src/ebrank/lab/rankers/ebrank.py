@@ -14,11 +14,10 @@ from ebrank.model.bonus.horizon import lists_ahead
 from ebrank.model.policy import policies
 from ebrank.model.policy.policies import PRESETS, Policy
 from ebrank.model.prior import fitting
-from ebrank.model.prior.base import State
 from ebrank.model.prior.families.beta import Beta
-from ebrank.model.prior.fitting import Observations
+from ebrank.model.prior.rows import Observations
 from ebrank.parameters import Parameter, declared, require
-from ebrank.typing import Floats, Ints
+from ebrank.typing import Floats, Ints, State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +123,7 @@ class PolicyLearner:
             return self._model(np.zeros(trial.dataset.n_rows), np.zeros(1))
         validation = trial.dataset.rows_in("vali")
         self.state = fitting.fit(
-            policy,
+            policy.prior,
             self._table(self._lessons()),
             self._table(validation),
             trial.examination,
@@ -132,8 +131,8 @@ class PolicyLearner:
             trial.threads,
         )
         everything = self._table(slice(None))
-        earned = policy.elsewhere(self.state, everything, trial.examination, trial.threads)
-        prior = policy.prior(self.state, trial.dataset.features, trial.threads, earned)
+        elsewhere = policy.prior.elsewhere(self.state, everything, trial.examination, trial.threads)
+        prior = policy.prior.of_items(self.state, trial.dataset.features, trial.threads, elsewhere)
         model = self._model(prior.a, prior.b, self.state.get("weights"))
         return replace(model, prior=prior) if isinstance(policy.family, Beta) else model
 
@@ -158,7 +157,7 @@ class PolicyLearner:
 
     def _model(self, a: Floats, b: Floats, weights: Floats | None = None) -> ScoreModel:
         policy, trial = self.policy, self.trial
-        curve = policy.curve(self.state, trial.examination)
+        curve = policy.prior.curve(self.state, trial.examination)
         had = float(trial.stats.counts[:, SHOWN, 0].sum()) / trial.dataset.n_queries
         scores = policy.scores(self.state, trial.stats.valuation(curve), lists_ahead(had))
         return ScoreModel(

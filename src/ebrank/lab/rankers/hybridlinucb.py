@@ -24,7 +24,7 @@ from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import map_blocks
 from ebrank.lab.rankers.base import Ranker, ScoreModel, Trial, TrialLearner, param
 from ebrank.lab.rankers.counterfactual import BLOCK, Products
-from ebrank.model.policy.formula import Formula
+from ebrank.model.formula import Formula
 from ebrank.typing import Floats
 
 

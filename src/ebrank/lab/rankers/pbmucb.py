@@ -20,7 +20,7 @@ import numpy as np
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.estimators import EXPOSURE, click_rate
 from ebrank.lab.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner, param
-from ebrank.model.policy.formula import Formula
+from ebrank.model.formula import Formula
 
 UNSEEN = 1e9
 """Above the bound of every item ever shown: p is 0.0001 or more unless it is 0."""

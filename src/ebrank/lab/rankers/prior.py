@@ -23,7 +23,7 @@ import numpy as np
 
 from ebrank.lab.rankers.base import ScoreModel
 from ebrank.lab.rankers.counterfactual import CONCATENATED, LeastSquares, LeastSquaresRanker
-from ebrank.model.policy.formula import Formula
+from ebrank.model.formula import Formula
 
 
 def predicted_behavior(b: float) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ebrank.lab.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner
 from ebrank.lab.rankers.bm25 import FIXED
-from ebrank.model.policy.formula import Formula
+from ebrank.model.formula import Formula
 
 UNIFORM = "ebrank.kernels.streams:uniform"
 """A new draw for every item in every session; compiled, so it is imported when first used."""

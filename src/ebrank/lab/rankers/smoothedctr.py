@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from ebrank.lab.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner, param
-from ebrank.model.policy.formula import Formula
+from ebrank.model.formula import Formula
 
 
 def smoothed_rate(clicks: float, shown: float, strength: float, mean: float) -> float:

@@ -25,7 +25,7 @@ from ebrank.lab.rankers.base import Ranker, RunSessions, ScoreModel, Trial, Tria
 from ebrank.lab.rankers.bm25 import FIXED
 from ebrank.lab.rankers.random import UNIFORM
 from ebrank.lab.sessions.world import Sessions
-from ebrank.model.policy.formula import Formula
+from ebrank.model.formula import Formula
 from ebrank.typing import Ints, SmallInts
 
 

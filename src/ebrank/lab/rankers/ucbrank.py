@@ -14,7 +14,7 @@ import numpy as np
 from ebrank.evidence.estimators import ESTIMATORS
 from ebrank.lab.rankers.base import ScoreModel, param
 from ebrank.lab.rankers.counterfactual import CLICK_RATES, LeastSquares, LeastSquaresRanker
-from ebrank.model.policy.formula import Formula
+from ebrank.model.formula import Formula
 
 
 def upper_bound(

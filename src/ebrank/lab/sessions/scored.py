@@ -19,8 +19,8 @@ from ebrank.lab.sessions import tournament
 from ebrank.lab.sessions.session import items_enter, room_for_sheet, show
 from ebrank.lab.sessions.tournament import Tree, insert
 from ebrank.lab.sessions.world import Sessions, World
-from ebrank.model.policy.formula import BATCH, Score
-from ebrank.model.policy.scoring import item_state
+from ebrank.model.formula import BATCH, Score
+from ebrank.model.scoring import item_state
 from ebrank.typing import Floats, Ints, Keys, SmallInts
 
 AHEAD = 24

@@ -10,7 +10,7 @@ from ebrank.kernels.threads import map_blocks
 from ebrank.lab.rankers.base import ScoreModel
 from ebrank.lab.sessions.scored import Scorer, check, room_for_batch, write_top
 from ebrank.lab.sessions.world import Schedule, Sessions, World
-from ebrank.model.policy.formula import Score
+from ebrank.model.formula import Score
 from ebrank.typing import Compiled, Floats, Ints
 
 FEWEST_QUERIES, MOST_BLOCKS = 64, 16

@@ -21,9 +21,8 @@ from ebrank.errors import EBRankError, ParameterError
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers.base import REGISTRY, Ranker, ScoreModel, Trial, TrialLearner
-from ebrank.model.policy import scoring
-from ebrank.model.policy.formula import Score
-from ebrank.model.prior.base import ItemPrior
+from ebrank.model import scoring
+from ebrank.model.formula import ItemPrior, Score
 
 
 class Supervised:
@@ -139,7 +138,7 @@ def _check_score(name: str, score: object) -> None:
 def check_scores(model: ScoreModel, stats: BehaviorStats, examination: Examination) -> None:
     """Raise if an item, as it is now or if nobody had seen it, gets a score that is not finite.
 
-    >>> from ebrank.model.policy.formula import Formula
+    >>> from ebrank.model.formula import Formula
     >>> rate = Formula(lambda clicks, shown: clicks / shown).bind()
     >>> model = ScoreModel(np.ones(3), np.zeros(1), rate, rate)
     >>> check_scores(model, BehaviorStats.zeros(3, slots=5), Examination())

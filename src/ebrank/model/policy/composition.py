@@ -14,17 +14,8 @@ from typing import Any, NamedTuple
 
 from ebrank.equations import horizon_bonus
 from ebrank.evidence.estimators import ESTIMATORS, click_rate
-from ebrank.model.policy.formula import (
-    COUNTS_LOSS,
-    MODEL,
-    PAIR,
-    SCORE,
-    SUMS_LOSS,
-    Formula,
-    Score,
-    Source,
-)
-from ebrank.parameters import Configured, declared
+from ebrank.model.formula import MODEL, PAIR, SCORE, Formula, Score, Source
+from ebrank.model.prior.prior import mean_formula, numbers_of
 
 HORIZON = "horizon"
 """The parameter of a bonus that says how many lists to plan for."""
@@ -60,13 +51,13 @@ def score_formula(
     """Return the formula of these parts; policies with the same parts share one object."""
     item: dict[str, Source] = dict(zip(family.item, MODEL, strict=False))
     quantities: dict[str, Source] = dict(ESTIMATORS[estimator].quantities)
-    own = tuple(name for name in _numbers(family) if name not in item)
+    own = tuple(name for name in numbers_of(family) if name not in item)
     if part in ("prior", "behavior"):
-        alone = family.mean if part == "prior" else click_rate
-        own, given = (own, item) if part == "prior" else ((), quantities)
-        if paired:
-            return Formula(_twice, *own, given={**given, "alone": alone}, frame=PAIR)
-        return Formula(alone, *own, given=given)
+        alone = mean_formula(family) if part == "prior" else Formula(click_rate, given=quantities)
+        if not paired:
+            return alone
+        given = {**alone.given, "alone": alone.function}
+        return Formula(_twice, *alone.parameters, given=given, frame=PAIR)
     posterior = family.posteriors[estimator]
     given = {
         **item,
@@ -82,29 +73,13 @@ def score_formula(
     if bonus is None:
         return Formula(_as_it_is, *own, given=given)
     total, frame = (_total_and_relevance, PAIR) if paired else (_total, SCORE)
-    numbers = _numbers(bonus)
+    numbers = numbers_of(bonus, HORIZON)
     given["bonus"] = bonus.value
     before = ("relevance", "spread") if posterior.given else ()
     if HORIZON in numbers and posterior.planned:
         given |= posterior.planned
         before = ("relevance", "upside")
     return Formula(total, *own, *numbers, given=given, frame=frame, before=before)
-
-
-@cache
-def loss_formula(family: Any, estimator: str) -> Formula:  # noqa: ANN401 (a class)
-    """Return the formula of a family's loss."""
-    frame = COUNTS_LOSS if ESTIMATORS[estimator].by_rank else SUMS_LOSS
-    return Formula(family.posteriors[estimator].loss, *_numbers(family), frame=frame)
-
-
-def _numbers(part: type[Configured]) -> tuple[str, ...]:
-    """Return the parameters of a part that its functions may name."""
-    return tuple(
-        p.name
-        for p in declared(part)
-        if p.kind is not str and (p.default is not None or p.name == HORIZON)
-    )
 
 
 def _as_it_is(relevance: float) -> float:

@@ -99,7 +99,7 @@ def _ranker(document: Mapping[str, Any], allowed: frozenset[str]) -> EBRanker:
     if document["state"] is not None:
         given = _section(document, "state")
         ranker.state_ = {name: _read_array(name, array) for name, array in given.items()}
-        ranker.policy.check_state(ranker.state_)
+        ranker.policy.prior.check_state(ranker.state_)
     return ranker
 
 

@@ -26,24 +26,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
-import numpy as np
-
 from ebrank.environment.plugins import load_class
 from ebrank.errors import ParameterError
-from ebrank.evidence import BehaviorStats, Examination, Valuation
-from ebrank.evidence.estimators import ESTIMATORS, Estimator
-from ebrank.evidence.slots import SLOTS
-from ebrank.evidence.valuation import SMALLEST_P, UNIT
-from ebrank.kernels.arrays import read_only
-from ebrank.kernels.threads import map_blocks
+from ebrank.evidence import Valuation
+from ebrank.evidence.estimators import ESTIMATORS
 from ebrank.model.bonus import Bonus
 from ebrank.model.bonus.horizon import USUAL
-from ebrank.model.policy.composition import HORIZON, Scores, loss_formula, score_formula
-from ebrank.model.policy.formula import Formula, Score
-from ebrank.model.prior import fitting, item_effects
-from ebrank.model.prior.base import Family, ItemPrior, Learner, State
-from ebrank.model.prior.item_effects import VARIANCE, VARIANCES, Elsewhere
-from ebrank.model.prior.rows import BLOCK, Rows
+from ebrank.model.formula import Formula, Score
+from ebrank.model.policy.composition import HORIZON, Scores, score_formula
+from ebrank.model.prior.base import Family, Learner
+from ebrank.model.prior.prior import Prior, loss_formula
 from ebrank.parameters import (
     Configured,
     Parameter,
@@ -51,10 +43,9 @@ from ebrank.parameters import (
     near,
     param,
     read_settings,
-    require,
     to_text,
 )
-from ebrank.typing import Bools, Features, Floats, Ints
+from ebrank.typing import Floats, State
 
 
 class Preset(NamedTuple):
@@ -90,8 +81,6 @@ PARTS = ("family", "learner", "bonus")
 ADDONS = {"trees": "ebrank.addons.trees"}
 """Parts outside of the core, which imports them when a policy names them."""
 
-CURVE_ARRAYS = ("examination", "examination_error", "examination_support")
-
 P = TypeVar("P", bound=Configured)
 
 
@@ -122,7 +111,7 @@ class Choices(Configured):
     )
     shared: Literal["learned", "none"] = param(
         "none",
-        "what an item earned in other queries: counts as far as it helps (learned), or not (none)",
+        "evidence from other queries: counts as far as it helps (learned), or not (none)",
         choices=("learned", "none"),
     )
     part: Literal["both", "prior", "behavior"] = param(
@@ -202,10 +191,19 @@ class Policy:
 
     # --- scores --------------------------------------------------------------------------------
 
-    @property
-    def estimator(self) -> Estimator:
-        """The kind of evidence."""
-        return ESTIMATORS[self.choices.estimator]
+    @cached_property
+    def prior(self) -> Prior:
+        """Its part that learns."""
+        choices = self.choices
+        return Prior(
+            self.family,
+            self.learner,
+            ESTIMATORS[choices.estimator],
+            learns_examination=choices.examination == "learned",
+            shares=choices.shared == "learned",
+            min_impressions=choices.min_impressions,
+            clamp=choices.clamp,
+        )
 
     @property
     def noisy(self) -> bool:
@@ -230,7 +228,7 @@ class Policy:
         )
         return Scores(*(self._bound(formula, learned, lists) for formula in formulas))
 
-    def _bound(self, formula: Formula, learned: Floats, lists: float = USUAL) -> Score:
+    def _bound(self, formula: Formula, learned: Floats, lists: float) -> Score:
         values = self.values()
         if self.plans:
             values[HORIZON] = lists
@@ -241,203 +239,6 @@ class Policy:
     def plans(self) -> bool:
         """Whether its scores depend on how many lists of a query to plan for."""
         return self.values().get(HORIZON, 0.0) is None
-
-    # --- learning ------------------------------------------------------------------------------
-
-    @property
-    def learns_examination(self) -> bool:
-        """Whether it learns how far down users look."""
-        return self.choices.examination == "learned"
-
-    @property
-    def other_arrays(self) -> tuple[str, ...]:
-        """Names of the arrays in a state that do not belong to the learner.
-
-        `clicks` is how many there were when the last fit started anew.
-        """
-        if not self.family.learns:
-            return ()
-        curve = CURVE_ARRAYS if self.learns_examination else ()
-        shared = (VARIANCE,) if self.shares else ()
-        return (*self.family.learns, "clicks", *curve, *shared)
-
-    @property
-    def shares(self) -> bool:
-        """Whether an item's queries share what they learn about it."""
-        return self.choices.shared == "learned"
-
-    def elsewhere(
-        self,
-        state: State | None,
-        table: fitting.Observations,
-        examination: Examination,
-        threads: int | None = None,
-    ) -> Elsewhere | None:
-        """Return what the item of each row earned in other queries; None if that does not count."""
-        variance = item_effects.variance_of(state)
-        if table.items is None or variance == 0.0:
-            return None
-        others = self.other_messages(state, table, examination, threads)
-        return item_effects.elsewhere(others, variance)
-
-    def other_messages(
-        self,
-        state: State | None,
-        table: fitting.Observations,
-        examination: Examination,
-        threads: int | None = None,
-        rows: Ints | None = None,
-    ) -> Ints:
-        """Return the sums of what other queries say about the items of all rows, or of some."""
-        from ebrank.model.policy.scoring import scores  # Numba takes a while to import
-
-        if rows is not None:  # rows about other items need say nothing
-            asked = np.zeros(1 + table.numbered_items.max(), np.bool_)
-            asked[table.numbered_items[rows]] = True
-            speaking = asked[table.numbered_items]
-            table, rows = table.part(speaking), np.searchsorted(np.flatnonzero(speaking), rows)
-        items, curve = table.numbered_items, self.curve(state, examination)
-        prior = self.prior(state, table.features, threads)
-        by_features = self.scores(state, table.behavior.valuation(curve)).prior
-        own = np.empty((len(items), 2), np.int32)
-
-        def write(start: int, stop: int) -> None:
-            behavior = table.behavior[start:stop]
-            mean = scores(by_features, prior.rows(slice(start, stop)), behavior, curve)
-            sums = behavior.sums(curve, threads=1)
-            own[start:stop] = item_effects.messages(mean, sums.clicks, sums.exposure)
-
-        map_blocks(write, total=len(items), block=BLOCK, threads=threads)
-        return item_effects.others(own, items, rows)
-
-    def losses(
-        self,
-        state: State | None,
-        table: fitting.Observations,
-        examination: Examination,
-        threads: int | None = None,
-        rows: Bools | None = None,
-    ) -> Floats:
-        """Return −log of the probability of the behavior of all rows, or of some.
-
-        It is not a number if a row was never shown.
-
-        A click where nobody is believed to look is not impossible, nor does it go uncounted, which
-        would favor the curve that expects it least: there, p is the smallest that a curve may have.
-        """
-        curve = self.curve(state, examination)
-        earned = self.elsewhere(state, table, examination, threads)
-        if rows is not None:  # all others say something about their items
-            table = table.part(rows)
-            earned = earned and earned.rows(np.flatnonzero(rows))
-        prior = self.prior(state, table.features, threads, earned)
-        losses = np.full(len(table.behavior), np.nan)
-        sums = table.behavior.sums(curve, threads=threads)
-        shown = sums.shown > 0
-        if self.family.learns:
-            p = np.maximum(table.behavior.valuation(curve).exposure * UNIT, SMALLEST_P)
-            own = self.with_state(
-                self.rows(table.features, table.behavior, curve, threads, state),
-                Valuation.by_slot(p, table.behavior.behaviors),
-                state,
-            )
-            own = replace(own, included=read_only(shown))
-            losses[shown] = own.losses_and_slopes(prior.a)[0][shown]
-        else:
-            places = np.flatnonzero(shown)
-            losses[shown] = self.family.marginal_loss(prior.rows(places), sums.rows(places))
-        return losses
-
-    def learner_state(self, state: State) -> State | None:
-        """Return the learner's part of a state; None if there is none."""
-        others = self.other_arrays
-        own = {name: values for name, values in state.items() if name not in others}
-        return own or None
-
-    def curve(self, state: State | None, examination: Examination) -> Examination:
-        """Return how far down users look: as learned, otherwise as configured."""
-        if state is None or "examination" not in state:
-            return examination
-        return fitting.by_slot(state["examination"], examination)
-
-    def check_state(self, state: State) -> None:
-        """Raise `ParameterError` unless `fit` could have returned this state."""
-        self.learner.check_state(self.learner_state(state) or {})
-        self.family.check_state({n: a for n, a in state.items() if n in self.family.learns})
-        if self.learns_examination:
-            _check_curve(state)
-        for name in ("clicks", VARIANCE):
-            if name in state and state[name].shape != (1,):
-                raise ParameterError(f"{name} must be one number")
-        if not 0.0 <= item_effects.variance_of(state) <= max(VARIANCES):
-            raise ParameterError(f"{VARIANCE} must be a number from 0 to {max(VARIANCES):g}")
-
-    def rows(
-        self,
-        features: Features,
-        behavior: BehaviorStats,
-        examination: Examination,
-        threads: int | None = None,
-        state: State | None = None,
-    ) -> Rows:
-        """Return the rows to fit the learner on, with the family's loss."""
-        sums = behavior.sums(examination, threads=threads)
-        valuation = behavior.valuation(examination)
-        return Rows(
-            features=read_only(_matrix(features)),
-            evidence=read_only(self.estimator.matrix(behavior, sums, clamp=self.choices.clamp)),
-            included=read_only(sums.shown > self.choices.min_impressions),
-            loss=self._loss.compiled,
-            table=valuation.table,
-            slots=valuation.slots,
-            behaviors=valuation.behaviors,
-            parameters=self._parameters(valuation, state),
-            learned=len(self._loss.parameters),
-            threads=threads,
-        )
-
-    def with_state(self, rows: Rows, valuation: Valuation, state: State | None) -> Rows:
-        """Return the rows under another curve and another state."""
-        return replace(rows, table=valuation.table, parameters=self._parameters(valuation, state))
-
-    def _parameters(self, valuation: Valuation, state: State | None) -> Floats:
-        """Return the parameters of the loss, followed by what was learned."""
-        return read_only(self._bound(self._loss, self.family.learned(state, valuation)).parameters)
-
-    @property
-    def _loss(self) -> Formula:
-        family: Any = type(self.family)
-        return loss_formula(family, self.choices.estimator)
-
-    def prior(
-        self,
-        state: State | None,
-        features: Features,
-        threads: int | None = None,
-        earned: Elsewhere | None = None,
-    ) -> ItemPrior:
-        """Return the prior of items from their features, and what they earned elsewhere.
-
-        Without a state, all are the same.
-        """
-        scores = self.prior_scores(state, features, threads)
-        prior = self.family.prior(scores if earned is None else scores + earned.effect)
-        fits = len(prior.a) == len(scores) and len(prior.b) in (1, len(scores))
-        require(
-            fits, f"the family {self.family.name} gives no prior for each of {len(scores)} rows"
-        )
-        return prior
-
-    def prior_scores(
-        self, state: State | None, features: Features, threads: int | None = None
-    ) -> Floats:
-        """Return the learner's score of each row."""
-        matrix = _matrix(features)
-        own = None if state is None else self.learner_state(state)
-        if own is None:
-            return np.zeros(len(matrix))
-        # Kernels read scores by pointer, and a learner may return a view with gaps.
-        return np.ascontiguousarray(self.learner.scores(own, matrix, threads), dtype=np.float64)
 
 
 def parse(text: str) -> Policy:
@@ -529,11 +330,11 @@ def _check(policy: Policy) -> None:
             f"{policy.name}: the family {family.name} does not support {estimator!r} evidence; "
             f"it supports {', '.join(family.posteriors)}"
         )
-    if policy.learns_examination and not family.learns:
+    if policy.prior.learns_examination and not family.learns:
         raise ParameterError(
             f"{policy.name}: the family {family.name} cannot learn the examination; shape can"
         )
-    if policy.shares and family.item != ("score",):
+    if policy.prior.shares and family.item != ("score",):
         raise ParameterError(
             f"{policy.name}: the family {family.name} cannot share evidence between queries; "
             "shape can"
@@ -547,27 +348,3 @@ def _check(policy: Policy) -> None:
             f"{policy.name}: the bonus {bonus.name} does not go with the family {family.name} and "
             f"{estimator!r} evidence; choose another bonus ({problem})"
         ) from None
-
-
-def _check_curve(state: State) -> None:
-    """Raise unless these are a curve, its errors and its support."""
-    curves = [state.get(name) for name in CURVE_ARRAYS]
-    if all(curve is None for curve in curves):
-        return  # nothing was ever shown
-    if any(curve is None or curve.ndim != 1 or not 0 < len(curve) <= SLOTS for curve in curves):
-        raise ParameterError("a learned examination needs a number for each slot")
-    p = state["examination"]
-    if len({len(state[name]) for name in CURVE_ARRAYS}) > 1:
-        raise ParameterError("a learned examination, its error and its support differ in length")
-    if not np.all((p == 0.0) | (p >= SMALLEST_P) & (p <= 1.0)) or not p.any():
-        raise ParameterError(
-            f"a learned examination needs probabilities from {SMALLEST_P:g} to 1, or 0 but not all"
-        )
-
-
-def _matrix(features: Any) -> Features:  # noqa: ANN401 (anything like an array)
-    """Return features as a row-major float32 matrix, without a copy if they are one already."""
-    matrix = np.ascontiguousarray(features, dtype=np.float32)
-    if matrix.ndim != 2:
-        raise ParameterError(f"features must be a matrix (rows, features), not {matrix.ndim}-d")
-    return matrix

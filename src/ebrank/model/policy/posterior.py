@@ -18,8 +18,7 @@ import numpy as np
 
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.valuation import UNIT
-from ebrank.model.policy.formula import NOTHING
-from ebrank.model.prior.base import ItemPrior
+from ebrank.model.formula import NOTHING, ItemPrior
 from ebrank.model.prior.families.beta import Beta
 from ebrank.typing import Floats
 

@@ -28,17 +28,17 @@ import numpy.typing as npt
 
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Valuation
+from ebrank.model.formula import ItemPrior
 from ebrank.model.policy import policies
 from ebrank.model.policy.composition import HORIZON, Scores
 from ebrank.model.policy.policies import Policy
 from ebrank.model.policy.ranking import Candidates, Ranking
 from ebrank.model.policy.scaling import Scaling
 from ebrank.model.prior import fitting
-from ebrank.model.prior.base import ItemPrior, State
-from ebrank.model.prior.fitting import Observations
 from ebrank.model.prior.item_effects import Elsewhere
+from ebrank.model.prior.rows import Observations
 from ebrank.parameters import check_number, check_whole, require
-from ebrank.typing import Features, Floats, Ints, Keys
+from ebrank.typing import Features, Floats, Ints, Keys, State
 
 __all__ = ["EBRanker", "Ranking"]
 
@@ -113,13 +113,13 @@ class EBRanker:
         learns how much they have in common there that the features do not say (see `elsewhere`).
 
         With `validation` rows, these decide instead, and when to stop; they may have groups of
-        their own (`ebrank.model.prior.fitting.Observations`). None of them is learned from.
+        their own (`ebrank.model.prior.rows.Observations`). None of them is learned from.
 
         With `warm_start`, the fit continues from the last one.
         """
         start = self.state_ if warm_start else None
         self.state_ = fitting.fit(
-            self.policy,
+            self.policy.prior,
             _table(features, behavior, groups, items),
             None if validation is None else _table(*validation),
             self.examination,
@@ -131,16 +131,16 @@ class EBRanker:
     def elsewhere(
         self, features: Features, behavior: BehaviorStats, items: npt.ArrayLike
     ) -> Elsewhere | None:
-        """Return what the item of each row earned in other rows, those of other queries.
+        """Return the evidence about the item of each row from rows of other queries.
 
         Give all rows of all queries, as for `fit`, and `rank` the part of a query's candidates:
-        `earned.rows(candidates)`. None of a query's own clicks are in it, so they do not count
+        `elsewhere.rows(candidates)`. None of a query's own clicks are in it, so they do not count
         twice. None if items have nothing in common that helps, or the policy does not share.
 
         It costs one pass over all rows, without a fit, so it may follow the log more often.
         """
         table = _table(features, behavior, None, items)
-        return self.policy.elsewhere(self.state_, table, self.examination, self.threads)
+        return self.policy.prior.elsewhere(self.state_, table, self.examination, self.threads)
 
     @property
     def curve(self) -> Examination:
@@ -155,7 +155,7 @@ class EBRanker:
     def _cached(self) -> tuple[Examination, dict[tuple[Any, ...], _Scoring]]:
         """The curve, and what follows from it and the state; computed once per state."""
         if self._derived is None or self._derived[0] is not self.state_:
-            self._derived = self.state_, self.policy.curve(self.state_, self.examination), {}
+            self._derived = self.state_, self.policy.prior.curve(self.state_, self.examination), {}
         curve, scoring = self._derived[1:]
         return curve, scoring
 
@@ -180,7 +180,7 @@ class EBRanker:
         *,
         tie_keys: npt.ArrayLike | None = None,
         lists: float | None = None,
-        earned: Elsewhere | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> Ranking:
         """Return the k best candidates of one query (all of them by default).
 
@@ -192,7 +192,7 @@ class EBRanker:
         seeded random key for each position. A policy that samples derives its draws from the same
         keys, so give new keys for each list.
 
-        `earned` says what the candidates earned in other queries (see `elsewhere`).
+        `elsewhere` is the evidence about the candidates from other queries.
         """
         _check_lengths(features, behavior)
         check_whole("k", k, at_least=1, optional=True)
@@ -203,23 +203,24 @@ class EBRanker:
             draws = _draw_keys(keys) if self.policy.noisy else None
         if lists is not None:
             check_number("lists", lists, at_least=0)
-        if earned is not None:
-            require(self.policy.shares, f"{self.policy.name} has no use for `earned`")
-            require(len(earned.effect) == len(behavior), "`earned` is not of these candidates")
+        if elsewhere is not None:
+            require(self.policy.prior.shares, f"{self.policy.name} has no use for `elsewhere`")
+            fits = len(elsewhere.effect) == len(behavior)
+            require(fits, "`elsewhere` is not of these candidates")
         ranking = self.ranked(
             self.prior(features),
             behavior,
             keys,
             draws,
             lists=lists,
-            earned=earned,
+            elsewhere=elsewhere,
         )
         return ranking if k is None else Ranking(ranking.order[:k], ranking.candidates)
 
     def prior(self, features: Features) -> ItemPrior:
         """Return the prior of one query's candidates, from their features alone, scaled."""
         scaled = features if self.scaling is None else self.scaling(features)
-        return self.policy.prior(self.state_, scaled, self.threads)
+        return self.policy.prior.of_items(self.state_, scaled, self.threads)
 
     def ranked(
         self,
@@ -228,14 +229,14 @@ class EBRanker:
         keys: npt.NDArray[Any] | None = None,
         draws: Keys | None = None,
         lists: float | None = None,
-        earned: Elsewhere | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> Ranking:
         """Return what `rank` returns, given the prior, which changes far less often than behavior.
 
         Nothing is checked: the arrays fit together. Where keys are given, a policy that samples
         needs those of its draws.
         """
-        from ebrank.model.policy.scoring import best_first, score_pairs  # Numba takes a while
+        from ebrank.model.scoring import best_first, score_pairs  # Numba takes a while
 
         if keys is None:  # random ones that stay with the position, however many candidates
             keys = np.random.PCG64(self.seed).random_raw(len(behavior))
@@ -246,8 +247,8 @@ class EBRanker:
             parameters = parameters.copy()
             parameters[horizon] = lists
         counts, by_features = behavior.counts, prior
-        if earned is not None:
-            prior = ItemPrior(prior.a + earned.effect, prior.b)
+        if elsewhere is not None:
+            prior = ItemPrior(prior.a + elsewhere.effect, prior.b)
         total, relevance = score_pairs(scores.both, parameters, prior, counts, valuation, draws)
         details = Candidates(
             self.policy,
@@ -258,7 +259,7 @@ class EBRanker:
             relevance,
             total,
             by_features,
-            earned,
+            elsewhere,
         )
         return Ranking(best_first(total, keys), details)
 
@@ -281,7 +282,7 @@ class EBRanker:
     ) -> Floats:
         """Return the loss of the prior for each row; not a number for rows that were not shown."""
         table = _table(features, behavior, None, items)
-        return self.policy.losses(self.state_, table, self.examination, self.threads)
+        return self.policy.prior.losses(self.state_, table, self.examination, self.threads)
 
     def held_out_losses(
         self,
@@ -298,7 +299,7 @@ class EBRanker:
         require(self.state_ is not None, "fit the prior first")
         table = _table(features, behavior, groups, items)
         return fitting.held_out_losses(
-            self.policy, table, self.examination, self.state_ or {}, self.threads
+            self.policy.prior, table, self.examination, self.state_ or {}, self.threads
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -11,11 +11,10 @@ import numpy as np
 from ebrank import equations
 from ebrank.errors import ParameterError
 from ebrank.evidence import BehaviorStats, Examination, Sums
+from ebrank.model.formula import ItemPrior, Score
 from ebrank.model.policy.composition import Scores
-from ebrank.model.policy.formula import Score
 from ebrank.model.policy.policies import Policy
 from ebrank.model.policy.posterior import Densities, log_beta, log_likelihood
-from ebrank.model.prior.base import ItemPrior
 from ebrank.model.prior.item_effects import Elsewhere
 from ebrank.parameters import check_whole
 from ebrank.typing import Floats, Ints
@@ -38,7 +37,7 @@ class Explanation:
     bonus: float
     """What showing it is worth beyond its relevance."""
     elsewhere: float = 0.0
-    """How far what it earned in other queries moved the prior."""
+    """How far evidence from other queries moved the prior."""
     queries: int = 0
     """How many other queries these are."""
 
@@ -57,7 +56,7 @@ class Explanation:
 class Candidates:
     """What a ranker knows about every candidate, in the caller's order.
 
-    The prior includes what they `earned` in other queries; `by_features` does not.
+    The prior includes the evidence from other queries, `elsewhere`; `by_features` does not.
     """
 
     policy: Policy
@@ -68,7 +67,7 @@ class Candidates:
     relevance: Floats
     scores: Floats
     by_features: ItemPrior
-    earned: Elsewhere | None = None
+    elsewhere: Elsewhere | None = None
 
     def rows(self, items: Ints) -> Candidates:
         """Return what is known about some candidates."""
@@ -79,7 +78,7 @@ class Candidates:
             relevance=self.relevance[items],
             scores=self.scores[items],
             by_features=self.by_features.rows(items),
-            earned=None if self.earned is None else self.earned.rows(items),
+            elsewhere=None if self.elsewhere is None else self.elsewhere.rows(items),
         )
 
     @cached_property
@@ -89,7 +88,7 @@ class Candidates:
 
     def by(self, score: Score, items: Ints) -> Floats:
         """Return another score of some candidates."""
-        from ebrank.model.policy.scoring import scores  # Numba takes a while to import
+        from ebrank.model.scoring import scores  # Numba takes a while to import
 
         return scores(score, self.prior.rows(items), self.behavior[items], self.examination)
 
@@ -99,16 +98,16 @@ class Candidates:
         return self.by(self.formulas.prior, np.arange(len(self.scores)))
 
     @cached_property
-    def elsewhere(self) -> Floats:
-        """How far what each candidate earned in other queries moves its prior."""
-        if self.earned is None:
+    def prior_change(self) -> Floats:
+        """How far evidence from other queries moves the prior of each candidate."""
+        if self.elsewhere is None:
             return np.zeros(len(self.scores))
         return self.prior_mean - replace(self, prior=self.by_features).prior_mean
 
     @cached_property
     def prior_beta(self) -> tuple[Floats, Floats]:
         """α and β of each prior, or of the Beta with its mean and spread."""
-        from ebrank.model.policy.scoring import scores  # Numba takes a while to import
+        from ebrank.model.scoring import scores  # Numba takes a while to import
 
         nothing = BehaviorStats(np.zeros_like(self.behavior.counts), self.behavior.behaviors)
         spread = scores(self.formulas.spread, self.prior, nothing, self.examination)
@@ -140,7 +139,7 @@ class Candidates:
         With exact evidence it is prior times likelihood. Otherwise it is the Beta distribution with
         mean R̂ and the weight of the exposure, E + α + β.
         """
-        if not self.policy.estimator.by_rank:
+        if not self.policy.prior.estimator.by_rank:
             posterior = self.posterior_beta
             return Densities.around_beta(*posterior, partial(log_beta, *posterior))
         log_prior = self._log_prior
@@ -151,7 +150,7 @@ class Candidates:
     @property
     def _log_prior(self) -> Callable[[Floats], Floats]:
         """The log density of the priors: the family's own, if evidence is exact."""
-        if not self.policy.estimator.by_rank:
+        if not self.policy.prior.estimator.by_rank:
             return partial(log_beta, *self.prior_beta)
         score = self.formulas.prior
         learned = score.parameters[len(score.formula.parameters) :]
@@ -201,7 +200,7 @@ class Ranking:
         give, lies outside, and so may the mean of a posterior that is nearly all at 0.
         """
         chosen = self.candidates.rows(self.order)
-        if chosen.policy.estimator.by_rank:
+        if chosen.policy.prior.estimator.by_rank:
             return chosen.posterior_densities.interval(0.9)
         hits = chosen.posterior_beta[0] - chosen.prior_beta[0]
         sums = chosen.sums._replace(clicks=hits)
@@ -216,12 +215,12 @@ class Ranking:
         chosen = np.array([item])
         policy, sums = candidates.policy, candidates.sums.rows(chosen)
         return Explanation(
-            prior=float(candidates.prior_mean[item] - candidates.elsewhere[item]),
-            observed=float(policy.estimator.rate(sums)[0]),
+            prior=float(candidates.prior_mean[item] - candidates.prior_change[item]),
+            observed=float(policy.prior.estimator.rate(sums)[0]),
             relevance=float(candidates.relevance[item]),
             bonus=float(candidates.bonus[item]),
-            elsewhere=float(candidates.elsewhere[item]),
-            queries=0 if candidates.earned is None else int(candidates.earned.queries[item]),
+            elsewhere=float(candidates.prior_change[item]),
+            queries=0 if candidates.elsewhere is None else int(candidates.elsewhere.queries[item]),
         )
 
     def __len__(self) -> int:

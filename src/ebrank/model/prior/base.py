@@ -4,7 +4,7 @@
 
 The family also says how behavior turns the prior into a posterior, and how well a score explains
 behavior: the loss that the learner minimizes. Both are plain functions that name what they need
-(see `ebrank.model.policy.formula`), so the same code runs in NumPy, in the simulator and in the
+(see `ebrank.model.formula`), so the same code runs in NumPy, in the simulator and in the
 service.
 """
 
@@ -12,32 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import ClassVar
 
 from ebrank.evidence import Sums, Valuation
-from ebrank.model.policy.formula import NOTHING, Function
+from ebrank.model.formula import NOTHING, Function, ItemPrior
+from ebrank.model.prior.rows import Rows
 from ebrank.parameters import Configured
-from ebrank.typing import Features, Floats
-
-if TYPE_CHECKING:
-    from ebrank.model.prior.rows import Rows
-
-State: TypeAlias = Mapping[str, npt.NDArray[np.float64]]
-"""What a learner has learned: plain arrays by name."""
-
-
-class ItemPrior(NamedTuple):
-    """The family's one or two numbers for each item; b may hold one number for all items."""
-
-    a: Floats
-    b: Floats
-
-    def rows(self, rows: npt.NDArray[np.integer] | slice) -> ItemPrior:
-        """Return the prior of some items."""
-        return ItemPrior(self.a[rows], self.b if len(self.b) == 1 else self.b[rows])
+from ebrank.typing import Features, Floats, State
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Fits a policy: the learner's scores, the family's shape, and how far down users look.
+"""Fits a prior: the learner's scores, the family's shape, and how far down users look.
 
 If the family has nothing to learn and the examination curve is given, that is one fit of the
 learner. Otherwise the parts take turns, each with the others as they are: all lower the same
@@ -16,53 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ebrank.evidence import BehaviorStats, Examination
-from ebrank.evidence.slots import DEEPEST, ranks_of
 from ebrank.evidence.valuation import UNIT, Valuation
 from ebrank.kernels.threads import one_blas_thread
 from ebrank.model.prior import item_effects
-from ebrank.model.prior.base import State
-from ebrank.model.prior.rows import NO_OFFSETS, Rows, folds_of, number, surely_lower
-from ebrank.typing import Bools, Features, Floats, Ints
-
-if TYPE_CHECKING:
-    from ebrank.model.policy.policies import Policy
-
-
-class Observations(NamedTuple):
-    """Rows of features, what users did with each, and its query and item, numbered from 0.
-
-    Without queries, each row counts as one. Without items, each row is about an item of its own.
-    """
-
-    features: Features
-    behavior: BehaviorStats
-    groups: Ints | None = None
-    items: Ints | None = None
-
-    @property
-    def queries(self) -> Ints:
-        """The query of each row."""
-        return np.arange(len(self.behavior)) if self.groups is None else self.groups
-
-    @property
-    def numbered_items(self) -> Ints:
-        """The item of each row."""
-        return np.arange(len(self.behavior)) if self.items is None else self.items
-
-    def part(self, chosen: Bools) -> Observations:
-        """Return some of the rows."""
-        return Observations(
-            np.asarray(self.features)[chosen],
-            self.behavior[np.flatnonzero(chosen)],
-            self.queries[chosen],
-            None if self.items is None else self.items[chosen],
-        )
-
+from ebrank.model.prior.prior import Prior
+from ebrank.model.prior.rows import NO_OFFSETS, Observations, Rows, folds_of, number, surely_lower
+from ebrank.parameters import declared
+from ebrank.typing import Floats, Ints, State
 
 FIRST_TURNS = 4
 STEPS = 10
@@ -89,14 +53,14 @@ FEWEST_ROWS = 100
 
 
 def fit(
-    policy: Policy,
+    prior: Prior,
     training: Observations,
     validation: Observations | None,
     examination: Examination,
     start: State | None,
     threads: int | None,
 ) -> State:
-    """Return what the policy learns from rows of features and what users did.
+    """Return what a prior learns from rows of features and what users did.
 
     The loss of validation rows, or of each fifth of the queries under a fit to the others, chooses
     the ridge and the trees. A first fit chooses in its last turn, when the shape is known. So does
@@ -108,16 +72,16 @@ def fit(
     if "clicks" in state and clicks > GROWTH * number(state, "clicks"):
         state = {}
     turns = 1
-    if not state.keys() >= set(policy.other_arrays) - {item_effects.VARIANCE}:
+    if not state.keys() >= set(prior.other_arrays) - {item_effects.VARIANCE}:
         turns, state = FIRST_TURNS, {**state, "clicks": np.array([float(clicks)])}
     with one_blas_thread:
         for _ in range(turns - 1):
-            state = _turn(policy, training, None, examination, state, threads, choose=False)
-        return _turn(policy, training, validation, examination, state, threads, choose=True)
+            state = _turn(prior, training, None, examination, state, threads, choose=False)
+        return _turn(prior, training, validation, examination, state, threads, choose=True)
 
 
 def held_out_losses(
-    policy: Policy,
+    prior: Prior,
     table: Observations,
     examination: Examination,
     state: State,
@@ -127,21 +91,25 @@ def held_out_losses(
 
     What held-out rows have chosen, such as the ridge, stays as it is.
     """
-    values = policy.values()
-    chosen = {name: number(state, name) for name in state if values.get(name, 0.0) is None}
-    policy = policy.with_parameters(**chosen)
+    learner = prior.learner
+    chosen = {
+        p.name: number(state, p.name)
+        for p in declared(type(learner))
+        if p.name in state and getattr(learner, p.name) is None
+    }
+    prior = replace(prior, learner=replace(learner, **chosen))  # type: ignore[type-var]
     shown = table.behavior.sums(examination, threads=threads).shown > 0
     fold = folds_of(table.queries, shown)
     losses = np.full(len(shown), np.nan)
     for number_of_fold in np.unique(fold[shown]).tolist():
         held_out = shown & (fold == number_of_fold)
-        refitted = fit(policy, table.part(shown & ~held_out), None, examination, state, threads)
-        losses[held_out] = policy.losses(refitted, table, examination, threads, held_out)
+        refitted = fit(prior, table.part(shown & ~held_out), None, examination, state, threads)
+        losses[held_out] = prior.losses(refitted, table, examination, threads, held_out)
     return losses
 
 
 def _turn(
-    policy: Policy,
+    prior: Prior,
     training: Observations,
     validation: Observations | None,
     examination: Examination,
@@ -151,39 +119,39 @@ def _turn(
     choose: bool,
 ) -> State:
     """Return the state after each part has been fitted once."""
-    curve = policy.curve(state, examination)
-    state, factor = policy.family.begin(training.behavior.sums(curve, threads=threads), state)
-    scores_so_far = policy.learner_state(state)
+    curve = prior.curve(state, examination)
+    state, factor = prior.family.begin(training.behavior.sums(curve, threads=threads), state)
+    scores_so_far = prior.learner_state(state)
     if scores_so_far is not None:
-        state = {**state, **policy.learner.scaled(scores_so_far, factor)}
+        state = {**state, **prior.learner.scaled(scores_so_far, factor)}
 
     def rows_of(table: Observations) -> Rows:
-        rows = policy.rows(table.features, table.behavior, curve, threads, state)
-        earned = policy.elsewhere(state, table, examination, threads)
-        offsets = NO_OFFSETS if earned is None else earned.effect
+        rows = prior.rows(table.features, table.behavior, curve, threads, state)
+        elsewhere = prior.elsewhere(state, table, examination, threads)
+        offsets = NO_OFFSETS if elsewhere is None else elsewhere.effect
         return replace(rows, offsets=offsets, groups=table.queries if choose else None)
 
     rows = rows_of(training)
     unseen = None if validation is None else rows_of(validation)
-    learner = policy.learner
-    scored = learner.fit(rows, unseen, policy.learner_state(state))
-    others = {name: values for name, values in state.items() if name in policy.other_arrays}
-    if not policy.other_arrays or rows.count == 0:
+    learner = prior.learner
+    scored = learner.fit(rows, unseen, prior.learner_state(state))
+    others = {name: values for name, values in state.items() if name in prior.other_arrays}
+    if not prior.other_arrays or rows.count == 0:
         return {**scored, **others}
     scores = learner.scores(scored, rows.features, threads) + rows.offsets
-    others |= policy.family.fit(rows, scores, others)
-    if policy.learns_examination:
-        own = policy.with_state(rows, training.behavior.valuation(curve), others)
-        others |= examined(policy, own, scores, training.behavior, examination, others)
-    if choose and policy.shares and training.items is not None:
+    others |= prior.family.fit(rows, scores, others)
+    if prior.learns_examination:
+        own = prior.with_state(rows, training.behavior.valuation(curve), others)
+        others |= examined(prior, own, scores, training.behavior, examination, others)
+    if choose and prior.shares and training.items is not None:
         others[item_effects.VARIANCE] = np.array(
-            [_item_variance(policy, training, {**scored, **others}, examination, threads)]
+            [_item_variance(prior, training, {**scored, **others}, examination, threads)]
         )
     return {**scored, **others}
 
 
 def _item_variance(
-    policy: Policy,
+    prior: Prior,
     table: Observations,
     state: State,
     examination: Examination,
@@ -195,15 +163,15 @@ def _item_variance(
     """
     from ebrank.model.prior.families import shape_fit  # Numba takes a while to import
 
-    curve = policy.curve(state, examination)
+    curve = prior.curve(state, examination)
     shown = table.behavior.sums(curve, threads=threads).shown
-    chosen = shape_fit.sample(shown > policy.choices.min_impressions, item_effects.MOST_ROWS)
-    others = policy.other_messages(state, table, examination, threads, chosen)
+    chosen = shape_fit.sample(shown > prior.min_impressions, item_effects.MOST_ROWS)
+    others = prior.other_messages(state, table, examination, threads, chosen)
     if not others.any():
         return 0.0
     features = np.asarray(table.features)[chosen]
-    rows = policy.rows(features, table.behavior[chosen], curve, threads, state)
-    scores = policy.prior_scores(state, features, threads)
+    rows = prior.rows(features, table.behavior[chosen], curve, threads, state)
+    scores = prior.scores(state, features, threads)
 
     def losses(variance: float) -> Floats:
         effect = item_effects.elsewhere(others, variance).effect
@@ -216,7 +184,7 @@ def _item_variance(
 
 
 def examined(
-    policy: Policy,
+    prior: Prior,
     rows: Rows,
     scores: Floats,
     behavior: BehaviorStats,
@@ -242,7 +210,7 @@ def examined(
     support, information = np.zeros(rows.slots), np.zeros((rows.slots + 1, rows.slots + 1))
     for _ in range(STEPS):
         p[free] = np.clip(p[free], LOWEST, HIGHEST)
-        own = policy.with_state(rows, Valuation.by_slot(p, behavior.behaviors), state)
+        own = prior.with_state(rows, Valuation.by_slot(p, behavior.behaviors), state)
         support, slopes, information = shape_fit.examined(own, scores + level, chosen)
         moves = _step(slopes, information, p, believed, free)
         p, level = p + moves[:-1], level + moves[-1]
@@ -294,13 +262,3 @@ def _errors(information: Floats, first: int) -> Floats:
         covariance = np.linalg.pinv(part, hermitian=True)
         errors[informed] = np.minimum(np.sqrt(np.maximum(np.diagonal(covariance), 0.0)), 1.0)
     return errors[:-1]
-
-
-def by_slot(p: Floats, configured: Examination) -> Examination:
-    """Return the curve with these probabilities of slots, the same for all ranks of a slot.
-
-    Ranks beyond these slots are examined as configured.
-    """
-    ranks = [len(ranks_of(slot)) for slot in range(len(p))]
-    beyond = configured(np.arange(sum(ranks), DEEPEST) + 1)
-    return Examination(curve=tuple(np.append(np.repeat(p, ranks), beyond).tolist()))

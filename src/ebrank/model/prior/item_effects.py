@@ -1,4 +1,4 @@
-"""What an item earned in other queries: an effect of the item, which all its queries share.
+"""Evidence about an item from other queries: an effect of the item, which all its queries share.
 
     logit R_qi = s(x_qi) + u_i + e_qi        u_i ~ N(0, τ²),  e_qi ~ N(0, σ²)
 
@@ -30,8 +30,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.model.prior.base import State
-from ebrank.typing import Floats, Ints, SmallInts
+from ebrank.typing import Floats, Ints, SmallInts, State
 
 VARIANCE = "item_variance"
 """The name of τ² in a state; 0 or absent if items have no effects of their own."""
@@ -44,7 +43,7 @@ MOST_ROWS = 65_536
 
 
 class Elsewhere(NamedTuple):
-    """What items earned in other queries than the one they are ranked for.
+    """Evidence about items from other queries than the one they are ranked for.
 
     Attributes:
         effect: û of each item, in logits.

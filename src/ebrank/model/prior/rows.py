@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from ebrank.evidence import BehaviorStats
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import map_blocks
-from ebrank.model.prior.base import State
-from ebrank.typing import Bools, Features, Floats, Ints
+from ebrank.typing import Bools, Features, Floats, Ints, State
 
 BLOCK = 8192  # rows per task: small enough to share evenly, large enough to hide the overhead
 
@@ -34,6 +34,37 @@ SURE = 2.0
 NO_OFFSETS: Floats = read_only(np.zeros(1))
 
 T = TypeVar("T")
+
+
+class Observations(NamedTuple):
+    """Rows of features, what users did with each, and its query and item, numbered from 0.
+
+    Without queries, each row counts as one. Without items, each row is about an item of its own.
+    """
+
+    features: Features
+    behavior: BehaviorStats
+    groups: Ints | None = None
+    items: Ints | None = None
+
+    @property
+    def queries(self) -> Ints:
+        """The query of each row."""
+        return np.arange(len(self.behavior)) if self.groups is None else self.groups
+
+    @property
+    def numbered_items(self) -> Ints:
+        """The item of each row."""
+        return np.arange(len(self.behavior)) if self.items is None else self.items
+
+    def part(self, chosen: Bools) -> Observations:
+        """Return some of the rows."""
+        return Observations(
+            np.asarray(self.features)[chosen],
+            self.behavior[np.flatnonzero(chosen)],
+            self.queries[chosen],
+            None if self.items is None else self.items[chosen],
+        )
 
 
 class LossTask(NamedTuple):
@@ -57,11 +88,11 @@ class Rows:
         features: float32, shape (rows, features).
         evidence: a row of numbers per item, as the policy's evidence lays them out.
         included: which rows count.
-        loss: the compiled loss (see `ebrank.model.policy.formula.COUNTS_LOSS`).
+        loss: the compiled loss (see `ebrank.model.formula.COUNTS_LOSS`).
         table: what counts are worth, for losses that read counts; with slots and behaviors.
         parameters: of the loss, followed by what the model learned.
         learned: where the latter begins.
-        offsets: what is added to each score, or one number for all: what items earned elsewhere.
+        offsets: what is added to each score, or one number for all: effects of items.
         groups: the query of each row, numbered from 0; None if held-out rows decide nothing.
         threads: cores to use, None for all; never changes a result.
     """

@@ -2,7 +2,7 @@
 
 The worlds are those of `shop-like`: items differ by what features do not know about them (τ, in
 logits), in all their queries alike; traffic follows Zipf's law; half of the items arrive during the
-run. The usual way to use what an item earned in other queries, its click rate as one more feature,
+run. The usual way to use evidence from other queries, the item's click rate as one more feature,
 is the paper's exploitation bias again: what is new has no clicks anywhere.
 
 The worlds are the exhibit's own, whatever dataset is reproduced; only `--scale` applies to them. As
@@ -79,7 +79,7 @@ class ItemRateLearner:
     def update(self) -> ScoreModel:
         """Refit with the click rates so far: (c + 0.2)/(E + 2) over all queries of an item."""
         learner = self._learner
-        curve = learner.policy.curve(learner.state, learner.trial.examination)
+        curve = learner.policy.prior.curve(learner.state, learner.trial.examination)
         sums = learner.trial.stats.sums(curve)
         clicks, exposure = (
             np.bincount(self._items, values)[self._items] for values in (sums.clicks, sums.exposure)

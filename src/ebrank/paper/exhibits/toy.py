@@ -27,9 +27,8 @@ from ebrank.lab.sessions.world import World
 from ebrank.lab.simulation import play
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.world import new_world, stats_of
-from ebrank.model.policy import scoring
-from ebrank.model.policy.formula import Score
-from ebrank.model.prior.base import ItemPrior
+from ebrank.model import scoring
+from ebrank.model.formula import ItemPrior, Score
 from ebrank.paper.framework.entrants import EBRANK, Entrant, entrant_of
 from ebrank.paper.framework.experiment import Experiment, NamedResults, Setup
 from ebrank.paper.framework.figures import Figure, Panel, Series

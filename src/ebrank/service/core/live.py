@@ -26,7 +26,7 @@ from ebrank.evidence import CLICKS, Behaviors, BehaviorStats
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.forgetting import forgotten
 from ebrank.evidence.stats import COUNT
-from ebrank.model.prior.base import ItemPrior
+from ebrank.model.formula import ItemPrior
 from ebrank.service.core.catalog import Changes
 from ebrank.service.core.feature_schema import filled
 from ebrank.service.core.memory import PackedStrings, encode

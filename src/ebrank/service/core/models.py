@@ -19,17 +19,17 @@ import numpy as np
 
 from ebrank.errors import EBRankError
 from ebrank.evidence import Behaviors, BehaviorStats
+from ebrank.model.formula import ItemPrior
 from ebrank.model.policy import model_file, policies
 from ebrank.model.policy.policies import Policy
 from ebrank.model.policy.ranker import EBRanker
 from ebrank.model.policy.scaling import Scaling
-from ebrank.model.prior.base import ItemPrior, State
 from ebrank.model.prior.item_effects import messages, variance_of
 from ebrank.service.core.experiments import EXPERIMENTS, OWN, Assigner, Experiment, read, running
 from ebrank.service.core.feature_schema import matched
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store, StoreError, StoreView
-from ebrank.typing import Features, Floats
+from ebrank.typing import Features, Floats, State
 
 PINNED, YES, NO = "pinned", "yes", "no"
 """The setting of the store that says whether the active version is pinned."""
@@ -63,7 +63,7 @@ class Model:
     @cached_property
     def item_variance(self) -> float:
         """How much items differ beyond their features; 0 if the policy shares no evidence."""
-        return variance_of(self.ranker.state_) if self.ranker.policy.shares else 0.0
+        return variance_of(self.ranker.state_) if self.ranker.policy.prior.shares else 0.0
 
     @cached_property
     def noisy(self) -> bool:
@@ -81,7 +81,7 @@ class Model:
 
     def scores(self, inputs: Features) -> Floats:
         """Return what the learner makes of its inputs; 0 for all before any training."""
-        return self.ranker.policy.prior_scores(self.ranker.state_, inputs, self.ranker.threads)
+        return self.ranker.policy.prior.scores(self.ranker.state_, inputs, self.ranker.threads)
 
 
 @dataclass(frozen=True)
@@ -320,7 +320,7 @@ def warm_up(model: Model, behaviors: Behaviors, *, whole: bool = True) -> None:
         ranking = ranker.rank(_FEATURES, nothing)
         if whole:
             _ = ranking.interval, ranking.candidates.prior_beta  # of explanations and reports
-    if whole and ranker.policy.shares:
+    if whole and ranker.policy.prior.shares:
         messages(*np.full((3, 1), 0.5))
 
 

@@ -164,7 +164,7 @@ class Arrivals:
         by_relevance = places_in(candidates.relevance_order)
         places = np.searchsorted(candidates.rows, [item.row for item in arrivals]).tolist()
         by_clicks = _ranks_by_clicks(candidates, arrivals, places)
-        features = candidates.details.prior_mean - candidates.details.elsewhere
+        features = candidates.details.prior_mean - candidates.details.prior_change
         by_features = places_in(np.argsort(-features, kind="stable"))
         for arrival, place in zip(arrivals, places, strict=True):
             arrival.listed_by_clicks = bool(by_clicks[place] <= k)

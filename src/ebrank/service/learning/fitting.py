@@ -214,7 +214,7 @@ def fit(table: TrainingTable | None, job: TrainingJob) -> TrainingResult:
 def _arm(table: TrainingTable, policy: str, job: TrainingJob) -> str:
     """Return the file of the prior that an arm of an experiment has for itself."""
     own = msgspec.structs.replace(job, policy=policy)
-    items = table.items if policies.parse(policy).shares else None
+    items = table.items if policies.parse(policy).prior.shares else None
     return model_file.to_bytes(fitted(replace(table, items=items), own.ranker(), own)).decode()
 
 
@@ -261,7 +261,7 @@ async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
 
 
 def _shares(job: TrainingJob) -> bool:
-    return any(policies.parse(policy).shares for policy in (job.policy, *job.arms))
+    return any(policies.parse(policy).prior.shares for policy in (job.policy, *job.arms))
 
 
 def _numbered(states: Sequence[QueryState]) -> Ints:

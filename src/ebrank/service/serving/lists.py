@@ -17,8 +17,8 @@ from msgspec import UNSET, Struct
 
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.model.policy.ranking import Candidates, Ranking
-from ebrank.model.policy.scoring import best_first
 from ebrank.model.prior.item_effects import Elsewhere
+from ebrank.model.scoring import best_first
 from ebrank.service import api
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.memory import encode
@@ -198,9 +198,9 @@ _COLUMNS: Mapping[str, Callable[[Candidates, LiveQuery, Ints], Sequence[Any]]] =
     "exposure": lambda details, *_: details.sums.exposure.tolist(),
     "weighted_clicks": lambda details, *_: details.sums.weighted_clicks.tolist(),
     "relevance": lambda details, *_: details.relevance.tolist(),
-    "prior": lambda details, *_: (details.prior_mean - details.elsewhere).tolist(),
-    "elsewhere": lambda details, *_: details.elsewhere.tolist(),
-    "other_queries": lambda details, *_: details.earned.queries.tolist(),
+    "prior": lambda details, *_: (details.prior_mean - details.prior_change).tolist(),
+    "elsewhere": lambda details, *_: details.prior_change.tolist(),
+    "other_queries": lambda details, *_: details.elsewhere.queries.tolist(),
     "alpha": lambda details, *_: details.prior_beta[0].tolist(),
     "beta": lambda details, *_: details.prior_beta[1].tolist(),
     "interval": lambda details, *_: [tuple(ends) for ends in _intervals(details).tolist()],
@@ -223,7 +223,7 @@ def described(
     if not len(places):
         return []
     rows, details = candidates.rows[places], candidates.details.rows(places)
-    if details.earned is None:
+    if details.elsewhere is None:
         columns |= dict.fromkeys(_IF_SHARED, [UNSET] * len(rows))
     values = [
         columns[name] if name in columns else _COLUMNS[name](details, live, rows)

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ebrank.model.policy.scoring import scores
+from ebrank.model.formula import ItemPrior
 from ebrank.model.prior import item_effects
 from ebrank.model.prior.item_effects import Elsewhere
+from ebrank.model.scoring import scores
 from ebrank.typing import Ints, SmallInts
 
 if TYPE_CHECKING:
-    from ebrank.model.prior.base import ItemPrior
     from ebrank.service.core.live import LiveQuery
     from ebrank.service.core.models import Model
 

@@ -9,11 +9,10 @@ from scipy.special import expit
 
 from ebrank.evidence import BehaviorStats, Examination, Sums
 from ebrank.kernels import streams
-from ebrank.model.policy.formula import NOTHING
+from ebrank.model.formula import NOTHING, ItemPrior
 from ebrank.model.policy.policies import parse
-from ebrank.model.policy.scoring import scores
-from ebrank.model.prior.base import ItemPrior
 from ebrank.model.prior.families.beta import Beta, beta_loss
+from ebrank.model.scoring import scores
 from ebrank.testing import plain
 from ebrank.typing import Floats
 from tests.bound import unfitted

@@ -38,7 +38,7 @@ def rows_of(
 ) -> tuple[Rows, Floats]:
     """Return rows under a shape, and some scores."""
     state = None if base is None else {"shape": base}
-    rows = POLICY.rows(*log(seed, items, shown), CURVE, 1, state)
+    rows = POLICY.prior.rows(*log(seed, items, shown), CURVE, 1, state)
     return rows, np.random.default_rng(seed + 1).normal(size=items)
 
 
@@ -271,7 +271,7 @@ def test_slopes_and_information_by_finite_differences() -> None:
     p = behavior.valuation(CURVE).exposure * UNIT
     p_inside = np.where(p == 1.0, 1.0 - 1e-5, p)  # differences need room on both sides
     curve = Examination(curve=tuple(p_inside.tolist()))
-    own = POLICY.with_state(rows, behavior.valuation(curve), {"shape": base})
+    own = POLICY.prior.with_state(rows, behavior.valuation(curve), {"shape": base})
     chosen = every(rows)
     likelihood, slopes = brute_force(behavior, p_inside, scores, base)
     losses, by_score = own.losses_and_slopes(scores)
@@ -286,7 +286,7 @@ def test_slopes_and_information_by_finite_differences() -> None:
 
 def test_support_is_what_was_seen_elsewhere_as_well() -> None:
     stats = BehaviorStats.of([[4, 4, 0], [9, 0, 0], [2, 1, 1]], np.zeros((3, 3), int))
-    rows = POLICY.rows(np.zeros((3, 1), np.float32), stats, Examination(), 1)
+    rows = POLICY.prior.rows(np.zeros((3, 1), np.float32), stats, Examination(), 1)
     support, _, _ = shape_fit.examined(rows, np.zeros(3), every(rows))
     expected = [4 * 4 / 8 + 0 + 2 * 2 / 4, 4 * 4 / 8 + 1 * 3 / 4, 1 * 3 / 4]
     np.testing.assert_allclose(support, expected)

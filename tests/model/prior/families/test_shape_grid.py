@@ -20,14 +20,14 @@ from ebrank.evidence import CLICKS
 from ebrank.evidence.sums import clicks_sum, number
 from ebrank.kernels.lanes import LANES
 from ebrank.kernels.pointers import ROOM
-from ebrank.model.policy.formula import Score
+from ebrank.model.formula import Score
 from ebrank.model.policy.policies import parse
-from ebrank.model.policy.scoring import score_pairs, scores
 from ebrank.model.prior import ItemPrior
 from ebrank.model.prior.families import shape_grid
 from ebrank.model.prior.families.beta_exact import exact_loss, exact_relevance, exact_spread
 from ebrank.model.prior.families.shape import FIRST, STEEPEST, grid_numbers, logits
 from ebrank.model.prior.families.shape_grid import BROAD, NARROW
+from ebrank.model.scoring import score_pairs, scores
 from ebrank.typing import Floats
 from tests.bound import unfitted
 from tests.evidence.logs import SHOP
@@ -83,7 +83,7 @@ def moments(case: Case, learned: Floats | None = None) -> tuple[float, float]:
 
 def loss(case: Case, learned: Floats | None = None) -> tuple[float, float]:
     """Return the loss and its slope, of items that were never shown too."""
-    rows = AUTO.rows(np.zeros((1, 1), np.float32), case.stats, case.curve, threads=1)
+    rows = AUTO.prior.rows(np.zeros((1, 1), np.float32), case.stats, case.curve, threads=1)
     numbers = case.learned if learned is None else learned
     all_rows = replace(rows, included=np.ones(1, np.bool_), parameters=numbers)
     (value,), (slope,) = all_rows.losses_and_slopes(np.array([case.score]))

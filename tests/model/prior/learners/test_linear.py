@@ -135,7 +135,7 @@ def test_no_data_gives_a_number_that_is_not_one(
     for validation in (data, None):
         state = fitted(*data, validation=validation, **parameters)
         assert np.all(np.isfinite(theta_of(state)))
-        alpha, _ = make(**parameters).prior(state, data[0])
+        alpha, _ = make(**parameters).prior.of_items(state, data[0])
         assert np.all(np.isfinite(alpha) & (alpha > 0))
 
 
@@ -167,10 +167,10 @@ def test_bad_data_is_refused_in_words() -> None:
     broken, wide = features.copy(), np.ones((20, 500), np.float32)
     broken[7, 1] = np.nan
     refused: list[tuple[str, Callable[[], object]]] = [
-        ("fitted on 2 features, not 1", lambda: make().prior(state, features[:, :1])),
+        ("fitted on 2 features, not 1", lambda: make().prior.of_items(state, features[:, :1])),
         ("fitted on 2 features, not 1", lambda: fitted(features[:, :1], stats, start=state)),
         ("not finite", lambda: fitted(broken, stats)),
-        ("row 7 of the features", lambda: make().prior(state, broken)),
+        ("row 7 of the features", lambda: make().prior.of_items(state, broken)),
         ("validation features hold", lambda: fitted(features, stats, validation=(broken, stats))),
         (
             "validation has 500 features, training has 2",

@@ -10,10 +10,9 @@ import pytest
 
 from ebrank import BehaviorStats, EBRanker
 from ebrank.model.policy.policies import make
-from ebrank.model.prior.base import State
 from ebrank.model.prior.learners import linear, minimization
 from ebrank.model.prior.rows import Rows
-from ebrank.typing import Features, Floats
+from ebrank.typing import Features, Floats, State
 from tests.model.prior.made_up import clicked, fitted, made_up, rows_of, theta_of
 
 Data = tuple[Features, BehaviorStats]

@@ -27,7 +27,8 @@ from ebrank.equations import (
     prior_loss_and_gradient,
 )
 from ebrank.evidence import Sums
-from ebrank.model.prior.base import Family, ItemPrior, Posterior
+from ebrank.model.formula import ItemPrior
+from ebrank.model.prior.base import Family, Posterior
 from ebrank.parameters import param
 from ebrank.typing import Floats
 

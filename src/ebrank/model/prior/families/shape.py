@@ -27,10 +27,11 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import Sums, Valuation
 from ebrank.evidence.valuation import UNIT
 from ebrank.kernels.arrays import read_only
-from ebrank.model.prior.base import Family, ItemPrior, Posterior, State
+from ebrank.model.formula import ItemPrior
+from ebrank.model.prior.base import Family, Posterior
 from ebrank.model.prior.rows import Rows
 from ebrank.parameters import param
-from ebrank.typing import Floats
+from ebrank.typing import Floats, State
 
 SIZE = 24
 FIRST_GRID = np.linspace(np.log(0.002 / 0.998), np.log(0.97 / 0.03), SIZE)

@@ -17,10 +17,10 @@ import numpy as np
 from ebrank.errors import ParameterError
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import map_blocks
-from ebrank.model.prior.base import Learner, State
+from ebrank.model.prior.base import Learner
 from ebrank.model.prior.rows import BLOCK, Rows, favored, number, walked
 from ebrank.parameters import param
-from ebrank.typing import Features, Floats
+from ebrank.typing import Features, Floats, State
 
 if TYPE_CHECKING:
     from ebrank.model.prior.learners.minimization import Fitted

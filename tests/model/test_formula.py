@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
-from ebrank.model.policy.formula import BATCH, COUNTS_LOSS, SUMS_LOSS, Formula, Score, Source
-from ebrank.model.policy.scoring import scores
+from ebrank.model.formula import BATCH, COUNTS_LOSS, SUMS_LOSS, Formula, Score, Source
 from ebrank.model.prior import ItemPrior
+from ebrank.model.scoring import scores
 
 QUANTITIES = ("a", "b", "shown", "clicks", "weighted_clicks", "exposure")
 CURVE = Examination(cutoff=4)

@@ -15,8 +15,7 @@ from ebrank.evidence.kernels import write_units
 from ebrank.evidence.stats import packed
 from ebrank.kernels.compiled import inner, kernel
 from ebrank.kernels.pointers import call_at, pointer_to
-from ebrank.model.policy.formula import BATCH, PAIR, Score
-from ebrank.model.prior.base import ItemPrior
+from ebrank.model.formula import BATCH, PAIR, ItemPrior, Score
 from ebrank.parameters import require
 from ebrank.typing import Floats, Ints, Keys, SmallInts
 

@@ -25,9 +25,10 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 
 from ebrank.errors import ParameterError
 from ebrank.evidence import sums
@@ -50,6 +51,17 @@ LEARNED = {"learned": "shifted(parameters, {})"}
 """The model's numbers that all items share; they follow the parameters in memory."""
 BATCH = 16
 """The most items that a compiled formula scores at once."""
+
+
+class ItemPrior(NamedTuple):
+    """The model's two numbers for each item; b may hold one number for all items."""
+
+    a: Floats
+    b: Floats
+
+    def rows(self, rows: npt.NDArray[np.integer] | slice) -> ItemPrior:
+        """Return the prior of some items."""
+        return ItemPrior(self.a[rows], self.b if len(self.b) == 1 else self.b[rows])
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from ebrank import BehaviorStats, Examination, ParameterError
 from ebrank.evidence import Behaviors
 from ebrank.model.policy.policies import parse
-from ebrank.model.policy.scoring import MANY, best_first, scores
 from ebrank.model.prior import ItemPrior
+from ebrank.model.scoring import MANY, best_first, scores
 from tests.bound import unfitted
 
 SHOP = Behaviors.of({"click": 0.25, "purchase": 1.0})
