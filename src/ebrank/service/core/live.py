@@ -24,7 +24,6 @@ import xxhash
 
 from ebrank.evidence import CLICKS, Behaviors, BehaviorStats
 from ebrank.evidence.behaviors import SHOWN
-from ebrank.evidence.forgetting import forgotten
 from ebrank.evidence.stats import COUNT
 from ebrank.model.formula import ItemPrior
 from ebrank.service.core.catalog import Changes
@@ -304,10 +303,9 @@ class LiveQuery:
         """Let counts fade up to an epoch."""
         if epoch > self.state.epoch:
             self.changed = None
-            keys = counting.keys_of(self.state.query, range(len(self)))
-            counts = self.counts.astype(COUNT)
-            self.counts = compact(forgotten(counts, keys, self.state.epoch, epoch))
-            self.state.epoch = epoch
+            state, counts = self.state, self.counts.astype(COUNT)
+            self.counts = compact(counting.faded(counts, state.query, state.epoch, epoch))
+            state.epoch = epoch
 
     def add(self, change: Change) -> None:
         """Add what an entry of the log adds to counts."""

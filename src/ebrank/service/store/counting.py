@@ -37,6 +37,7 @@ from ebrank.evidence.stats import COUNT
 from ebrank.service.store.driver import StoreError, UnknownQuery
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Written
 from ebrank.service.store.tables import EVENTS, RANKINGS, Existing, Row, StoreTable, prefixed
+from ebrank.typing import SmallInts
 
 T = TypeVar("T")
 
@@ -134,8 +135,8 @@ class Tally:
                 block = np.zeros((1, 1 + max(outcome for outcome, _ in counts), SLOTS), COUNT)
                 for key, count in counts.items():
                     block[0][key] = count
-                faded = forgotten(block, keys_of(query, place[1:]), before, epoch)[0]
-                counts.update([(key, int(faded[key])) for key in counts])
+                left = faded(block, query, before, epoch, places=place[1:])[0]
+                counts.update([(key, int(left[key])) for key in counts])
         return counts
 
     def rows(self) -> list[CountRow]:
@@ -259,10 +260,29 @@ def named_places(entries: Iterable[Placed]) -> set[Place]:
     return {(number, place) for number, places, _ in entries for place in places}
 
 
-def keys_of(query: str, places: Sequence[int]) -> npt.NDArray[np.uint64]:
-    """Return the keys of the draws for items: by their places, because names may be deleted."""
+def faded(
+    counts: SmallInts,
+    query: str,
+    epochs: int | npt.NDArray[np.int64],
+    until: int,
+    places: Sequence[int] | None = None,
+) -> SmallInts:
+    """Return the counts of items of a query as they are in a later epoch.
+
+    Nothing else fades counts, so memory, stores, replay and training have the same bits. It must
+    happen before anything of a later epoch is added. Draws belong to places: names may be deleted.
+
+    Args:
+        counts: of the items in these places; by default, of all.
+        query: its name.
+        epochs: the epoch of all counts, or of each item's.
+        until: the epoch to bring them to.
+        places: of the items in the query.
+    """
     name = query.encode("utf-8", "surrogatepass")
-    return item_keys(xxhash.xxh3_64_intdigest(name, KEY_SEED), places)
+    where = range(len(counts)) if places is None else places
+    keys = item_keys(xxhash.xxh3_64_intdigest(name, KEY_SEED), where)
+    return forgotten(counts, keys, epochs, until)
 
 
 def _slots(offset: int, length: int) -> Sequence[int]:

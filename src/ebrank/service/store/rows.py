@@ -10,10 +10,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from ebrank.evidence.behaviors import SHOWN
-from ebrank.evidence.forgetting import forgotten
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.stats import COUNT
-from ebrank.service.store.counting import keys_of
+from ebrank.service.store.counting import faded
 from ebrank.service.store.records import QueryState
 from ebrank.typing import Features, SmallInts
 
@@ -109,20 +108,16 @@ def counts_of(rows: Iterable[Count], query: str, ids: Sequence[str]) -> tuple[Sm
         return counts, latest
     of_items = np.full(items, latest)
     of_items[place] = epochs
-    faded = forgotten(counts, keys_of(query, range(items)), of_items, latest)
+    left = faded(counts, query, of_items, latest)
     # As many outcomes and slots as needed, whether or not others were forgotten.
-    left = np.nonzero(faded)
-    needed = [2, 1]
-    if len(left[0]):
-        needed = [max(2, 1 + int(left[1].max())), 1 + int(left[2].max())]
-    return np.ascontiguousarray(faded[:, : needed[0], : needed[1]]), latest
+    cells = np.argwhere(left)[:, 1:].max(axis=0, initial=0)
+    return np.ascontiguousarray(left[:, : max(2, 1 + cells[0]), : 1 + cells[1]]), latest
 
 
 def reach(state: QueryState, epoch: int) -> None:
     """Let a query's counts fade up to an epoch."""
     if epoch > state.epoch:
-        keys = keys_of(state.query, range(len(state.ids)))
-        state.counts = forgotten(state.counts, keys, state.epoch, epoch)
+        state.counts = faded(state.counts, state.query, state.epoch, epoch)
         state.epoch = epoch
 
 
