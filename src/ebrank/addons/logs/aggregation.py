@@ -22,22 +22,21 @@ item of a list, with one outcome; the same event counts once, however often it i
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ebrank.addons.logs import evidence_file, sql, ubi
 from ebrank.addons.logs.engine import Engine, EngineError
-from ebrank.addons.logs.fields import CLICKED, REMEDIES, UBI_ITEMS, FieldMap
-from ebrank.addons.logs.files import Kind, LogColumn, LogSource, empty_log, find, sources
+from ebrank.addons.logs.fields import CLICKED, REMEDIES, ROW, UBI_ITEMS, FieldMap
+from ebrank.addons.logs.files import LogColumn, LogSource, empty_log, find, sources
 from ebrank.addons.tables import wrong_value
 from ebrank.environment.files import make_private_folder
 from ebrank.environment.paths import expanded
@@ -334,37 +333,25 @@ class _Job:
     def _bad_row(self, view: str, sources: Sequence[LogSource]) -> DataError:
         """Return what is wrong with the first bad row, and where: DuckDB only counts such rows.
 
-        It judges a copy of the file with numbered lines, by the same SQL as the whole log.
+        It judges the file again, with its rows numbered.
         """
-        first = f"SELECT min(file), min(problem) FROM {view} WHERE problem IS NOT NULL"
-        [(file, field)] = self.engine.rows(first)
+        [(file,)] = self.engine.rows(f"SELECT min(file) FROM {view} WHERE problem IS NOT NULL")
         path = Path(file)
-        for source in sources:
-            if path in source.files:
-                for line, name in self._numbered_problem(view, path, source):
-                    rows, column = source.rows(path), source.columns[name]
-                    value = next(row[name] for number, row in rows if number == line)
-                    called = f"column {column.name!r}" if column.path else f"field {name!r}"
-                    remedy = f"{REMEDIES[name]}. Fix it, or leave out such rows with --skip-bad."
-                    return wrong_value(path, line, called, value, remedy)
-        return DataError(
-            f"in a row, {field} is missing or invalid",
-            path=path,
-            remedy=f"{REMEDIES[field]}. --skip-bad leaves such rows out.",
-        )
-
-    def _numbered_problem(self, view: str, path: Path, source: LogSource) -> list[tuple[Any, ...]]:
-        """Return the line and the field of the first bad row of a file, if there is one."""
-        copy = _numbered(path, source, self.scratch)
-        self.engine.offer("numbered_0", copy)
+        source = next(source for source in sources if path in source.files)
+        one = replace(source, files=(path,), columns={**source.columns, ROW: LogColumn()})
+        self.engine.offer("numbered_0", one)
         if view == "lists":
-            judged = sql.lists([copy], "numbered")
+            judged = sql.lists([one], "numbered")
         else:
-            judged = sql.events([copy], self.counting, "numbered")
+            judged = sql.events([one], self.counting, "numbered")
         self.engine.view("numbered", judged)
-        line = f"CAST({sql.LINE} AS BIGINT)"
-        bad = f"SELECT {line}, problem FROM numbered WHERE problem IS NOT NULL"
-        return self.engine.rows(f"{bad} ORDER BY {line} LIMIT 1")
+        first = f"SELECT {ROW}, problem FROM numbered WHERE problem IS NOT NULL"
+        [(number, name)] = self.engine.rows(f"{first} ORDER BY {ROW} LIMIT 1")
+        line, row = next(islice(source.rows(path), number - 1, None))
+        column = source.columns[name]
+        called = f"column {column.name!r}" if column.path else f"field {name!r}"
+        remedy = f"{REMEDIES[name]}. Fix it, or leave out such rows with --skip-bad."
+        return wrong_value(path, line, called, row[name], remedy)
 
     def _none_left(self, types: Sequence[_Types]) -> DataError:
         problems = Counter[str]()
@@ -444,21 +431,6 @@ def _named_line(sources: Sequence[LogSource]) -> Iterator[None]:
                 for _ in source.rows(file):  # raises at what is not of the file's format
                     pass
         raise
-
-
-def _numbered(path: Path, source: LogSource, folder: Path) -> LogSource:
-    """Copy a file with the line of each row, or its number, in a column of its own."""
-    copy = folder / "numbered.ndjson"
-    with copy.open("w", encoding="utf-8") as file:
-        for line, row in source.rows(path):
-            texts = {name: str(v) if isinstance(v, float) else v for name, v in row.items()}
-            file.write(json.dumps({**texts, sql.LINE: line}) + "\n")
-    kinds: dict[str, Kind] = {"texts": "texts", "absent": "absent"}
-    columns = {
-        name: LogColumn((name,), kinds.get(column.kind, "text")) if column.path else column
-        for name, column in source.columns.items()
-    }
-    return LogSource("ndjson", (copy,), {**columns, sql.LINE: LogColumn((sql.LINE,), "text")})
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ebrank.addons.logs.fields import ROW
 from ebrank.addons.logs.files import LogColumn, LogSource
 from ebrank.environment.extras import import_extra
 from ebrank.errors import EBRankError
@@ -40,13 +41,19 @@ class Engine:
         """Make a view of files, with a column for each field, and `file`, their path.
 
         A missing field is NULL. Each of `items` is a row, with `item` and its `rank`; if there are
-        none, there is a row without an item.
+        none, there is a row without an item. The field `ROW` numbers the rows.
         """
-        columns = ", ".join(
+        columns = [
             _items(column) if name == "items" else f"{_value(column)} AS {name}"
             for name, column in source.columns.items()
-        )
-        self.view(view, f"SELECT {columns}, filename AS file FROM {_scan(source)}")
+            if name != ROW
+        ]
+        rows = _scan(source)
+        if ROW in source.columns:
+            self.run("SET preserve_insertion_order = true")
+            rows = f"(SELECT *, filename, row_number() OVER () AS {ROW} FROM {rows})"
+            columns.append(ROW)
+        self.view(view, f"SELECT {', '.join(columns)}, filename AS file FROM {rows}")
 
     def view(self, name: str, text: str) -> None:
         """Give a query a name."""

@@ -21,6 +21,8 @@ EVENT_FIELDS = ("ranking", "query", "item", "type", "rank", "value", "time")
 LIST_FIELDS = ("ranking", "query", "items", "time")
 CLICKED = "clicked"
 """The field that says whether an item was clicked, in a log with a row for each item shown."""
+ROW = "numbered_row"
+"""The field of a row's number in its file, if it is asked for."""
 REMEDIES: Mapping[str, str] = {
     "ranking": "A row needs the id of the list",
     "query": "A row needs its query",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ebrank.addons.logs.fields import CLICKED
+from ebrank.addons.logs.fields import CLICKED, ROW
 from ebrank.addons.logs.files import LogColumn, LogSource
 from ebrank.errors import ParameterError
 from ebrank.evidence.behaviors import CLICKS, NEGATIVE, SHOWN, Behaviors
@@ -23,8 +23,6 @@ from ebrank.evidence.slots import FIRST_RANKS
 
 Impressions: TypeAlias = Literal["served", "confirmed"]
 
-LINE = "line"
-"""The field of a row's line, or its number, in the copy made of a file with a bad row."""
 UNLISTED, UNPLACED = -2, -1
 """Slots of what does not count: no list has the item; its rank is unknown."""
 
@@ -148,7 +146,7 @@ def listed(view: str, source: LogSource, extra: Sequence[str] = ()) -> str:
     columns = _texts("ranking", "query", "item", *extra)
     return f"""
         SELECT {columns}, CAST(rank AS BIGINT) AS rank,
-            {as_time(source.columns["time"])} AS time, file{_line(source.columns)}
+            {as_time(source.columns["time"])} AS time, file{_row(source.columns)}
         FROM {view}"""
 
 
@@ -165,7 +163,7 @@ def typed(
         SELECT {_texts("ranking", "query", "item", *extra)}, {kind} AS type,
             {_rank(columns["rank"], counting.first_rank)} AS rank,
             {_number("value", columns["value"])} AS value, {as_time(columns["time"])} AS time,
-            {given}, file{_line(columns)}
+            {given}, file{_row(columns)}
         FROM {view}"""
 
 
@@ -180,9 +178,9 @@ def _clicked(counting: Counting) -> str:
     )
 
 
-def _line(columns: Mapping[str, LogColumn]) -> str:
-    """Return the column of line numbers, which only a numbered copy of a file has."""
-    return f", {LINE}" if LINE in columns else ""
+def _row(columns: Mapping[str, LogColumn]) -> str:
+    """Return the column of numbers, which only a file with a bad row has."""
+    return f", {ROW}" if ROW in columns else ""
 
 
 def _texts(*names: str) -> str:
