@@ -126,9 +126,10 @@ class Engine:
         self._queries, self.lookups = resources.queries, resources.queries.lookups
         self._named = naming(normalize=settings.store.normalize_queries)
         self._incarnation = store.incarnation
-        self._activity = Activity(resources)
+        self.fleet = Fleet(store, self._about)
+        self._activity = Activity(resources, self.fleet)
         self.stages = Stages(resources, self._activity)
-        self._items = Items(resources, self._activity)
+        self._items = Items(resources, self.fleet, self._activity)
         self._feedback = Feedback(resources, self.stages, self._activity)
         self._serving = Serving(resources, self._items, self.stages)
         self._caches = (self._queries, resources.recent, self.stages.windows.cache)
@@ -140,7 +141,6 @@ class Engine:
         self._training = Training(
             resources, versions.fitted, self._adopt, lambda: self._activity.events
         )
-        self.fleet = Fleet(store, self._about)
         self._arrivals = Arrivals(resources)
         self._overview = Overview(resources, self._activity, self._arrivals, self.stages.budget)
         self.flusher = Flusher(store)
@@ -178,10 +178,10 @@ class Engine:
         model = self.resources.active.model
         await asyncio.to_thread(warm_up, model, self.resources.behaviors, whole=False)
         self._memory.start()  # again: compiled code takes some
-        await self._beat()
+        await self.fleet.beat()
         await self._look_at_store()
         for seconds, chore in (
-            (BEAT_SECONDS, self._beat),
+            (BEAT_SECONDS, self.fleet.beat),
             (BEAT_SECONDS, self._follow_experiments),  # on its own: a new arm may be compiled
             (TICK_SECONDS, self._adjust_memory),
             (LOOK_SECONDS, self._look_at_store),
@@ -510,7 +510,7 @@ class Engine:
     async def resume(self) -> api.ContractOut:
         """Explore again after exploration has stopped by itself, and compare from now on."""
         budget = self.stages.budget
-        if not budget.on:
+        if not budget.limited:
             raise NotFound("exploration has no limit: the setting `ranking.max_cost` is off")
         async with self._on_disk():
             await budget.resume()
@@ -539,10 +539,6 @@ class Engine:
             until = self._timer() + self._settings.insights.refresh_seconds
             self._readout = running, until, shown
         return self._readout[-1]
-
-    async def _beat(self) -> None:
-        await self.fleet.beat()
-        self._items.shared = self._activity.shared = self.fleet.size > 1
 
     def _about(self) -> dict[str, Any]:
         own, lookups = self._activity.own, self.lookups
@@ -584,7 +580,7 @@ class Engine:
 
     async def _deletions(self) -> int:
         """Return how much has been deleted; 0 if queries share nothing."""
-        return await self._store.deletions.count() if self.resources.sharing.on else 0
+        return await self._store.deletions.count() if self.resources.sharing.needed else 0
 
     async def _share(self) -> None:
         await self.resources.sharing.keep_up(await self._deletions())

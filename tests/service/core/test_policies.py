@@ -20,7 +20,7 @@ from ebrank import EBRanker, Examination
 from ebrank.evidence import BehaviorStats
 from ebrank.model.policy.scaling import Scaling
 from ebrank.service.api import ItemIn, RankedItem
-from ebrank.service.serving.stages.basics import Score
+from ebrank.service.serving.stages import Score
 from ebrank.service.settings import Settings
 from ebrank.service.store.memory import MemoryStore
 from ebrank.typing import Features

@@ -221,7 +221,7 @@ async def test_servers_are_told_and_their_totals_add_up(engine: Scene) -> None:
             served = await each.ranked()
         await each.clicked(served, "i0")
     for each in both:
-        await each._beat()
+        await each.fleet.beat()
         await each._activity.save()  # both as chores do
     views = [await each.insights() for each in both]
     assert [view.totals for view in views] == [Totals(5, 3, 3, 3, 1, found=0)] * 2
@@ -242,7 +242,7 @@ async def test_an_item_keeps_what_another_server_gave_it(engine: Scene) -> None:
     await engine.put_items("q", [ItemIn("a", {"price": 1.0})])
     await engine.change_features(ChangeFeaturesRequest(add=[NewFeature("stock")]))
     for each in (engine, engine.other, engine, engine.other):
-        await each._beat()
+        await each.fleet.beat()
         await each.ranked()
     await engine.put_items("q", [ItemIn("a", {"price": 1.0, "stock": 7.0})])
     await engine.other.put_items("q", [ItemIn("a", {"price": 2.0})])  # an older program
@@ -268,7 +268,7 @@ async def test_a_server_with_other_rules_does_not_start_beside_others(
 ) -> None:
     [(section, values)] = different.items()
     [name] = values
-    await engine._beat()
+    await engine.fleet.beat()
     await engine.opened()  # with the same
     with pytest.raises(SettingsError, match=rf"{section}\.{name} is .* stop the others first"):
         await engine.opened(settings(**different))

@@ -14,7 +14,8 @@ import numpy as np
 from ebrank.service import api
 from ebrank.service.core import problems
 from ebrank.service.core.background import Turns
-from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema
+from ebrank.service.core.feature_schema import NO_FEATURES, FeatureKind, FeatureSchema
+from ebrank.service.core.fleet import Fleet
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.problems import NotFound, Problem, unknown_query
 from ebrank.service.core.resources import Resources, Watcher
@@ -90,19 +91,16 @@ class Joined:
 
 
 class Items:
-    """Adds and withdraws candidates, in the store first and then in memory.
+    """Adds and withdraws candidates, in the store first and then in memory."""
 
-    Attributes:
-        shared: whether other servers may change them too.
-    """
-
-    def __init__(self, resources: Resources, watcher: Watcher) -> None:
+    def __init__(self, resources: Resources, fleet: Fleet, watcher: Watcher) -> None:
+        self._unknown = resources.settings.ranking.unknown
+        self._fleet = fleet
         self._store = resources.store
         self._catalog = resources.catalog
         self._queries = resources.queries
         self._watcher = watcher
         self._first = FIRST_ITEM not in resources.meta
-        self.shared = False
 
     async def query(self, name: str, now: float) -> LiveQuery:
         """Return a query that has, or had, candidates."""
@@ -136,12 +134,42 @@ class Items:
         return api.PutItemsResponse(query, added, changed, answer.candidates)
 
     async def enter(
-        self, query: str, items: Sequence[api.ItemIn], now: float, admit: Callable[[], None]
+        self,
+        query: str,
+        items: Sequence[str | api.ItemIn],
+        now: float,
+        admit: Callable[[], None],
     ) -> None:
-        """Add the items of a list that its query lacks; on disk after the next flush.
+        """Let the items of a list into its query; on disk after the next flush.
 
         Memory may be behind another server's writes; the write that follows notices.
         """
+        live = await self._queries.get(query, now)
+        given = [item for item in items if isinstance(item, api.ItemIn)]
+        names, described = ids_of(items), {item.id for item in given}
+        rows = [None] * len(names) if live is None else live.rows_of(names)
+        if live is not None:
+            reject_withdrawn(live, names, rows)
+        pairs = zip(names, rows, strict=True)
+        unknown = [name for name, row in pairs if row is None and name not in described]
+        if unknown:
+            given += await self._introduced(unknown)
+        if given:
+            await self._entered(query, given, now, admit)
+
+    async def _introduced(self, names: Sequence[str]) -> list[api.ItemIn]:
+        """Return items of which a request gives the id alone; raise if they may not enter."""
+        if self._unknown == "reject":
+            in_catalog = await self._catalog.read(names)
+            strangers = [name for name in names if name not in in_catalog]
+            if strangers:
+                raise problems.not_candidates(strangers)
+        features: list[float | None] = [] if self._catalog.schema.features else [1.0]  # the first
+        return [api.ItemIn(name, features or {}) for name in names]
+
+    async def _entered(
+        self, query: str, items: Sequence[api.ItemIn], now: float, admit: Callable[[], None]
+    ) -> None:
         check_distinct(items)
         if len(items) <= LISTED_AT_ONCE:
             await self._add(Addition(query, items, now, True, None, admit))
@@ -192,7 +220,7 @@ class Items:
         new: Sequence[int] = range(len(items))
         if addition.listed and live is not None and live.keys == schema.keys:
             new = _unlike(live, rows, own, schema)
-        if self.shared and not addition.reread and not kept.isdisjoint(new):
+        if self._fleet.size > 1 and not addition.reread and not kept.isdisjoint(new):
             self._queries.forget(query)  # another server may have changed what they keep
             addition.reread = True
             raise OutdatedError
@@ -264,37 +292,41 @@ class Items:
     ) -> tuple[Features, set[int]]:
         """Return items' own features as stored, and which of them keep some they had before.
 
-        `rows` are their rows in memory.
-
-        An item keeps the features that it leaves out. If it is new and leaves out all, the catalog
-        must have it. If missing values are rejected, the catalog must have all new items, unless
-        the features there are optional.
+        `rows` are their rows in memory. An item keeps the features that it leaves out. If it is new
+        and leaves out all, the catalog must have it.
         """
-        allowed, names = self._catalog.missing_allowed, [item.id for item in items]
         bare = [at for at, item in enumerate(items) if not item.features]
-        in_full = not (allowed or all(feature.optional for feature in schema.shared.features))
+        exempt = await self._exempt(items, schema, rows, bare)
+        own = schema.pair.rows(items, missing_allowed=self._catalog.missing_allowed, exempt=exempt)
+        if live is None or live.keys != schema.keys:
+            return own, set()
+        return own, _kept(items, schema.pair, live, rows, own)
+
+    async def _exempt(
+        self,
+        items: Sequence[api.ItemIn],
+        schema: FeatureSchema,
+        rows: Sequence[int | None],
+        bare: Sequence[int],
+    ) -> set[str]:
+        """Return the items that need no features here, among those that have none.
+
+        They are in the query or in the catalog. If missing values are rejected, the catalog must
+        have all new items, unless the features there are optional.
+        """
+        strict = not self._catalog.missing_allowed
+        in_full = strict and not all(feature.optional for feature in schema.shared.features)
         asked = range(len(items)) if in_full else bare
-        new = [names[at] for at in asked if rows[at] is None]
+        new = [items[at].id for at in asked if rows[at] is None]
         in_catalog = await self._catalog.read(new, schema)
-        if in_full:
-            unknown = [name for name in new if name not in in_catalog]
-            if unknown:
-                raise Problem(
-                    f"item {unknown[0]!r} is not in the catalog: PUT /v1/items first. Missing "
-                    "values are rejected (features.missing)",
-                    "items",
-                )
-        exempt = {names[at] for at in bare if rows[at] is not None or names[at] in in_catalog}
-        own = schema.pair.rows(items, missing_allowed=allowed, exempt=exempt)
-        kept = set[int]()
-        if live is not None and live.keys == schema.keys:
-            pair, before = schema.pair, np.full(own.shape[1], np.nan, np.float32)
-            for at in pair.lacking(own):
-                if rows[at] is not None:
-                    before[pair.columns] = live.state.features[rows[at], pair.places]
-                    if pair.keep(own[at], items[at], before):
-                        kept.add(at)
-        return own, kept
+        unknown = next((name for name in new if in_full and name not in in_catalog), None)
+        if unknown is not None:
+            raise Problem(
+                f"item {unknown!r} is not in the catalog: PUT /v1/items first. Missing values are "
+                "rejected (features.missing)",
+                "items",
+            )
+        return {items[at].id for at in bare if rows[at] is not None or items[at].id in in_catalog}
 
     async def withdraw(self, query: str, item: str, now: float) -> api.WithdrawResponse:
         """Withdraw a candidate; on disk after the next flush."""
@@ -338,6 +370,28 @@ def _unlike(
     same = ((given == stored) | (np.isnan(given) & np.isnan(stored))).all(axis=1)
     same &= (there >= 0) & live.state.active[there]
     return np.flatnonzero(~same).tolist()
+
+
+def _kept(
+    items: Sequence[api.ItemIn],
+    pair: FeatureKind,
+    live: LiveQuery,
+    rows: Sequence[int | None],
+    own: Features,
+) -> set[int]:
+    """Fill in the features that items of a query leave out; return which items keep some."""
+    kept, before = set[int](), np.full(own.shape[1], np.nan, np.float32)
+    for at in pair.lacking(own):
+        if rows[at] is not None:
+            before[pair.columns] = live.state.features[rows[at], pair.places]
+            if pair.keep(own[at], items[at], before):
+                kept.add(at)
+    return kept
+
+
+def ids_of(items: Sequence[str | api.ItemIn]) -> list[str]:
+    """Return the names in a request, each once."""
+    return list(dict.fromkeys(item if isinstance(item, str) else item.id for item in items))
 
 
 def _new_items(names: Sequence[str], features: Features) -> list[NewItem]:

@@ -26,10 +26,10 @@ import numpy as np
 
 from ebrank.service import api
 from ebrank.service.core.experiments import ArmBook
+from ebrank.service.core.fleet import Fleet
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.resources import Resources
-from ebrank.service.serving.draft import Logged
-from ebrank.service.serving.lists import Listing
+from ebrank.service.serving.draft import Listing, Logged
 from ebrank.service.store import counting
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.counting import Change
@@ -57,10 +57,10 @@ class Activity:
 
     Attributes:
         own: what this server has counted since it started, by the names of `api.Totals`.
-        shared: whether there are other servers, whose counts are in the store.
     """
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, fleet: Fleet) -> None:
+        self._fleet = fleet
         self._store = resources.store
         self._examination = resources.examination
         self._new_seconds = resources.settings.insights.new_seconds
@@ -70,7 +70,6 @@ class Activity:
         self.own = Counter[str]()
         self._saved = Counter[str]()  # of them
         self._saving = asyncio.Lock()
-        self.shared = False
         self.last_event: float | None = None
 
     @property
@@ -174,7 +173,7 @@ class Activity:
         """Save what the store does not have yet; keep what it does not accept."""
         async with self._saving:
             minutes, arms, own = self._book.taken(), self.arms.taken(), self.own.copy()
-            if not (minutes or own != self._saved or self.shared):
+            if not (minutes or own != self._saved or self._fleet.size > 1):
                 return
             unsaved = {name: count - self._saved[name] for name, count in own.items()}
             try:

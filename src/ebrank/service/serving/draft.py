@@ -1,33 +1,199 @@
 """A list on its way to its user: a draft, which stages shape one after the other.
 
-`stages.in_order` has the sequence, with the reason for each place. A stage is an optional
-capability, or one of the three that every list passes: candidates, score, cut.
+`stages.Stages` has the sequence, with the reason for each place. A stage is an optional capability,
+or one of the three that every list passes: candidates, score, cut.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+import msgspec
 import numpy as np
 
+from ebrank.model.policy.ranking import Candidates
 from ebrank.model.prior.item_effects import Elsewhere
+from ebrank.model.scoring import best_first
 from ebrank.service import api
 from ebrank.service.core.experiments import Assignment
 from ebrank.service.core.live import LiveQuery
+from ebrank.service.core.memory import encode
 from ebrank.service.core.models import Deployment, Model
-from ebrank.service.serving.lists import (
-    KeptOrder,
-    Listing,
-    ListKey,
-    ScoredCandidates,
-    first_places,
-    listing,
-)
 from ebrank.service.store.counting import Change
 from ebrank.service.store.records import RankingEntry
-from ebrank.typing import Floats, Ints
+from ebrank.typing import Bools, Floats, Ints
+
+
+@dataclass(slots=True)
+class ScoredCandidates:
+    """The candidates of a request in both orders; orders hold positions in `rows`.
+
+    Attributes:
+        rows: the candidates' rows in their query.
+        order: all of them by score, best first.
+        relevance_order: all of them by relevance alone.
+        details: score, relevance and evidence of each.
+    """
+
+    rows: Ints
+    order: Ints
+    relevance_order: Ints
+    details: Candidates
+
+
+@dataclass(slots=True)
+class Listing:
+    """A list to serve.
+
+    Attributes:
+        candidates: those it was chosen from.
+        places: positions in `candidates.rows`, best rank first.
+        rows: of its items in their query.
+        relevance: R̂ of its items.
+        explored: for each rank, whether exploration put the item there.
+        cost: expected clicks lost compared with the order by relevance alone.
+        offset: how many ranks are above its first item.
+    """
+
+    candidates: ScoredCandidates
+    places: Ints
+    rows: Ints
+    relevance: Floats
+    explored: Bools
+    cost: float
+    offset: int = 0
+
+
+class ListKey(NamedTuple):
+    """Whose list it is: a user's of a query, among all candidates (None) or some (their hash).
+
+    In another life of the query, rows have other items; in another arm, the order is another one.
+    """
+
+    query: str
+    user: str
+    among: int | None = None
+    explore: bool = True
+    life: int = 0
+    arm: str = ""
+
+    def packed(self) -> bytes:
+        """Return its key in memory, which begins with the user's hash."""
+        text = f"{self.life}:{self.among}:{self.explore}:{self.arm}:{self.query}"
+        return encode(self.user) + hashlib.blake2b(encode(text), digest_size=16).digest()
+
+
+class KeptOrder(msgspec.Struct, array_like=True, frozen=True):
+    """An order that was made for a user, from the first rank on.
+
+    Attributes:
+        rows: the items, by their rows.
+        ranks: at which rank each one's impression counts; 0 for those not yet served.
+        depth: how many ranks were made.
+        view: the first list that was served from it.
+        until: when the window ends.
+    """
+
+    rows: list[int]
+    ranks: list[int]
+    depth: int
+    view: str
+    until: float
+
+    def ranks_of(self, rows: Ints) -> tuple[int, ...]:
+        """Return the ranks at which impressions of these items already count, 0 for others."""
+        rank_of = dict(zip(self.rows, self.ranks, strict=True))
+        return tuple(rank_of.get(row, 0) for row in rows.tolist())
+
+
+def scored(
+    live: LiveQuery,
+    model: Model,
+    only: Ints | None = None,
+    *,
+    draws: np.random.PCG64 | None = None,
+    lists: float | None = None,
+    elsewhere: Elsewhere | None = None,
+) -> ScoredCandidates:
+    """Return the candidates of a query, or only some of them, in both orders.
+
+    A policy that draws takes the keys of its draws from `draws`, or else draws the same for an item
+    every time. `lists` is how many to plan for, if the policy plans. `elsewhere`
+    is the evidence of other queries about the candidates.
+    """
+    rows, prior, ranker = live.candidates, live.prior(model), model.ranker
+    if only is not None:
+        places = np.searchsorted(rows, only)
+        prior = prior.rows(places)
+        elsewhere = None if elsewhere is None else elsewhere.rows(places)
+        rows = only
+    whole = len(rows) == len(live) and only is None  # the usual case: nothing is withdrawn
+    keys = live.tie_keys if whole else live.tie_keys[rows]
+    drawn = None
+    if model.noisy:
+        drawn = keys.astype(np.uint64) if draws is None else draws.random_raw(len(rows)).reshape(-1)
+    stats = live.stats(None if whole else rows)
+    ranking = ranker.ranked(prior, stats, keys, drawn, lists, elsewhere)
+    details = ranking.candidates
+    return ScoredCandidates(rows, ranking.order, best_first(details.relevance, keys), details)
+
+
+def first_places(
+    candidates: ScoredCandidates,
+    depth: int,
+    *,
+    explore: bool = True,
+    kept: KeptOrder | None = None,
+) -> Ints:
+    """Return the first `depth` places, by score or by relevance alone.
+
+    An order that a user has seen, `kept`, is resumed as far as it goes; beyond that, a page
+    continues with the best items now.
+    """
+    by_relevance = candidates.relevance_order
+    order = candidates.order if explore else by_relevance
+    if kept is not None:
+        place_of = {row: place for place, row in enumerate(candidates.rows.tolist())}
+        seen = np.array([place_of[row] for row in kept.rows if row in place_of], np.int64)
+        order = followed(resumed(seen, by_relevance, kept.depth), order)
+    return order[:depth]
+
+
+def listing(candidates: ScoredCandidates, order: Ints, p: Floats, offset: int = 0) -> Listing:
+    """Return the list of these places from `offset` on, and what exploration changed in it."""
+    places, below = order[offset:], len(order)
+    best, relevance = candidates.relevance_order[offset:below], candidates.details.relevance
+    listed = relevance[places]
+    cost = float(p[offset:below] @ (relevance[best] - listed))
+    below_list = np.ones(len(relevance), np.bool_)
+    below_list[candidates.relevance_order[:below]] = False
+    rows, explored = candidates.rows[places], below_list[places]
+    return Listing(candidates, places, rows, listed, explored, cost, offset)
+
+
+def followed(first: Ints, others: Ints) -> Ints:
+    """Return an order that begins with some items, and goes on with the others in their order."""
+    if not len(first):
+        return others
+    return np.concatenate([first, others[~np.isin(others, first)]])
+
+
+def resumed(kept: Ints, relevance_order: Ints, k: int) -> Ints:
+    """Return the first k of an order that a user has seen, without items that are gone.
+
+    The best by relevance fill free slots: exploration waits until the window is over.
+
+    >>> resumed(np.array([9, 3, 0]), np.array([0, 1, 2, 3]), 3).tolist()
+    [3, 0, 1]
+    """
+    still = kept[np.isin(kept, relevance_order)][:k]
+    return followed(still, relevance_order)[:k]
+
+
+# --- drafts and stages -----------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -74,6 +240,11 @@ class Draft:
     order: Ints = field(init=False)
     served: Listing = field(init=False)
 
+    @property
+    def first_of(self) -> ListKey | None:
+        """Whose list it is, if it shows something for the first time within the window."""
+        return None if self.entry.refresh else self.page
+
     def cut(self) -> None:
         """Cut the list from the candidates' order."""
         entry, candidates, kept = self.entry, self.candidates, self.kept
@@ -119,9 +290,8 @@ class Stage:
 
     columns: ClassVar[Sequence[str]] = ()
 
-    @property
-    def on(self) -> bool:
-        """Whether lists pass it."""
+    def on(self, deployment: Deployment) -> bool:
+        """Return whether lists of a deployment pass it."""
         return True
 
     def shape(self, draft: Draft) -> None:

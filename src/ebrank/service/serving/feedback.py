@@ -336,7 +336,8 @@ class Feedback:
             if written.status != "accepted" or entry.retracted:
                 continue
             change = counting.change_of(entry, written, [row], own.behaviors.weights)
-            self._stages.note(Logged(change, cited, compared=served.compared))
+            logged = Logged(change, cited, compared=served.compared)
+            self._stages.logged(logged, own.active.deployment)
             live = changed[entry.query]
             if live is not None:
                 live.add(change)

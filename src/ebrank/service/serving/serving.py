@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from msgspec import UNSET, structs
 
 from ebrank.service import api
-from ebrank.service.core.items import Items, reject_withdrawn
+from ebrank.service.core.items import Items, ids_of
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Deployment
-from ebrank.service.core.problems import not_candidates, unknown_query
+from ebrank.service.core.problems import unknown_query
 from ebrank.service.core.resources import Resources
+from ebrank.service.serving.described import ranked_items
 from ebrank.service.serving.draft import Draft, Logged
 from ebrank.service.serving.feedback import RankingIds, Served, remember
-from ebrank.service.serving.lists import ranked_items
 from ebrank.service.serving.stages import Stages
-from ebrank.service.serving.stages.basics import ids_of
 from ebrank.service.store import counting
 from ebrank.service.store.base import SALT, hashed
 from ebrank.service.store.records import RankingEntry
@@ -51,42 +50,22 @@ class Serving:
             if active.stored != deployment.model.version:
                 deployment = await active.follow()
             if request.items is not None:
-                await self._put_new(name, request.items, now, admit)
+                await self._items.enter(name, request.items, now, admit)
             live = await self._resources.queries.get(name, now)
             if live is None:
                 raise unknown_query(name)
             draft = self._drafted(request, live, deployment, now)  # from here on nothing waits
             if not request.count:
                 return self._uncounted(draft)
-            under_way = windows.under_way(draft)
+            page = draft.first_of
+            if page is None:
+                return await self._logged(draft, basis, caller)
+            under_way = windows.under_way(page)
             if under_way is None:
                 break
-            await asyncio.wait([under_way])
-        with windows.making(draft):
+            await asyncio.wait([under_way])  # then this one is a refresh, or the next page
+        with windows.making(page):
             return await self._logged(draft, basis, caller)
-
-    async def _put_new(
-        self, name: str, items: Sequence[str | api.ItemIn], now: float, admit: Callable[[], None]
-    ) -> None:
-        """Add new items of a request to its query, if the others are there or in the catalog."""
-        live = await self._resources.queries.get(name, now)
-        new = [item for item in items if isinstance(item, api.ItemIn)]
-        named, given = ids_of(items), {item.id for item in new}
-        rows = [None] * len(named) if live is None else live.rows_of(named)
-        if live is not None:
-            reject_withdrawn(live, named, rows)
-        pairs = zip(named, rows, strict=True)
-        unknown = [item for item, row in pairs if row is None and item not in given]
-        if unknown:
-            catalog = self._resources.catalog
-            if self._settings.unknown == "reject":
-                in_catalog = await catalog.read(unknown)
-                strangers = [item for item in unknown if item not in in_catalog]
-                if strangers:
-                    raise not_candidates(strangers)
-            features: list[float | None] = [] if catalog.schema.features else [1.0]  # the first
-            new += [api.ItemIn(item, features or {}) for item in unknown]
-        await self._items.enter(name, new, now, admit)
 
     def _drafted(
         self, request: api.RankRequest, live: LiveQuery, deployment: Deployment, now: float
@@ -115,7 +94,7 @@ class Serving:
         resources.active.stored = commit.model
         rows, current = draft.served.rows.tolist(), changed[entry.query]
         change = counting.change_of(entry, counting.ACCEPTED, rows, ())
-        self._stages.note(Logged(change, live, draft))
+        self._stages.logged(Logged(change, live, draft), draft.deployment)
         if current is not None:
             current.add(change)
         served = Served.of(entry, rows, live.life, compared=not draft.callers)

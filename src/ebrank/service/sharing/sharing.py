@@ -36,10 +36,14 @@ class Sharing(Stage):
         self.groups = {ALL: SharedEvidence()}
 
     @property
-    def on(self) -> bool:
+    def needed(self) -> bool:
         """Whether any queries share evidence, be it in an arm only."""
-        deployment = self._active.deployment
-        return any(self._model(group).item_variance for group in _groups(deployment))
+        return self.on(self._active.deployment)
+
+    def on(self, deployment: Deployment) -> bool:
+        """Return whether any queries share evidence, be it in an arm only."""
+        arms = deployment.arms.values() if deployment.apart else ()
+        return any(model.item_variance for model in (deployment.model, *arms))
 
     def shape(self, draft: Draft) -> None:
         """Give a list the evidence of other queries about its candidates."""
@@ -71,7 +75,7 @@ class Sharing(Stage):
 
     async def keep_up(self, deletions: int) -> None:
         """Bring messages up to date with lists, feedback, training, and as many deletions."""
-        trained = await self._store.models.newest() if self.on else 0
+        trained = await self._store.models.newest() if self.needed else 0
         recent = dict[str, list[LiveQuery]]()
         for live in self._queries.recent(MOST_UNPACKED):
             group = _group(live.state.query, self._active.deployment)

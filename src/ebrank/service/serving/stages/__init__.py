@@ -1,10 +1,19 @@
-"""The stages of a list, in their order; most are off unless a setting or an experiment asks."""
+"""The stages of a list, in their order, and the three that every list passes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from ebrank.service import api
+from ebrank.service.core.items import ids_of, reject_withdrawn
+from ebrank.service.core.models import Deployment
+from ebrank.service.core.problems import Problem, not_candidates
+from ebrank.service.core.queries import Pace
 from ebrank.service.core.resources import Resources, Watcher
-from ebrank.service.serving.draft import Draft, Logged, Stage
-from ebrank.service.serving.stages.basics import Candidates, Cut, Score
+from ebrank.service.serving.draft import Draft, Logged, Stage, scored
 from ebrank.service.serving.stages.budget import Budget
 from ebrank.service.serving.stages.experiments import Experiments
 from ebrank.service.serving.stages.windows import Windows
@@ -22,6 +31,8 @@ class Stages:
 
     def __init__(self, resources: Resources, watcher: Watcher) -> None:
         self._watcher = watcher
+        self._deployment: Deployment | None = None
+        self._on: Sequence[Stage] = ()
         settings = resources.settings
         self.experiments = Experiments(
             resources.active, settings.insights.new_seconds, watcher.arms
@@ -40,13 +51,69 @@ class Stages:
 
     def shape(self, draft: Draft) -> None:
         """Shape a list, before it is logged."""
-        for stage in self.in_order:
-            if stage.on:
-                stage.shape(draft)
+        for stage in self._passed(draft.deployment):
+            stage.shape(draft)
 
-    def note(self, logged: Logged) -> None:
-        """Let all who follow it take note of a list or an event that is in the log."""
+    def logged(self, logged: Logged, deployment: Deployment) -> None:
+        """Let the dashboard and the stages take note of a list or an event that is in the log."""
         self._watcher.logged(logged)
-        for stage in self.in_order:
-            if stage.on:
-                stage.logged(logged)
+        for stage in self._passed(deployment):
+            stage.logged(logged)
+
+    def _passed(self, deployment: Deployment) -> Sequence[Stage]:
+        """Return the stages that are on with a deployment, which rarely changes."""
+        if deployment is not self._deployment:
+            self._deployment = deployment
+            self._on = [stage for stage in self.in_order if stage.on(deployment)]
+        return self._on
+
+
+class Candidates(Stage):
+    """Finds the items of the request, in its order; without any, all candidates compete."""
+
+    columns: ClassVar = ("query", "offset")
+
+    def shape(self, draft: Draft) -> None:
+        """Find the rows of the items that the request names."""
+        if draft.depth > api.MOST_RANKS:
+            raise Problem(f"offset and k must not exceed {api.MOST_RANKS} together", "offset")
+        if draft.request.items is None:
+            return
+        names = ids_of(draft.request.items)
+        rows = draft.live.rows_of(names)
+        if None in rows:  # they were candidates when the request came, but it may have waited since
+            pairs = zip(names, rows, strict=True)
+            raise not_candidates([name for name, row in pairs if row is None])
+        reject_withdrawn(draft.live, names, rows)
+        draft.rows = np.array(rows, np.int64)
+
+
+class Score(Stage):
+    """Scores the candidates: by the policy's score, and by relevance alone."""
+
+    columns: ClassVar = ("model",)
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._draws = np.random.PCG64()
+
+    def shape(self, draft: Draft) -> None:
+        """Score the candidates."""
+        draft.candidates = scored(
+            draft.live,
+            draft.model,
+            draft.rows,
+            draws=self._draws,
+            lists=self._pace.planned(draft.live, draft.model, draft.entry.time),
+            elsewhere=draft.elsewhere,
+        )
+
+
+class Cut(Stage):
+    """Cuts the list from the order by score, or by relevance if nothing is to be explored."""
+
+    columns: ClassVar = ("items", "explored", "relevance", "cost")
+
+    def shape(self, draft: Draft) -> None:
+        """Cut the list."""
+        draft.cut()

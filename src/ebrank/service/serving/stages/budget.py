@@ -27,9 +27,9 @@ import numpy as np
 from cachetools import LRUCache
 
 from ebrank.service import api
+from ebrank.service.core.models import Deployment
 from ebrank.service.logs import about
-from ebrank.service.serving.draft import Draft, Logged, Stage
-from ebrank.service.serving.lists import Listing
+from ebrank.service.serving.draft import Draft, Listing, Logged, Stage
 from ebrank.service.store.base import Store, StoreError
 from ebrank.statistics.sequential import Moments, difference
 from ebrank.typing import Floats
@@ -83,9 +83,13 @@ class Budget(Stage):
         self._clicks: LRUCache[str, int] = LRUCache(RECENT)
 
     @property
-    def on(self) -> bool:
+    def limited(self) -> bool:
         """Whether there is a limit."""
         return self._limit is not None
+
+    def on(self, deployment: Deployment) -> bool:
+        """Return whether there is a limit."""
+        return self.limited
 
     @property
     def stopped(self) -> bool:
@@ -142,7 +146,7 @@ class Budget(Stage):
 
     async def save(self) -> None:
         """Add to the sums of all servers, and stop exploration if they say so."""
-        if not self.on:
+        if not self.limited:
             return
         unsaved, self._unsaved = self._unsaved, Counter()
         if unsaved:

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ebrank.service.core.experiments import OWN, ArmBook
 from ebrank.service.core.live import LiveQuery
-from ebrank.service.core.models import ActiveModel
+from ebrank.service.core.models import ActiveModel, Deployment
 from ebrank.service.serving.draft import Draft, Logged, Stage
 from ebrank.service.store.counting import Change
 
@@ -22,10 +22,9 @@ class Experiments(Stage):
     def __init__(self, active: ActiveModel, new_seconds: float, sums: ArmBook) -> None:
         self._active, self._new_seconds, self._sums = active, new_seconds, sums
 
-    @property
-    def on(self) -> bool:
-        """Whether an experiment runs, with arms that can make lists."""
-        return self._active.deployment.assigner is not None
+    def on(self, deployment: Deployment) -> bool:
+        """Return whether an experiment runs, with arms that can make lists."""
+        return deployment.assigner is not None
 
     def shape(self, draft: Draft) -> None:
         """Let the arm of a list rank it."""

@@ -12,8 +12,8 @@ import numpy as np
 import xxhash
 
 from ebrank.service.core.memory import ROOM, PackedCache, encode
-from ebrank.service.serving.draft import Draft, Logged, Stage
-from ebrank.service.serving.lists import KeptOrder, ListKey
+from ebrank.service.core.models import Deployment
+from ebrank.service.serving.draft import Draft, KeptOrder, ListKey, Logged, Stage
 from ebrank.typing import Ints
 
 _read = msgspec.msgpack.Decoder(KeptOrder).decode
@@ -34,9 +34,8 @@ class Windows(Stage):
         self._making: dict[ListKey, asyncio.Future[None]] = {}  # lists on their way to the log
         self.cache: PackedCache[bytes] = PackedCache(room)
 
-    @property
-    def on(self) -> bool:
-        """Whether lists stay for a while."""
+    def on(self, deployment: Deployment) -> bool:
+        """Return whether lists stay for a while."""
         return self._seconds > 0.0
 
     def shape(self, draft: Draft) -> None:
@@ -56,21 +55,13 @@ class Windows(Stage):
             rows = draft.candidates.rows[draft.order]
             self.keep(draft.page, rows, draft.entry.offset, draft.entry.id)
 
-    def under_way(self, draft: Draft) -> asyncio.Future[None] | None:
-        """Return when to try again, if the same list is on its way to the log already.
-
-        Then this one is a refresh, or the next page.
-        """
-        page = draft.page
-        return self._making.get(page) if page and _shows_something(draft) else None
+    def under_way(self, page: ListKey) -> asyncio.Future[None] | None:
+        """Return what to wait for, if the same list is on its way to the log already."""
+        return self._making.get(page)
 
     @contextmanager
-    def making(self, draft: Draft) -> Iterator[None]:
-        """Let those that ask for the same list wait."""
-        page = draft.page
-        if page is None or not _shows_something(draft):
-            yield
-            return
+    def making(self, page: ListKey) -> Iterator[None]:
+        """Let those wait that ask for the same list meanwhile."""
         self._making[page] = asyncio.get_running_loop().create_future()
         try:
             yield
@@ -103,11 +94,6 @@ class Windows(Stage):
         depth = max(kept.depth, len(order))
         updated = KeptOrder([*ranks], [*ranks.values()], depth, kept.view, kept.until)
         self.cache.put(page.packed(), _packed(updated))
-
-
-def _shows_something(draft: Draft) -> bool:
-    """Return whether a list shows something for the first time within the window."""
-    return not draft.entry.refresh
 
 
 def _hash(rows: Ints) -> int:
