@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -53,7 +53,7 @@ def report(
 ) -> None:
     """Change an experiment if asked to, and print its readout."""
     from ebrank.service.core import experiments
-    from ebrank.service.insight.readout import lines, readout
+    from ebrank.service.insight.readout import readout
     from ebrank.service.store import open
 
     async def in_store(url: str) -> api.ExperimentOut:
@@ -74,10 +74,29 @@ def report(
     since = time.strftime("%Y-%m-%d %H:%M", time.localtime(shown.since))
     click.echo(f"{shown.name}: {shown.state}, arms per {shown.unit}, compared since {since}")
     click.echo("; ".join(f"{arm.name} is {arm.policy}" for arm in shown.arms))
-    console.print_rows(*lines(shown))
+    head = ("arm", "share", "units", "lists", "", "per list", f"− {shown.arms[0].name}")
+    console.print_rows(head, [row for arm in shown.arms for row in table_rows(arm)])
     click.echo("Figures are per list, with 95 % intervals that you may look at every day.")
     for note in shown.notes:
         console.note(note)
+
+
+def table_rows(arm: api.ArmOut) -> Iterator[Sequence[str]]:
+    """Yield a row for each metric of an arm."""
+    about: Sequence[str] = (arm.name, f"{arm.share:.0%}", f"{arm.units:,}", f"{arm.lists:,}")
+    for name in ("clicks", "outcome", "found"):
+        compared = figure(arm.difference[name], sign="+") if arm.difference else ""
+        yield *about, name, figure(getattr(arm, name)), compared
+        about = ("",) * 4
+
+
+def figure(metric: api.MetricOut, sign: str = "") -> str:
+    """Return an estimate with its interval, as far as they are known."""
+    if metric.value is None:
+        return "–"
+    if metric.low is None or metric.high is None:
+        return f"{metric.value:{sign}.3f}"
+    return f"{metric.value:{sign}.3f} [{metric.low:{sign}.3f}, {metric.high:{sign}.3f}]"
 
 
 @verb()

@@ -77,9 +77,8 @@ class QueryResponse(Struct, frozen=True):
 
     `k` is the length of a list, if a request does not say. A large query comes in parts: send
     `next_cursor` to get the next one; it is null in the last. The first part names the most
-    promising and the most buried candidates by id, best first, at most ten: `most_promising` have
-    the highest upper end of their interval; `most_buried` do not make the list although their
-    features predict a lot for how little they were exposed, the highest prior/(1 + E).
+    buried candidates by id, at most ten: those that do not make the list although their features
+    predict a lot for how little they were exposed, the highest prior/(1 + E) first.
     """
 
     query: str
@@ -87,7 +86,6 @@ class QueryResponse(Struct, frozen=True):
     k: int
     items: list[ItemState]
     withdrawn: list[WithdrawnItem]
-    most_promising: list[str]
     most_buried: list[str]
     next_cursor: int | None = None
 

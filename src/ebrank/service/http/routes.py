@@ -421,8 +421,8 @@ async def feedback(call: Request) -> api.FeedbackResponse:
 
 @endpoint("GET", "/v1/queries/{query}", "rank", "admin", takes=api.QueryOptions, errors=(404,))
 async def show_query(call: Request) -> api.QueryResponse:
-    """Return the state of a query's items, the most promising and the most buried. A response holds
-    at most 1,000 items: send its `next_cursor` as `cursor` to get the next ones.
+    """Return the state of a query's items, and the most buried. A response holds at most 1,000
+    items: send its `next_cursor` as `cursor` to get the next ones.
     """
     return await call.engine.query(call.names["query"], call.options)
 

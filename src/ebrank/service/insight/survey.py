@@ -1,4 +1,4 @@
-"""Looks at items: those of one query, which are promising or buried; and those of many queries.
+"""Looks at items: those of one query, and which of them are buried; and those of many queries.
 
 The survey of recently used queries has a bounded cost, and is kept for some seconds. The loop gets
 a turn between queries, and between portions of a large one.
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ebrank.model.policy.ranking import Candidates, Ranking
 from ebrank.service import api
 from ebrank.service.core.background import Turns
 from ebrank.service.core.feature_schema import FeatureSchema
@@ -26,8 +25,8 @@ from ebrank.statistics.survival import kaplan_meier
 from ebrank.statistics.trust import embedded, trust
 from ebrank.typing import Features, Floats, Ints
 
-MOST_OUTSTANDING = 10
-"""Promising, or buried, items of a query that are named."""
+MOST_BURIED = 10
+"""Buried items of a query that are named."""
 MOST_DRAWN = 100
 """The lowest rank of which a density is returned."""
 AT_ONCE = 50
@@ -47,7 +46,7 @@ async def query_view(
     resources: Resources, live: LiveQuery, wanted: api.QueryOptions, turns: Turns
 ) -> api.QueryResponse:
     """Return the state of some items of a query."""
-    deployment, settings = resources.active.deployment, resources.settings.ranking
+    deployment, k = resources.active.deployment, resources.settings.ranking.k
     model = deployment.model
     candidates = scored(
         live,
@@ -55,8 +54,8 @@ async def query_view(
         lists=resources.pace.planned(live, model, resources.clock()),
         elsewhere=resources.sharing.elsewhere(live, model, deployment),
     )
-    k, order = settings.k, candidates.order
-    ranks = places_in(order), places_in(candidates.relevance_order)
+    ranks = places_in(candidates.order), places_in(candidates.relevance_order)
+    outside = buried(candidates, k, MOST_BURIED if wanted.cursor == 0 else 0)
     await turns.next()
     end = wanted.cursor + wanted.limit
     begin, stop = np.searchsorted(candidates.rows, [wanted.cursor, end]).tolist()
@@ -74,16 +73,13 @@ async def query_view(
             density=density or [None] * len(rank),
         )
         await turns.next()
-    outstanding: tuple[list[str], list[str]] = [], []
-    if wanted.cursor == 0:
-        outstanding = await _outstanding(live, candidates, order[k:], turns)
     return api.QueryResponse(
         live.state.query,
         model.version,
         k,
         items,
         _withdrawn(live, model, wanted.cursor, end),
-        *outstanding,
+        live.ids.at(candidates.rows[outside].tolist()),
         next_cursor=end if end < len(live) else None,
     )
 
@@ -105,32 +101,11 @@ def _steps(begin: int, end: int) -> Iterator[Ints]:
         yield np.arange(first, min(first + AT_ONCE, end))
 
 
-async def _outstanding(
-    live: LiveQuery, candidates: ScoredCandidates, outside: Ints, turns: Turns
-) -> tuple[list[str], list[str]]:
-    """Return the ids of the most promising candidates, and of the most buried outside the list."""
-    upper, promise = np.empty((2, len(candidates.rows)))
-    for places in _steps(0, len(upper)):
-        part = candidates.details.rows(places)
-        upper[places] = Ranking(np.arange(len(places)), part).interval[:, 1]
-        promise[places] = _promise(part)
-        await turns.next()
-    promising = np.argsort(-upper, kind="stable")[:MOST_OUTSTANDING]
-    most_buried = outside[np.argsort(-promise[outside], kind="stable")[:MOST_OUTSTANDING]]
-    rows = candidates.rows
-    return live.ids.at(rows[promising].tolist()), live.ids.at(rows[most_buried].tolist())
-
-
 def buried(candidates: ScoredCandidates, k: int, most: int) -> Ints:
     """Return places of promising candidates outside the list with little exposure."""
     outside = candidates.order[k:]
-    promise = _promise(candidates.details)[outside]
-    return outside[np.argsort(-promise, kind="stable")[:most]]
-
-
-def _promise(details: Candidates) -> Floats:
-    """Return how promising the features of each are, given how little it was exposed."""
-    return details.prior_mean / (1.0 + details.sums.exposure)
+    promise = candidates.details.prior_mean / (1.0 + candidates.details.sums.exposure)
+    return outside[np.argsort(-promise[outside], kind="stable")[:most]]
 
 
 def places_in(order: Ints) -> Ints:
@@ -209,27 +184,15 @@ class Survey:
         watched = rows[state.entered[rows] >= live.since]
         self.earned.append(np.stack([live.earned[watched], now - state.entered[watched]]))
         places = buried(candidates, settings.k, most=3)
-        by_relevance = ranks[places].tolist()
-        self.buried += described(
-            api.BuriedItem, live, candidates, places, rank_by_relevance=by_relevance
-        )
+        columns = {"rank_by_relevance": ranks[places].tolist()}
+        self.buried += described(api.BuriedItem, live, candidates, places, **columns)
         places = np.flatnonzero(live.explored_first[rows] & (ranks <= settings.k))
-        by_relevance = ranks[places].tolist()
-        self.found += described(
-            api.FoundItem, live, candidates, places, rank_by_relevance=by_relevance
-        )
+        columns = {"rank_by_relevance": ranks[places].tolist()}
+        self.found += described(api.FoundItem, live, candidates, places, **columns)
         clicks = examined_clicks(candidates.details.behavior, candidates.details.examination)
-        shown = sums.shown.astype(np.int64)
         self.coverage += (1, len(rows), seen.sum(), (clicks > 0).sum(), (age < new_seconds).sum())
-        self.top_queries.append(
-            api.TopQuery(
-                query=live.state.query,
-                candidates=len(rows),
-                lists=live.lists,
-                shown=int(shown.sum()),
-                clicks=int(clicks.sum()),
-            )
-        )
+        totals = len(rows), live.lists, int(sums.shown.sum()), int(clicks.sum())
+        self.top_queries.append(api.TopQuery(state.query, *totals))
 
     def settle(self) -> None:
         """Keep only the most notable items and queries."""
