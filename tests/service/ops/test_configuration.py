@@ -59,7 +59,7 @@ def test_lists_and_none_from_the_environment() -> None:
         ("[ranking]\nk = 0\n", "ranking.k: Expected `int` >= 1; it is 0. It means: length"),
         ('[ranking]\nk = "7"\n', "ranking.k: Expected `int`, got `str`"),
         ("[ranking]\nwindow = inf\n", "ranking.window: Expected a finite number"),
-        ('[ranking]\nmode = "dark"\n', "ranking.mode: Invalid enum value 'dark'"),
+        ('[ranking]\nunknown = "dark"\n', "ranking.unknown: Invalid enum value 'dark'"),
         ("[examination]\ncurve = [2.0]\n", r"\[examination\]: curve must hold probabilities"),
         ("[examination]\ncurve = [1.0, 0.5, 1e-10]\n", r"\[examination\]: users examine rank \d+"),
         ("[features]\nnames = []\n", r"features\.names: Expected `array` of length >= 1"),

@@ -16,11 +16,9 @@ import difflib
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
-from inspect import cleandoc
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
@@ -32,6 +30,7 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import Valuation
 from ebrank.evidence.slots import SLOTS
 from ebrank.model.policy import policies
+from ebrank.service.meanings import meanings
 from ebrank.service.settings import Settings, Token
 
 PREFIX = "EBRANK_SERVE_"
@@ -72,19 +71,12 @@ def declarations() -> tuple[Declaration, ...]:
     """Return every setting, in the order of the file."""
     declared: list[Declaration] = []
     for section, settings in _sections().items():
-        kinds = get_type_hints(settings, include_extras=True)
-        meanings = _meanings(settings)
+        kinds, meaning = get_type_hints(settings, include_extras=True), meanings(settings)
         for key in fields(settings):
-            kind, meaning = kinds[key.name], meanings.get(key.name, "")
-            declared.append(Declaration(section, key.name, kind, key.default, meaning))
+            declared.append(
+                Declaration(section, key.name, kinds[key.name], key.default, meaning[key.name])
+            )
     return tuple(declared)
-
-
-def _meanings(section: type) -> dict[str, str]:
-    """Return what the docstring of a section says about each of its settings."""
-    listed = cleandoc(section.__doc__ or "").partition("Attributes:\n")[2]
-    entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", listed, re.MULTILINE)
-    return {name: " ".join(meaning.split()) for name, meaning in entries}
 
 
 def read(
