@@ -539,7 +539,7 @@ async def retracted_in_store(url: str, request: api.RetractionRequest) -> api.Re
 
 async def _names_of(store: Store) -> tuple[str, Callable[[str], str], float]:
     """Return a store's salt, how it spells queries, and a time after all of its log."""
-    from ebrank.service.core.fixed_settings import QUERY_NAMES
+    from ebrank.service.core.agreed_settings import QUERY_NAMES
     from ebrank.service.core.queries import naming
     from ebrank.service.store.base import SALT
 

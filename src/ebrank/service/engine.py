@@ -31,10 +31,11 @@ from typing import Any, Self, TypeVar
 
 from ebrank.service import api
 from ebrank.service.core import catalog, experiments
+from ebrank.service.core.agreed_settings import rules
 from ebrank.service.core.background import GRACE_SECONDS, TICK_SECONDS, Flusher, Housekeeping, Turns
 from ebrank.service.core.deletions import delete, proof_out, retract
 from ebrank.service.core.feature_changes import change_features, features_view
-from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, Fleet, rules
+from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, Fleet
 from ebrank.service.core.items import Items, check_distinct
 from ebrank.service.core.memory import Memory
 from ebrank.service.core.models import UNKNOWN, warm_up

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ebrank.addons.logs import Evidence, read_evidence
+from ebrank.service.core.agreed_settings import BEHAVIORS, QUERY_NAMES
 from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
-from ebrank.service.core.fixed_settings import BEHAVIORS, QUERY_NAMES
 from ebrank.service.core.items import FIRST_ITEM
 from ebrank.service.core.queries import normalized
 from ebrank.service.core.resources import Resources

@@ -28,15 +28,12 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import fields
 from typing import Any
 
 import msgspec
 
 import ebrank
-from ebrank.environment.config import SettingsError
 from ebrank.service import api
-from ebrank.service.settings import Settings
 from ebrank.service.store.base import Store
 
 BEAT_SECONDS = 3.0
@@ -44,44 +41,6 @@ PRESENT_SECONDS = 4 * BEAT_SECONDS
 """A server that has been silent for this long may have been killed."""
 JOBS = TRAINER, ROLLER = "train", "roll up"
 """Jobs that one server does for all."""
-
-
-def rules(settings: Settings) -> dict[str, str]:
-    """Return the settings that determine lists and counts, and how long events count, as texts."""
-    ranking, events = settings.ranking, settings.events
-    given: dict[str, object] = {
-        "ranking.policy": ranking.policy,
-        "ranking.seed": ranking.seed,
-        "ranking.max_cost": ranking.max_cost,  # clicks on lists that are not noted would mislead
-        "events.impressions": events.impressions,
-        "events.behaviors": events.behaviors,
-        "events.negative": events.negative,
-        "events.half_life_days": events.half_life_days,
-        "store.retention_seconds": settings.store.retention_seconds,
-    }
-    for section in ("examination", "features"):
-        part = getattr(settings, section)
-        given |= {f"{section}.{key.name}": getattr(part, key.name) for key in fields(part)}
-    return {name: msgspec.json.encode(value).decode() for name, value in given.items()}
-
-
-async def check_rules(store: Store, settings: Settings) -> None:
-    """Raise if other servers of the store have different settings for lists.
-
-    Raises:
-        SettingsError: if a running server has different settings.
-    """
-    ours = rules(settings)
-    for server in await servers(store):
-        if server.seen_seconds > PRESENT_SECONDS:
-            continue
-        for name, theirs in server.rules.items():
-            if theirs != ours.get(name, theirs):
-                raise SettingsError(
-                    f"{name} is {ours[name]} here and {theirs} on {server.name}, which serves the "
-                    "same store. Give all servers the same settings; to change this one, stop the "
-                    "others first"
-                )
 
 
 class Fleet:
@@ -142,3 +101,8 @@ async def servers(store: Store, asked: str = "") -> list[api.ServerOut]:
             seen, answers = announced.seconds, announced.server == asked
             heard.append(msgspec.structs.replace(server, seen_seconds=seen, answers=answers))
     return sorted(heard, key=lambda server: (server.started, server.name))
+
+
+async def running(store: Store) -> list[api.ServerOut]:
+    """Return the servers of a store that have not been silent for long."""
+    return [server for server in await servers(store) if server.seen_seconds <= PRESENT_SECONDS]

@@ -10,11 +10,10 @@ import numpy as np
 
 from ebrank.evidence import Behaviors
 from ebrank.service import api
-from ebrank.service.core import fixed_settings
+from ebrank.service.core import agreed_settings
 from ebrank.service.core.background import LogClock
 from ebrank.service.core.catalog import Catalog
 from ebrank.service.core.experiments import ArmBook
-from ebrank.service.core.fleet import check_rules
 from ebrank.service.core.memory import PackedCache
 from ebrank.service.core.models import ActiveModel
 from ebrank.service.core.queries import Pace, Queries
@@ -84,8 +83,7 @@ class Resources:
     ) -> Resources:
         """Read what a store holds; raise `SettingsError` if the settings do not fit it."""
         now = LogClock(clock, timer, await store.log.last_time())
-        await check_rules(store, settings)
-        meta = await fixed_settings.fix(store, settings, now())
+        meta = await agreed_settings.agree(store, settings, now())
         behaviors = settings.events.declared()
         catalog = await Catalog.open(store, settings.features)
         queries = Queries(
@@ -93,7 +91,7 @@ class Resources:
             seed=settings.ranking.seed,
             behaviors=behaviors,
             catalog=catalog,
-            half_life=fixed_settings.half_life(meta),
+            half_life=agreed_settings.half_life(meta),
         )
         active = await ActiveModel.open(store, settings, now)
         return cls(

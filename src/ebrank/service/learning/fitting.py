@@ -43,10 +43,10 @@ from ebrank.model.policy.ranker import EBRanker
 from ebrank.model.policy.scaling import Scaling
 from ebrank.model.prior.item_effects import variance_of
 from ebrank.model.prior.rows import FEWEST_ROWS, surely_lower
+from ebrank.service.core.agreed_settings import BEHAVIORS, counted_behaviors, half_life
 from ebrank.service.core.catalog import stored_schema
 from ebrank.service.core.deletions import STAND_IN
 from ebrank.service.core.feature_schema import filled, matched
-from ebrank.service.core.fixed_settings import BEHAVIORS, counted_behaviors, half_life
 from ebrank.service.core.live import stacked
 from ebrank.service.core.models import features_of, fitted_parts, own_parts
 from ebrank.service.settings import EventsSettings, ExaminationSettings

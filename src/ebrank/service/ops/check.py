@@ -19,10 +19,10 @@ from typing import TypeVar
 
 from ebrank.errors import EBRankError
 from ebrank.model.policy import model_file
+from ebrank.service.core.agreed_settings import BEHAVIORS
 from ebrank.service.core.background import GRACE_SECONDS
 from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
-from ebrank.service.core.fixed_settings import BEHAVIORS
 from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import Progress, Store, StoreError, StoreView
 from ebrank.service.store.counting import time_of

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ebrank.service.core.agreed_settings import half_life
 from ebrank.service.core.background import GRACE_SECONDS
-from ebrank.service.core.fixed_settings import half_life
 from ebrank.service.ops.check import day, unreadable
 from ebrank.service.ops.replay import listed, replay
 from ebrank.service.ops.transfer.copying import fill

@@ -1,26 +1,38 @@
-"""Settings that a store was made with: they define what its data means, so they cannot change."""
+"""Settings on which a store and its servers agree.
+
+Some define what the data of a store mean, so the store keeps them and they cannot change. Others
+determine lists and counts, so servers that run at the same time must have the same.
+"""
 
 from __future__ import annotations
 
 import json
 import secrets
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import partial
+
+import msgspec
 
 from ebrank.environment.config import SettingsError
 from ebrank.evidence import Behaviors
 from ebrank.evidence.forgetting import HalfLife
+from ebrank.service.core.fleet import running
 from ebrank.service.settings import Settings
 from ebrank.service.store.base import SALT, Store
 
 BEHAVIORS, QUERY_NAMES, HALF_LIFE = "behaviors", "query_names", "half_life"
 
 
-async def fix(store: Store, settings: Settings, now: float) -> dict[str, str]:
-    """Record in a store what its data means, or raise if the settings differ.
+async def agree(store: Store, settings: Settings, now: float) -> dict[str, str]:
+    """Return all that a store has settled, after recording what its data mean if that is new.
 
-    Return all that the store has settled. If servers start at the same time, the first decides.
+    If servers start at the same time, the first decides.
+
+    Raises:
+        SettingsError: if the settings are not those of the store, or of a server that uses it.
     """
+    await _check_servers(store, settings)
     normalize, days = settings.store.normalize_queries, settings.events.half_life_days
     fixed = {
         BEHAVIORS: partial(counted_behaviors, settings.events.declared()),
@@ -36,6 +48,37 @@ async def fix(store: Store, settings: Settings, now: float) -> dict[str, str]:
     if changed:
         await store.meta.set(changed)
     return kept | changed
+
+
+def rules(settings: Settings) -> dict[str, str]:
+    """Return the settings that determine lists and counts, and how long events count, as texts."""
+    ranking, events = settings.ranking, settings.events
+    given: dict[str, object] = {
+        "ranking.policy": ranking.policy,
+        "ranking.seed": ranking.seed,
+        "ranking.max_cost": ranking.max_cost,  # clicks on lists that are not noted would mislead
+        "events.impressions": events.impressions,
+        "events.behaviors": events.behaviors,
+        "events.negative": events.negative,
+        "events.half_life_days": events.half_life_days,
+        "store.retention_seconds": settings.store.retention_seconds,
+    }
+    for section in ("examination", "features"):
+        part = getattr(settings, section)
+        given |= {f"{section}.{key.name}": getattr(part, key.name) for key in fields(part)}
+    return {name: msgspec.json.encode(value).decode() for name, value in given.items()}
+
+
+async def _check_servers(store: Store, settings: Settings) -> None:
+    ours = rules(settings)
+    for server in await running(store):
+        for name, theirs in server.rules.items():
+            if theirs != ours.get(name, theirs):
+                raise SettingsError(
+                    f"{name} is {ours[name]} here and {theirs} on {server.name}, which serves the "
+                    "same store. Give all servers the same settings; to change this one, stop the "
+                    "others first"
+                )
 
 
 def half_life(meta: Mapping[str, str]) -> HalfLife | None:
