@@ -383,9 +383,9 @@ class Methods(BaseClient):
         """Return all experiments and their readouts."""
         return await self._send(Call("GET", "/v1/experiments", api.ExperimentsResponse))
 
-    async def resume_exploration(self) -> api.ContractOut:
+    async def resume_exploration(self) -> api.BudgetOut:
         """Explore again after exploration has stopped by itself."""
-        return await self._send(Call("POST", "/v1/exploration/resume", api.ContractOut))
+        return await self._send(Call("POST", "/v1/exploration/resume", api.BudgetOut))
 
     async def insights(self, hours: int = 1) -> api.Insights:
         """Return what the dashboard shows."""

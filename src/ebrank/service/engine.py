@@ -508,11 +508,13 @@ class Engine:
         every = self.resources.active.experiments.values()
         return api.ExperimentsResponse([await self._read_out(each) for each in list(every)])
 
-    async def resume(self) -> api.ContractOut:
+    async def resume(self) -> api.BudgetOut:
         """Explore again after exploration has stopped by itself, and compare from now on."""
         budget = self.stages.budget
         if not budget.limited:
-            raise NotFound("exploration has no limit: the setting `ranking.max_cost` is off")
+            raise NotFound(
+                "exploration has no limit: the setting `ranking.exploration_budget` is off"
+            )
         async with self._on_disk():
             await budget.resume()
         log.info("exploration resumed", extra=about("exploration", stopped=False))

@@ -95,7 +95,7 @@ class RankingSettings:
     """seed for breaking ties"""
     window: NotNegative = 60.0
     """how many seconds a user sees the same order for a query; 0 is off"""
-    max_cost: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    exploration_budget: Annotated[float, Meta(gt=0, lt=1)] | None = None
     """share of a day's clicks that exploration may cost at most, such as `0.005`; it stops by
     itself if clicks say that it costs more
     """

@@ -204,7 +204,7 @@ async def test_requests_without_an_order_take_no_part_in_a_holdout(engine: Scene
     assert arm_of(await engine.ranked(items=ORDER[:4])) != ""
 
 
-@played(settings(ranking={"max_cost": 0.1, "window": 60.0}), count=4)
+@played(settings(ranking={"exploration_budget": 0.1, "window": 60.0}), count=4)
 async def test_an_arm_of_the_callers_order_alone_takes_all_and_teaches(engine: Scene) -> None:
     """It looks before it leaps: users see what they would have seen, and the store learns."""
     await started(engine, arms={"look": "own"})
@@ -223,8 +223,8 @@ async def test_an_arm_of_the_callers_order_alone_takes_all_and_teaches(engine: S
     }  # fmt: skip
     told = await engine.insights()
     assert told.exploration.explored == told.exploration.cost == 0
-    assert told.contract is not None
-    assert (told.contract.lists, told.contract.held_out_lists) == (0, 0)
+    assert told.budget is not None
+    assert (told.budget.lists, told.budget.held_out_lists) == (0, 0)
     [arm] = (await engine.experiment("t")).arms
     assert (arm.share, arm.lists, arm.difference) == (1.0, 40, {})
     await engine.stop_experiment("t")

@@ -255,7 +255,7 @@ async def test_an_item_keeps_what_another_server_gave_it(engine: Scene) -> None:
     "different",
     [
         {"ranking": {"seed": 7}},
-        {"ranking": {"max_cost": 0.01}},
+        {"ranking": {"exploration_budget": 0.01}},
         {"events": {"impressions": "confirmed"}},
         {"events": {"half_life_days": 7.0}},
         {"store": {"retention_seconds": 7 * 86400.0}},

@@ -51,7 +51,7 @@ BODIES = {route.path: route.example for route in API if route.example is not Non
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[Local]:
-    ranking = RankingSettings(max_cost=0.005)
+    ranking = RankingSettings(exploration_budget=0.005)
     chosen = Settings(tokens=TOKENS, features=FeaturesSettings(missing="zero"), ranking=ranking)
     with in_process(chosen) as opened:
         items = [

@@ -34,7 +34,7 @@ def test_lists_and_none_from_the_environment() -> None:
             "EBRANK_SERVE_EVENTS_OTHER": "buy, save",
             "EBRANK_SERVE_EXAMINATION_CURVE": "1,0.5",
             "EBRANK_SERVE_EXAMINATION_CUTOFF": "7",
-            "EBRANK_SERVE_RANKING_MAX_COST": "null",
+            "EBRANK_SERVE_RANKING_EXPLORATION_BUDGET": "null",
             "EBRANK_SERVE_FEATURES_NAMES": "off",
             "PATH": "/bin",
         }
@@ -42,7 +42,7 @@ def test_lists_and_none_from_the_environment() -> None:
     assert chosen.events.other == ("buy", "save")
     assert chosen.examination.curve == (1.0, 0.5)
     assert chosen.examination.cutoff == 7
-    assert (chosen.ranking.max_cost, chosen.features.names) == (None, None)
+    assert (chosen.ranking.exploration_budget, chosen.features.names) == (None, None)
     assert read(environment={"EBRANK_SERVE_EVENTS_OTHER": ""}).events.other == ()
 
 
@@ -116,10 +116,10 @@ def test_a_curve_may_end() -> None:
 
 
 def test_off_is_for_what_may_have_no_value(tmp_path: Path) -> None:
-    path = written(tmp_path, '[ranking]\nmax_cost = "off"\n[features]\nnames = "off"\n')
-    flags = {"ranking": {"max_cost": 0.5}}
+    path = written(tmp_path, '[ranking]\nexploration_budget = "off"\n[features]\nnames = "off"\n')
+    flags = {"ranking": {"exploration_budget": 0.5}}
     assert read(path) == Settings()
-    assert read(path, flags=flags).ranking.max_cost == 0.5
+    assert read(path, flags=flags).ranking.exploration_budget == 0.5
     with pytest.raises(SettingsError, match=r"ranking.k: Expected `int`, got `str`"):
         read(written(tmp_path, '[ranking]\nk = "off"\n'))
 

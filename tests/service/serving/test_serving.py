@@ -110,7 +110,7 @@ async def test_a_list_does_not_bring_back_what_is_withdrawn_while_it_adds_others
     assert [item.id for item in (await engine.query("q")).withdrawn] == [changed.id]
 
 
-@played(settings(ranking={"max_cost": 0.1}), count=4)
+@played(settings(ranking={"exploration_budget": 0.1}), count=4)
 async def test_a_list_that_is_not_counted_leaves_nothing_but_candidates(engine: Scene) -> None:
     first = await engine.ranked(user="u")
     before = (await engine.insights()).totals

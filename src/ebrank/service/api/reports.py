@@ -522,11 +522,11 @@ class ServerOut(Struct, frozen=True):
     answers: bool = False
 
 
-class ContractOut(Struct, frozen=True):
-    """What exploration costs, with `ranking.max_cost`.
+class BudgetOut(Struct, frozen=True):
+    """What exploration costs, with `ranking.exploration_budget`.
 
     Attributes:
-        max_cost: the share of clicks that it may cost.
+        exploration_budget: the share of clicks that it may cost.
         stopped: whether it cost more, so that no list explores until an operator resumes it.
         spent: the share of the clicks on this server's lists that exploration may have cost today,
             at worst.
@@ -534,11 +534,11 @@ class ContractOut(Struct, frozen=True):
         held_out_lists: how many may not have, for comparison.
         exploring: clicks per list of the former.
         held_out: clicks per list of the latter.
-        low, high: anytime-valid ends of `exploring` − (1 − `max_cost`) · `held_out`; exploration
-            stops when `high` falls below 0. Both are None while little is known.
+        low, high: anytime-valid ends of `exploring` − (1 − `exploration_budget`) · `held_out`;
+            exploration stops when `high` falls below 0. Both are None while little is known.
     """
 
-    max_cost: float
+    exploration_budget: float
     stopped: bool
     spent: float
     lists: int
@@ -589,4 +589,4 @@ class Insights(Struct, frozen=True):
     prior: PriorOut
     servers: list[ServerOut]
     experiment: ExperimentOut | None
-    contract: ContractOut | None
+    budget: BudgetOut | None

@@ -56,7 +56,8 @@ def rules(settings: Settings) -> dict[str, str]:
     given: dict[str, object] = {
         "ranking.policy": ranking.policy,
         "ranking.seed": ranking.seed,
-        "ranking.max_cost": ranking.max_cost,  # clicks on lists that are not noted would mislead
+        # Clicks on lists that are not noted would mislead.
+        "ranking.exploration_budget": ranking.exploration_budget,
         "events.impressions": events.impressions,
         "events.behaviors": events.behaviors,
         "events.negative": events.negative,

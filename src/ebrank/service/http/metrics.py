@@ -122,7 +122,7 @@ class Metrics(Collector):
                 engine.stages.budget.stopped,
             ),
             "exploration_refused_total": (
-                "Lists that had to do without exploration to stay within `ranking.max_cost`.",
+                "Lists without exploration to stay within `ranking.exploration_budget`.",
                 engine.stages.budget.refused,
             ),
             "prior_state": ("1 for the state that the prior is in.", ("state", states)),

@@ -523,9 +523,9 @@ async def list_experiments(call: Request) -> api.ExperimentsResponse:
 
 
 @endpoint("POST", "/v1/exploration/resume", "admin", errors=(404,))
-async def resume_exploration(call: Request) -> api.ContractOut:
+async def resume_exploration(call: Request) -> api.BudgetOut:
     """Explore again after exploration has stopped by itself, because it cost more than
-    `ranking.max_cost`. Clicks are compared from now on.
+    `ranking.exploration_budget`. Clicks are compared from now on.
     """
     return await call.engine.resume()
 

@@ -111,7 +111,7 @@ class Overview:
             prior=prior,
             servers=servers,
             experiment=experiment,
-            contract=self._budget.out() if self._budget.limited else None,
+            budget=self._budget.out() if self._budget.limited else None,
         )
 
 

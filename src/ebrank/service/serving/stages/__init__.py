@@ -38,7 +38,7 @@ class Stages:
             resources.active, settings.insights.new_seconds, watcher.arms
         )
         self.windows = Windows(settings.ranking.window, resources.timer)
-        self.budget = Budget(resources.store, resources.meta, settings.ranking.max_cost)
+        self.budget = Budget(resources.store, resources.meta, settings.ranking.exploration_budget)
         self.in_order: tuple[Stage, ...] = (
             Candidates(),
             self.experiments,  # the arm decides which model scores, and whose window it is

@@ -1,11 +1,11 @@
-"""The contract of exploration: over a day, it may cost at most a share of clicks.
+"""The budget of exploration: over a day, it may cost at most a share of clicks.
 
-With `ranking.max_cost`, two layers hold it. The budget works list by list: one explores only if
-what it may cost, with all of today's, is within the share of the clicks that users have made today.
-To be safe against wrong beliefs about items that hardly anybody has seen, an item that exploration
-raises counts as worth nothing. The guard looks at clicks alone: some lists, drawn at random, do not
-explore, and if the others fall below (1 − max_cost) of their clicks per list, by an anytime-valid
-bound, exploration stops everywhere until an operator resumes it.
+With `ranking.exploration_budget`, two layers hold it. The budget works list by list: one explores
+only if what it may cost, with all of today's, is within the share of the clicks that users have
+made today. To be safe against wrong estimates for items that hardly anybody has seen, an item that
+exploration raises counts as worth nothing. The guard looks at clicks alone: some lists, drawn at
+random, do not explore, and if the others fall below (1 − exploration_budget) of their clicks per
+list, by an anytime-valid bound, exploration stops everywhere until an operator resumes it.
 
 A list's draw is part of its id, so that an event belongs to an arm on every server and after every
 restart, and nothing more is stored:
@@ -34,12 +34,12 @@ from ebrank.service.store.base import Store, StoreError
 from ebrank.statistics.sequential import Moments, difference
 from ebrank.typing import Floats
 
-CONTRACT = "exploration"
+GUARD = "exploration"
 """The setting that holds the guard's sums: of lists, their clicks, and squares of these."""
 HELD_OUT = 0.05
 """The share of lists that do not explore, for comparison."""
 ALPHA = 0.05
-"""How likely the guard is to stop exploration that keeps the contract, ever."""
+"""How likely the guard is to stop exploration that is within its share, ever."""
 DEVIATIONS = 3.0
 """By how many standard deviations the budget takes a displaced item to be underrated."""
 DAY = 86400.0
@@ -60,7 +60,7 @@ def held_out(ranking_id: str) -> bool:
 
 
 class Budget(Stage):
-    """Decides which lists may explore; off without `ranking.max_cost`.
+    """Decides which lists may explore; off without `ranking.exploration_budget`.
 
     Attributes:
         refused: how many lists of this server had to do without exploration for lack of budget.
@@ -70,15 +70,15 @@ class Budget(Stage):
         self,
         store: Store,
         meta: Mapping[str, str],
-        max_cost: float | None,
+        exploration_budget: float | None,
     ) -> None:
         """Take a store with its settings, and the limit."""
         self._store = store
         self.refused = 0
-        self._limit, self._share = max_cost, max_cost or 0.0
+        self._limit, self._share = exploration_budget, exploration_budget or 0.0
         self._day = 0.0
         self._cost = self._clicked = 0.0
-        self._stored = Counter[str](json.loads(meta.get(CONTRACT, "{}")))
+        self._stored = Counter[str](json.loads(meta.get(GUARD, "{}")))
         self._unsaved = Counter[str]()
         self._clicks: LRUCache[str, int] = LRUCache(RECENT)
 
@@ -151,14 +151,14 @@ class Budget(Stage):
         unsaved, self._unsaved = self._unsaved, Counter()
         if unsaved:
             try:
-                self._stored = Counter(await self._store.meta.add(CONTRACT, unsaved))
+                self._stored = Counter(await self._store.meta.add(GUARD, unsaved))
             except StoreError:
                 self._unsaved.update(unsaved)
                 raise
         else:
-            self._stored = Counter(json.loads(await self._store.meta.get(CONTRACT) or "{}"))
+            self._stored = Counter(json.loads(await self._store.meta.get(GUARD) or "{}"))
         if not self.stopped and (self.out().high or 0.0) < 0.0:
-            self._stored = Counter(await self._store.meta.add(CONTRACT, {"stopped": 1}))
+            self._stored = Counter(await self._store.meta.add(GUARD, {"stopped": 1}))
             out = self.out()
             log.error(
                 "exploration stopped: it costs more than %g %% of clicks (%.4f per list, %.4f "
@@ -173,14 +173,14 @@ class Budget(Stage):
         """Explore again, and compare from now on."""
         self._unsaved.clear()
         self._stored.clear()
-        await self._store.meta.set({CONTRACT: "{}"})
+        await self._store.meta.set({GUARD: "{}"})
 
-    def out(self) -> api.ContractOut:
+    def out(self) -> api.BudgetOut:
         """Return what the guard knows; `low` and `high` are of exploring − (1 − share) · others."""
         exploring, others = (_moments(self._stored, arm) for arm in ("exploring", "held_out"))
         gap = difference(exploring, others, factor=1.0 - self._share, alpha=ALPHA, sided=1)
-        return api.ContractOut(
-            max_cost=self._share,
+        return api.BudgetOut(
+            exploration_budget=self._share,
             stopped=self.stopped,
             spent=self._cost / self._clicked if self._clicked > 0.0 else 0.0,
             lists=int(exploring.weight),

@@ -1,4 +1,4 @@
-"""The contract of exploration, simulated: what it costs with wrong priors and hostile users.
+"""The budget of exploration, simulated: what it costs with wrong priors and hostile users.
 
 A day of lists is served by the real engine on a store in memory. What exploration really costs is
 the difference in expected clicks, by the simulated truth, between the order by relevance alone that
@@ -83,7 +83,7 @@ def figures(seed: int = SEED) -> Iterator[Figure]:
 async def day(seed: Sequence[int], best_new: float, users: Users, share: float | None) -> float:
     """Return the share of expected clicks that exploration cost on a day."""
     rng, now = np.random.default_rng(seed), [1_800_000_000.0 // 86400 * 86400]
-    flags: dict[str, Any] = {"ranking": {"policy": POLICY, "k": K, "max_cost": share}}
+    flags: dict[str, Any] = {"ranking": {"policy": POLICY, "k": K, "exploration_budget": share}}
     engine = await Engine.open(
         MemoryStore(),
         configuration.read(flags=flags),
