@@ -2,91 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import AS_JSON, TOKEN
+from ebrank.cli.options import AS_JSON, STORE, TOKEN
 from ebrank.cli.verbs import arg, opt, verb, verbs
-from ebrank.errors import DataError, ParameterError
+from ebrank.errors import DataError
 
 if TYPE_CHECKING:
-    import msgspec
-
-    from ebrank.client import Client
+    from ebrank.cli.stores import Opening, StoreItself
+    from ebrank.client import AsyncClient
     from ebrank.service import api
-    from ebrank.service.core.catalog import Catalog
-    from ebrank.service.store import Store
-
-T = TypeVar("T")
-Request = TypeVar("Request", bound="msgspec.Struct")
 
 Action: TypeAlias = Literal["show", "add", "require", "remove", "rename", "name"]
-STORE: Any = arg("STORE|URL")
-
-
-def checked(request: Request) -> Request:
-    """Return a request that its own type allows: constructors check nothing.
-
-    Raises:
-        ParameterError: if a server would refuse it, for the same reason.
-    """
-    import msgspec
-
-    from ebrank.service.http.problems import unreadable
-
-    try:
-        return msgspec.convert(msgspec.to_builtins(request), type(request))
-    except msgspec.ValidationError as problem:
-        refusal = unreadable(problem)
-        raise ParameterError(f"{refusal.field}: {refusal}") from None
-
-
-def is_served(store: str) -> bool:
-    """Return whether a store is named by the URL of its server."""
-    return store.startswith(("http://", "https://"))
-
-
-def answer(
-    store: str,
-    token: str | None,
-    over_http: Callable[[Client], T],
-    in_store: Callable[[str], Awaitable[T]],
-) -> T:
-    """Return what a server answers, if `store` is its URL, or what a store that no server uses."""
-    if is_served(store):
-        from ebrank.client import Client
-
-        with Client(store, token=token) as client:
-            return over_http(client)
-
-    async def opened() -> T:
-        return await in_store(store)
-
-    return asyncio.run(opened())
-
-
-@asynccontextmanager
-async def catalog_of(
-    opening: AbstractAsyncContextManager[Store], missing: Literal["reject", "mean"] = "reject"
-) -> AsyncIterator[tuple[Store, Catalog, float]]:
-    """Yield an opened store, its catalog and the time of a change; then write what changed."""
-    from ebrank.service.core.catalog import Catalog
-    from ebrank.service.settings import FeaturesSettings
-
-    async with opening as store:
-        now = max(time.time(), await store.log.last_time())
-        yield store, await Catalog.open(store, FeaturesSettings(missing=missing)), now
-        await store.flush()
 
 
 # --- ebrank items --------------------------------------------------------------------------------
@@ -109,21 +45,9 @@ def list_items(
         ebrank items list http://127.0.0.1:8000 --after sencha --limit 20
         ebrank items list http://127.0.0.1:8000 --json --token TOKEN
     """
-    from ebrank.service import api
-    from ebrank.service.store import open
+    from ebrank.cli.stores import answer
 
-    request = checked(api.CatalogRequest(after, limit))
-
-    async def in_store(url: str) -> api.CatalogResponse:
-        async with catalog_of(open(url, "read")) as (_, catalog, _):
-            return await catalog.page(request)
-
-    page = answer(
-        store,
-        token,
-        lambda client: client.catalog_items(cursor=request.cursor, limit=request.limit),
-        in_store,
-    )
+    page = answer(store, token, lambda there: there.catalog_items(cursor=after, limit=limit))
     if as_json:
         console.print_json(page)
         return
@@ -163,13 +87,10 @@ def put(
         ebrank items put http://127.0.0.1:8000 catalog.csv --token TOKEN
         ebrank items put ebrank-store catalog.parquet --json
     """
+    from ebrank.cli.stores import answer
+
     lines = lines_of(file)
-    response = answer(
-        store,
-        token,
-        lambda client: client.load_catalog_lines(lines),
-        lambda url: put_into_store(url, lines),
-    )
+    response = answer(store, token, lambda there: there.load_catalog_lines(lines), "serve")
     if not as_json:
         for error in response.errors:
             click.echo(f"line {error.line}: {error.reason}", err=True)
@@ -181,19 +102,6 @@ def put(
     )
     if response.rejected:
         raise click.exceptions.Exit(1)
-
-
-async def put_into_store(url: str, lines: Iterator[bytes]) -> api.BulkResponse:
-    """Put items into a store that no server uses."""
-    from ebrank.service.core.catalog import load
-    from ebrank.service.store import open
-
-    async def pieces() -> AsyncIterator[bytes]:
-        for line in lines:
-            yield line.rstrip(b"\r\n") + b"\n"
-
-    async with catalog_of(open(url), missing="mean") as (_, catalog, began):
-        return await load(catalog, pieces(), lambda: max(time.time(), began))
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -229,24 +137,14 @@ def withdraw(
         ebrank items withdraw http://127.0.0.1:8000 sencha assam
         ebrank items withdraw ebrank-store sencha
     """
-    from ebrank.service.store import open_existing
+    from ebrank.cli.stores import answer
 
-    def say(item: str, withdrawn: bool) -> None:
-        """Say what became of an item, before the next one, which may fail."""
-        click.echo(f"{item}: {'withdrawn' if withdrawn else 'was withdrawn before'}")
+    async def each(there: AsyncClient | StoreItself) -> None:
+        for item in items:  # say what became of it before the next one, which may fail
+            withdrawn = (await there.withdraw_from_all(item)).withdrawn
+            click.echo(f"{item}: {'withdrawn' if withdrawn else 'was withdrawn before'}")
 
-    def over_http(client: Client) -> None:
-        for item in items:
-            say(item, client.withdraw_from_all(item).withdrawn)
-
-    async def in_store(url: str) -> None:
-        async with catalog_of(open_existing(url)) as (opened, catalog, now):
-            for item in items:
-                withdrawn = await catalog.withdraw(item, now)
-                await opened.flush()
-                say(item, withdrawn)
-
-    answer(store, token, over_http, in_store)
+    answer(store, token, each, "existing")
 
 
 @verbs(list_items, put, withdraw)
@@ -292,7 +190,7 @@ def features(
         ebrank features ebrank-store name price rating age
         ebrank features http://127.0.0.1:8000 add stock --shared
     """
-    from ebrank.service import api
+    from ebrank.cli.stores import answer
 
     if shared and action != "add":
         raise click.UsageError("--shared works only with add.")
@@ -302,25 +200,18 @@ def features(
         raise click.UsageError("rename takes an old name and a new one.")
     if action != "show" and not names:
         raise click.UsageError(f"{action} takes at least one name.")
-    value: Any = {names[0]: names[1]} if action == "rename" else list(names)
-    request: api.ChangeFeaturesRequest | None = None
-    if action != "show":
-        added = [api.NewFeature(name, shared) for name in names]
-        changed: dict[str, Any] = {action: added if action == "add" else value}
-        request = checked(api.ChangeFeaturesRequest(**changed, dry_run=dry_run))
-
-    def over_http(client: Client) -> api.FeaturesResponse:
-        if request is None:
-            return client.features()
-        change = {"add_shared" if shared else action: value}
-        return client.change_features(**change, dry_run=dry_run)
-
-    response = answer(store, token, over_http, lambda url: features_in_store(url, request))
+    if action == "show":
+        response = answer(store, token, lambda there: there.features())
+    else:
+        value: Any = {names[0]: names[1]} if action == "rename" else list(names)
+        change: dict[str, Any] = {"add_shared" if shared else action: value, "dry_run": dry_run}
+        opening: Opening = "read" if dry_run else "existing"
+        response = answer(store, token, lambda there: there.change_features(**change), opening)
     if as_json:
         console.print_json(response)
         return
-    for change in response.changes:
-        click.echo(f"would {change}" if dry_run else f"done: {change}")
+    for line in response.changes:
+        click.echo(f"would {line}" if dry_run else f"done: {line}")
     rows = [
         (
             "(no name)" if feature.name is None else feature.name,
@@ -336,21 +227,6 @@ def features(
     ]
     header = ("feature", "of", "", "lacking", "items", f"model {response.model}", "")
     console.print_rows(header, rows)
-
-
-async def features_in_store(
-    url: str, request: api.ChangeFeaturesRequest | None
-) -> api.FeaturesResponse:
-    """Show or change the features of a store that no server uses."""
-    from ebrank.service.core.feature_changes import change_features, features_view
-    from ebrank.service.store import open, open_existing
-
-    only_read = request is None or request.dry_run
-    opening = open(url, "read") if only_read else open_existing(url)
-    async with catalog_of(opening) as (store, catalog, now):
-        if request is None:
-            return await features_view(store, catalog.schema)
-        return await change_features(store, catalog, request, now)
 
 
 # --- ebrank delete -------------------------------------------------------------------------------
@@ -385,7 +261,7 @@ def delete(
         ebrank delete ebrank-store --vacuum
         ebrank delete ebrank-store --list --json
     """
-    from ebrank.service import api
+    from ebrank.cli.stores import StoreItself, answer, is_served
 
     names: dict[Any, str | None] = {"item": item, "query": query, "user": user}
     given = [(kind, name) for kind, name in names.items() if name is not None]
@@ -395,16 +271,15 @@ def delete(
         raise click.UsageError(
             "--vacuum needs the store itself, not a server. Stop the server first."
         )
-    request = checked(api.DeletionRequest(*given[0])) if given else None
 
-    def over_http(client: Client) -> list[api.DeletionOut]:
-        if request is None:
-            return client.deletions().deletions
-        return [client.delete(request.kind, request.name)]
+    async def done(there: AsyncClient | StoreItself) -> list[api.DeletionOut]:
+        if listing:
+            return (await there.deletions()).deletions
+        if isinstance(there, StoreItself) and vacuum:
+            await there.purge()
+        return [await there.delete(kind, name) for kind, name in given]
 
-    proofs = answer(
-        store, token, over_http, lambda url: deleted_in_store(url, request, listing=listing)
-    )
+    proofs = answer(store, token, done, "read" if listing else "existing")
     lines = [
         f"{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(proof.time))} UTC: {proof.kind} "
         f"{proof.digest} deleted; {proof.queries:,} queries, {proof.rankings:,} lists and "
@@ -414,25 +289,6 @@ def delete(
     if vacuum:
         lines.append("The files contain no trace of what was deleted.")
     console.answer(as_json, {"deletions": proofs}, *(lines or ["Nothing has been deleted so far."]))
-
-
-async def deleted_in_store(
-    url: str, request: api.DeletionRequest | None, *, listing: bool
-) -> list[api.DeletionOut]:
-    """Delete from a store that no server uses, and rewrite its files; or list its proofs."""
-    from ebrank.service.core.deletions import delete, proof_out
-    from ebrank.service.store import open, open_existing
-
-    async with open(url, "read") if listing else open_existing(url) as store:
-        if listing:
-            return list(map(proof_out, await store.deletions.all()))
-        proofs = []
-        if request is not None:
-            proof, _ = await delete(store, request, *await _names_of(store))
-            proofs = [proof]
-        await store.deletions.purge()
-        await store.flush()
-        return proofs
 
 
 # --- ebrank retract ------------------------------------------------------------------------------
@@ -471,7 +327,7 @@ def retract(
         ebrank retract ebrank-store --query 'green tea' --since 2026-11-17
         ebrank retract http://127.0.0.1:8000 --user crawler-7 --apply --json
     """
-    from ebrank.service import api
+    from ebrank.cli.stores import answer
 
     given: dict[str, Any] = {
         "since": _time("--since", since),
@@ -485,12 +341,8 @@ def retract(
         raise click.UsageError(
             "Give one of --since, --until, --user, --query, --ranking and --asked-by."
         )
-    request = checked(api.RetractionRequest(**given, apply=apply))
-
-    def over_http(client: Client) -> api.RetractionResponse:
-        return client.retract(**given, apply=apply)
-
-    done = answer(store, token, over_http, lambda url: retracted_in_store(url, request))
+    opening: Opening = "existing" if apply else "read"
+    done = answer(store, token, lambda there: there.retract(**given, apply=apply), opening)
     changed = (
         f"{done.rankings:,} lists and {done.events:,} events of {done.queries:,} queries: "
         f"{done.impressions:,} impressions and {done.outcomes:,} outcomes"
@@ -524,25 +376,3 @@ def _time(name: str, text: str | None) -> float | None:
             f"{name}: {text!r} is not a time. Write it as in 2026-11-17T18:00Z, or 2026-11-17."
         ) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-async def retracted_in_store(url: str, request: api.RetractionRequest) -> api.RetractionResponse:
-    """Retract from a store that no server uses, or say what that would change."""
-    from ebrank.service.core.deletions import retract
-    from ebrank.service.store import open, open_existing
-
-    async with open_existing(url) if request.apply else open(url, "read") as store:
-        response, _ = await retract(store, request, *await _names_of(store))
-        await store.flush()
-        return response
-
-
-async def _names_of(store: Store) -> tuple[str, Callable[[str], str], float]:
-    """Return a store's salt, how it spells queries, and a time after all of its log."""
-    from ebrank.service.core.agreed_settings import QUERY_NAMES
-    from ebrank.service.core.queries import naming
-    from ebrank.service.store.base import SALT
-
-    meta = await store.meta.all()
-    named = naming(normalize=meta.get(QUERY_NAMES) == "normalized")
-    return meta.get(SALT, ""), named, max(time.time(), await store.log.last_time())

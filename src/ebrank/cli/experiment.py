@@ -5,21 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from ebrank.cli import console
-from ebrank.cli.contents import STORE, answer, checked
-from ebrank.cli.options import AS_JSON, TOKEN
+from ebrank.cli.options import AS_JSON, STORE, TOKEN
 from ebrank.cli.verbs import arg, opt, verb, verbs
 from ebrank.environment.files import write_whole
 from ebrank.errors import ParameterError
 
 if TYPE_CHECKING:
-    from ebrank.client import Client
+    from ebrank.cli.stores import Opening, StoreItself
+    from ebrank.client import AsyncClient
     from ebrank.service import api
 
 
@@ -45,29 +45,15 @@ def shares_of(given: tuple[str, ...]) -> dict[str, float] | None:
 
 def report(
     store: str,
-    name: str,
     token: str | None,
     as_json: bool,
-    over_http: Callable[[Client], api.ExperimentOut],
-    change: Callable[[str, float], str] | None = None,
+    work: Callable[[AsyncClient | StoreItself], Awaitable[api.ExperimentOut]],
+    opening: Opening = "serve",
 ) -> None:
     """Change an experiment if asked to, and print its readout."""
-    from ebrank.service.core import experiments
-    from ebrank.service.insight.readout import readout
-    from ebrank.service.store import open
+    from ebrank.cli.stores import answer
 
-    async def in_store(url: str) -> api.ExperimentOut:
-        async with open(url, "read" if change is None else "serve") as opened:
-            if change is not None:
-                now = max(time.time(), await opened.log.last_time())
-                edit = change
-                await opened.meta.change(experiments.EXPERIMENTS, lambda text: edit(text, now))
-                await opened.flush()
-            kept = experiments.read(await opened.meta.get(experiments.EXPERIMENTS))
-            found = experiments.named(kept, name)
-            return readout(found, await opened.meta.arm_sums(name), waits=False)
-
-    shown = answer(store, token, over_http, in_store)
+    shown = answer(store, token, work, opening)
     if as_json:
         console.print_json(shown)
         return
@@ -126,16 +112,10 @@ def start(
         ebrank experiment start STORE bonus --arm a=auto --arm b=auto:bonus=none
     """
     from ebrank.service import api
-    from ebrank.service.core import experiments
 
-    request = checked(
-        api.StartExperimentRequest(name, pairs(arm, "--arm ARM=POLICY"), shares_of(share), unit)
-    )
-    report(
-        *(store, name, token, as_json),
-        lambda client: client.start_experiment(request),
-        lambda text, now: experiments.started(text, request, now),
-    )
+    arms = pairs(arm, "--arm ARM=POLICY")
+    request = api.StartExperimentRequest(name, arms, shares_of(share), unit)
+    report(store, token, as_json, lambda there: there.start_experiment(request))
 
 
 @verb()
@@ -159,15 +139,9 @@ def ramp(
         ebrank experiment ramp STORE bonus --arm a=auto --arm b=ebrank:epsilon=5
     """
     from ebrank.service import api
-    from ebrank.service.core import experiments
 
-    arms = pairs(arm, "--arm ARM=POLICY") or None
-    request = checked(api.ChangeExperimentRequest(shares_of(share), arms))
-    report(
-        *(store, name, token, as_json),
-        lambda client: client.change_experiment(name, request),
-        lambda text, now: experiments.changed(text, name, request, now),
-    )
+    request = api.ChangeExperimentRequest(shares_of(share), pairs(arm, "--arm ARM=POLICY") or None)
+    report(store, token, as_json, lambda there: there.change_experiment(name, request))
 
 
 @verb()
@@ -182,13 +156,7 @@ def stop(
         ebrank experiment stop http://127.0.0.1:8000 bonus
         ebrank experiment stop ebrank-store bonus --json
     """
-    from ebrank.service.core import experiments
-
-    report(
-        *(store, name, token, as_json),
-        lambda client: client.stop_experiment(name),
-        lambda text, now: experiments.stopped(text, name, now),
-    )
+    report(store, token, as_json, lambda there: there.stop_experiment(name))
 
 
 @verb()
@@ -203,7 +171,7 @@ def show(
         ebrank experiment show http://127.0.0.1:8000 bonus
         ebrank experiment show ebrank-store bonus --json
     """
-    report(store, name, token, as_json, lambda client: client.experiment(name))
+    report(store, token, as_json, lambda there: there.experiment(name), "read")
 
 
 @verb()

@@ -15,6 +15,8 @@ TOKEN: Any = opt(
 )
 SETTINGS: Any = opt(None, "Settings of the service, in TOML.", "FILE")
 FEATURES: Any = opt(None, "Features of items, for evidence.", "FILE")
+STORE: Any = arg("STORE|URL")
+"""A store that no server uses, or the URL of its server."""
 HISTORY: Any = arg("STORE|EXPORT|EVIDENCE")
 """Where verbs find what users did."""
 data_dir_option: Option[Any] = option(
