@@ -146,7 +146,7 @@ def test_a_query_is_unpacked_as_it_was_packed(
             entry = RankingEntry("r", "q", 5.0, 0, (live.ids[row],))
             live.add(change_of(entry, ACCEPTED, [row], ()))
             live.catch_up(1, News(0, [(row, 0, 0, count)], []))
-            live.explored_first[row], live.earned[row] = True, 1.5
+            live.explored_first[row], live.found_after[row] = True, 1.5
             live.withdraw(0)
     live.state.version = 2**40
     again = LiveQuery.unpacked("q", live.packed(), seed=7, behaviors=live.behaviors)
@@ -154,7 +154,7 @@ def test_a_query_is_unpacked_as_it_was_packed(
     assert (again.state.version, again.since, again.size) == (2**40, 3.0, live.size)
     for name in ("features", "entered", "first_shown", "active"):
         np.testing.assert_array_equal(getattr(again.state, name), getattr(live.state, name))
-    for name in ("tie_keys", "earned", "explored_first", "candidates"):
+    for name in ("tie_keys", "found_after", "explored_first", "candidates"):
         np.testing.assert_array_equal(getattr(again, name), getattr(live, name))
     np.testing.assert_array_equal(again.counts, live.counts)
     assert again.counts.dtype == live.counts.dtype

@@ -19,9 +19,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from ebrank.service.logs import about
 from ebrank.service.store.base import Store, StoreError
@@ -38,6 +39,45 @@ DOUBT_SECONDS = 60.0
 
 log = logging.getLogger("ebrank.service")
 T = TypeVar("T")
+K = TypeVar("K")
+Sums: TypeAlias = defaultdict[str, float]
+
+
+class Unsaved(Generic[K]):
+    """Sums by a key, such as a minute, that are not yet in the store.
+
+    >>> unsaved = Unsaved[float]()
+    >>> unsaved.add(60.0, lists=1, clicks=0)
+    >>> unsaved.put_back({60.0: {"lists": 2}})
+    >>> {key: dict(sums) for key, sums in unsaved.taken().items()}
+    {60.0: {'lists': 3.0}}
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[K, Sums] = {}
+
+    def of(self, key: K) -> Sums:
+        """Return the sums of a key, to add to."""
+        sums = self._sums.get(key)
+        if sums is None:
+            sums = self._sums[key] = defaultdict(float)
+        return sums
+
+    def add(self, key: K, **values: float) -> None:
+        """Add to the sums of a key."""
+        for name, value in values.items():
+            if value:
+                self.of(key)[name] += value
+
+    def taken(self) -> dict[K, Sums]:
+        """Return what was added since the last call."""
+        sums, self._sums = self._sums, {}
+        return sums
+
+    def put_back(self, sums: Mapping[K, Mapping[str, float]]) -> None:
+        """Put back sums that could not be stored."""
+        for key, values in sums.items():
+            self.add(key, **values)
 
 
 class LogClock:

@@ -18,7 +18,6 @@ arms or shares begins another stretch with sums of its own.
 from __future__ import annotations
 
 import itertools
-import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -32,8 +31,7 @@ from ebrank.errors import EBRankError
 from ebrank.model.policy import policies
 from ebrank.service import api
 from ebrank.service.core.problems import NotFound, Problem
-from ebrank.service.store.counting import Change
-from ebrank.service.store.records import ArmSums, RankingEntry
+from ebrank.service.store.records import RankingEntry
 
 EXPERIMENTS = "experiments"
 """The setting of the store that holds all experiments, as JSON."""
@@ -41,6 +39,8 @@ OWN = "own"
 CELLS = 2**14
 MOST_EXPERIMENTS, MOST_ARMS, MOST_STRETCHES = 200, 10, 200
 Unit: TypeAlias = Literal["query", "user"]
+ArmCell: TypeAlias = tuple[str, int, str, int]
+"""An experiment, the number of a stretch, an arm, and a cell: whose lists are added up."""
 
 
 class Stretch(Struct, frozen=True):
@@ -155,33 +155,6 @@ class Assigner:
         """Return the cell of a list that was read from the log."""
         by_query = self.experiment.unit == "query" or entry.user is None
         return self._cell(entry.query if by_query else entry.user or "")
-
-
-class ArmBook:
-    """Sums of arms that are not yet in the store."""
-
-    def __init__(self) -> None:
-        self._sums: dict[tuple[str, int, str, int], ArmSums] = {}
-
-    def add(self, change: Change, found: int) -> None:
-        """Add to the sums of the arm of an entry; `found` are new items that were clicked."""
-        sums, entry = (change.lists, change.clicks, change.worth, found), change.entry
-        if entry.arm is not None and any(sums):
-            experiment, arm, stretch = parted(entry.arm)
-            self.put_back([ArmSums(experiment, stretch, arm, entry.cell, *sums)])
-
-    def taken(self) -> list[ArmSums]:
-        """Return what was added since the last call."""
-        sums, self._sums = self._sums, {}
-        return [*sums.values()]
-
-    def put_back(self, arms: Sequence[ArmSums]) -> None:
-        """Put back sums that could not be stored."""
-        for arm in arms:
-            of, sums = arm[:4], arm[4:]
-            if of in self._sums:
-                sums = tuple(map(operator.add, self._sums[of][4:], sums))
-            self._sums[of] = ArmSums(*of, *sums)
 
 
 def parted(label: str) -> tuple[str, str, int]:

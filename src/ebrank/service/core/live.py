@@ -55,7 +55,7 @@ _STORED = {"entered": np.float64, "first_shown": np.float64, "active": np.bool_}
 _OWN = {
     "tie_keys": np.uint32,
     "withdrawn": np.bool_,
-    "earned": np.float32,
+    "found_after": np.float32,
     "explored_first": np.bool_,
 }
 """Per-item arrays: those of the state, and those kept only in memory."""
@@ -79,8 +79,8 @@ class LiveQuery:
         catalog: the version of the catalog that they were joined with.
         tie_keys: order equal scores, one number per item.
         withdrawn: which items the catalog has withdrawn from all queries.
-        earned: how long after entering an item was first listed for its relevance rather than by
-            exploration, in seconds; NaN if that has not been observed.
+        found_after: how long after entering an item was first listed for its relevance rather than
+            by exploration, in seconds; NaN if that has not been observed.
         explored_first: whether exploration showed it first.
         changed: rows whose counts have changed since somebody emptied it; None if any may have.
     """
@@ -95,7 +95,7 @@ class LiveQuery:
     catalog: int
     tie_keys: npt.NDArray[np.uint32]
     withdrawn: Bools
-    earned: npt.NDArray[np.float32]
+    found_after: npt.NDArray[np.float32]
     explored_first: Bools
     changed: set[int] | None = None
     _active: Bools | None = None
@@ -130,7 +130,7 @@ class LiveQuery:
             catalog,
             tie_keys=_tie_keys(state.query, state.ids, seed),
             withdrawn=np.zeros(items, np.bool_),
-            earned=np.full(items, np.nan, np.float32),
+            found_after=np.full(items, np.nan, np.float32),
             explored_first=np.zeros(items, np.bool_),
         )
 
@@ -352,7 +352,7 @@ class LiveQuery:
             "active": True,
             "tie_keys": _tie_keys(state.query, ids, self.seed),
             "withdrawn": False,
-            "earned": np.nan,
+            "found_after": np.nan,
             "explored_first": False,
         }
         for owner, arrays in ((state, _STORED), (self, _OWN)):

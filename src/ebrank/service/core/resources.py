@@ -11,9 +11,9 @@ import numpy as np
 from ebrank.evidence import Behaviors
 from ebrank.service import api
 from ebrank.service.core import agreed_settings
-from ebrank.service.core.background import LogClock
+from ebrank.service.core.background import LogClock, Unsaved
 from ebrank.service.core.catalog import Catalog
-from ebrank.service.core.experiments import ArmBook
+from ebrank.service.core.experiments import ArmCell
 from ebrank.service.core.memory import PackedCache
 from ebrank.service.core.models import ActiveModel
 from ebrank.service.core.queries import Pace, Queries
@@ -31,7 +31,7 @@ class Watcher(Protocol):
         arms: the sums of arms that are not yet in the store.
     """
 
-    arms: ArmBook
+    arms: Unsaved[ArmCell]
 
     def items(self, *, items: int, queries: int) -> None:
         """Take note of new items and queries."""

@@ -5,12 +5,8 @@ seconds; a crash loses the last of them. The counters that rank items are never 
 pass through here. Response times are counted in classes that grow by a quarter, so that sums of
 spans still give quantiles:
 
->>> book = MinuteBook(60.0)
->>> book.add(61.0, clicks=1)
->>> book.latency(62.0, seconds=0.004)
->>> [minute] = book.taken()
->>> minute.start, minute.values["clicks"], round(quantile(minute.values, 0.5), 1)
-(60.0, 1.0, 3.9)
+>>> round(quantile({latency_class(0.004): 3.0, latency_class(5.0): 1.0}, 0.5), 1)
+4.0
 """
 
 from __future__ import annotations
@@ -18,14 +14,14 @@ from __future__ import annotations
 import asyncio
 import bisect
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ebrank.service import api
-from ebrank.service.core.experiments import ArmBook
+from ebrank.service.core.background import Sums, Unsaved
+from ebrank.service.core.experiments import ArmCell
 from ebrank.service.core.fleet import Fleet
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.resources import Resources
@@ -33,11 +29,10 @@ from ebrank.service.serving.draft import Listing, Logged
 from ebrank.service.store import counting
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.counting import Change
-from ebrank.service.store.records import Minute, RankingEntry
+from ebrank.service.store.records import ArmSums, Minute, RankingEntry
 from ebrank.typing import Bools
 
 TOTALS = "totals"
-Sums: TypeAlias = defaultdict[str, float]
 
 _GROWTH = 1.25
 _FIRST = 0.05  # milliseconds; anything faster is in the first class
@@ -64,8 +59,9 @@ class Activity:
         self._store = resources.store
         self._examination = resources.examination
         self._new_seconds = resources.settings.insights.new_seconds
-        self.arms = ArmBook()
-        self._book = MinuteBook(resources.settings.insights.bucket_seconds)
+        self.arms = Unsaved[ArmCell]()
+        self._spans = Unsaved[float]()
+        self._width = resources.settings.insights.bucket_seconds
         self._totals: dict[str, int] = json.loads(resources.meta.get(TOTALS, "{}"))
         self.own = Counter[str]()
         self._saved = Counter[str]()  # of them
@@ -92,7 +88,7 @@ class Activity:
     def logged(self, logged: Logged) -> None:
         """Count a list or an event."""
         live, change, draft = logged.live, logged.change, logged.draft
-        sums = self._book.sums(change.time)
+        sums = self._at(change.time)
         if draft is None:
             self._event(live, change, sums)
         else:
@@ -112,21 +108,21 @@ class Activity:
         if filled:
             unseen = np.isnan(live.state.first_shown[served.rows])
             live.explored_first[served.rows] |= unseen & served.explored
-        self._earned(live, served, entry.time)
+        self._discoveries(live, served, entry.time)
         sums["exploration_cost"] += 0.0 if entry.refresh else served.cost
         sums["explored"] += filled
 
-    def _earned(self, live: LiveQuery, served: Listing, time: float) -> None:
+    def _discoveries(self, live: LiveQuery, served: Listing, time: float) -> None:
         """Note which items are listed for their relevance for the first time."""
-        waiting = np.isnan(live.earned[served.rows])
+        waiting = np.isnan(live.found_after[served.rows])
         if not np.count_nonzero(waiting):
             return
         deserved = served.rows[~served.explored & waiting]
-        live.earned[deserved] = time - live.state.entered[deserved]
+        live.found_after[deserved] = time - live.state.entered[deserved]
         discoveries = int(np.count_nonzero(live.explored_first[deserved]))
         if discoveries:
             self.own["found"] += discoveries
-            self._book.add(time, found=discoveries)
+            self._at(time)["found"] += discoveries
 
     def _event(self, live: LiveQuery, change: Change, sums: Sums) -> None:
         """Count an event; the first behavior on an impression is its click."""
@@ -140,7 +136,7 @@ class Activity:
 
     def not_counted(self, time: float, status: str, reason: str) -> None:
         """Count an event that was a duplicate, or rejected for a reason that begins with a code."""
-        sums = self._book.sums(time)
+        sums = self._at(time)
         sums[status] += 1.0
         if status == "rejected":
             sums[f"rejected {reason.partition(':')[0]}"] += 1.0
@@ -149,7 +145,7 @@ class Activity:
         """Count a response of a route."""
         if route == _READY or (status < 400 and route in _UNWATCHED):
             return
-        sums = self._book.sums(time)
+        sums = self._at(time)
         sums[f"http {route}"] += 1.0
         if status >= 400:
             kind = "failed" if status >= 500 else "refused"
@@ -158,11 +154,11 @@ class Activity:
 
     def started(self, time: float) -> None:
         """Count a start of a server."""
-        self._book.add(time, starts=1)
+        self._at(time)["starts"] += 1.0
 
     def latency(self, time: float, seconds: float) -> None:
         """Count a response time."""
-        self._book.latency(time, seconds)
+        self._at(time)[latency_class(seconds)] += 1.0
 
     async def sums(self, since: float, width: float) -> list[Minute]:
         """Return the sums over spans of some seconds since a time."""
@@ -172,14 +168,19 @@ class Activity:
     async def save(self) -> None:
         """Save what the store does not have yet; keep what it does not accept."""
         async with self._saving:
-            minutes, arms, own = self._book.taken(), self.arms.taken(), self.own.copy()
-            if not (minutes or own != self._saved or self._fleet.size > 1):
+            spans, arms, own = self._spans.taken(), self.arms.taken(), self.own.copy()
+            if not (spans or own != self._saved or self._fleet.size > 1):
                 return
             unsaved = {name: count - self._saved[name] for name, count in own.items()}
             try:
-                self._totals = await self._store.meta.add(TOTALS, unsaved, minutes, arms)
+                self._totals = await self._store.meta.add(
+                    TOTALS,
+                    unsaved,
+                    [Minute(start, dict(sums)) for start, sums in sorted(spans.items())],
+                    [arm_sums(cell, sums) for cell, sums in arms.items()],
+                )
             except StoreError:
-                self._book.put_back(minutes)
+                self._spans.put_back(spans)
                 self.arms.put_back(arms)
                 raise
             except asyncio.CancelledError:  # they may be stored all the same
@@ -187,46 +188,24 @@ class Activity:
                 raise
             self._saved = own
 
+    def _at(self, time: float) -> Sums:
+        """Return the sums of the span of a time, to add to."""
+        return self._spans.of(time // self._width * self._width)
+
     def _new(self, live: LiveQuery, rows: Sequence[int], time: float) -> Bools:
         return live.state.entered[rows] > time - self._new_seconds
 
 
-class MinuteBook:
-    """Sums over spans of some seconds that are not yet in the store."""
+def arm_sums(cell: ArmCell, sums: Sums) -> ArmSums:
+    """Return the sums of a cell as the store has them."""
+    lists, clicks, found = (int(sums[name]) for name in ("lists", "clicks", "found"))
+    return ArmSums(*cell, lists, clicks, sums["outcome"], found)
 
-    def __init__(self, width: float) -> None:
-        self._width = width
-        self._minutes: dict[float, defaultdict[str, float]] = {}
 
-    def sums(self, time: float) -> defaultdict[str, float]:
-        """Return the sums of the span of a time, to add to."""
-        start = time // self._width * self._width
-        sums = self._minutes.get(start)
-        if sums is None:
-            sums = self._minutes[start] = defaultdict(float)
-        return sums
-
-    def add(self, time: float, **values: float) -> None:
-        """Add values to the span of a time."""
-        sums = self.sums(time)
-        for name, value in values.items():
-            sums[name] += value
-
-    def latency(self, time: float, seconds: float) -> None:
-        """Count an answer that took so long."""
-        place = min(bisect.bisect_left(_EDGES, seconds * 1000.0), _CLASSES - 1)
-        self.sums(time)[_CLASS_NAMES[place]] += 1.0
-
-    def taken(self) -> list[Minute]:
-        """Return what was added since the last call."""
-        minutes = [Minute(start, dict(values)) for start, values in sorted(self._minutes.items())]
-        self._minutes = {}
-        return minutes
-
-    def put_back(self, minutes: Iterable[Minute]) -> None:
-        """Put back sums that could not be stored."""
-        for minute in minutes:
-            self.add(minute.start, **minute.values)
+def latency_class(seconds: float) -> str:
+    """Return the name of the class of a response time."""
+    place = min(bisect.bisect_left(_EDGES, seconds * 1000.0), _CLASSES - 1)
+    return _CLASS_NAMES[place]
 
 
 def quantile(values: Mapping[str, float], share: float) -> float | None:

@@ -95,7 +95,7 @@ class Overview:
                 log_entries=size and size.entries,
             ),
             arrivals=self._arrivals.out(),
-            waiting=api.WaitingTimes(waiting(survey.waits), waiting(survey.earned)),
+            waiting=api.WaitingTimes(waiting(survey.waits), waiting(survey.found_after)),
             buried=survey.buried,
             found=survey.found,
             top_queries=survey.top_queries,

@@ -142,7 +142,7 @@ class Survey:
     Attributes:
         seen: of the items that were shown, prior mean, and c and E, each divided by E + α + β.
         waits: seconds until the first impression, NaN while waiting; with how long it was watched.
-        earned: the same until the first place in a list that relevance alone gave it.
+        found_after: the same until the first place in a list that relevance alone gave it.
         found: items that exploration showed first and that stand in the top k by relevance.
         coverage: queries, candidates, those shown, those clicked, and those that are new.
         inputs: features of some items, as the prior gets them.
@@ -151,7 +151,7 @@ class Survey:
 
     seen: list[Floats] = field(default_factory=list)
     waits: list[Floats] = field(default_factory=list)
-    earned: list[Floats] = field(default_factory=list)
+    found_after: list[Floats] = field(default_factory=list)
     buried: list[api.BuriedItem] = field(default_factory=list)
     found: list[api.FoundItem] = field(default_factory=list)
     top_queries: list[api.TopQuery] = field(default_factory=list)
@@ -182,7 +182,7 @@ class Survey:
         age = now - state.entered[rows]
         self.waits.append(np.stack([state.first_shown[rows] - state.entered[rows], age]))
         watched = rows[state.entered[rows] >= live.since]
-        self.earned.append(np.stack([live.earned[watched], now - state.entered[watched]]))
+        self.found_after.append(np.stack([live.found_after[watched], now - state.entered[watched]]))
         places = buried(candidates, settings.k, most=3)
         columns = {"rank_by_relevance": ranks[places].tolist()}
         self.buried += described(api.BuriedItem, live, candidates, places, **columns)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ebrank.service.core.experiments import OWN, ArmBook
+from ebrank.service.core.background import Unsaved
+from ebrank.service.core.experiments import OWN, ArmCell, parted
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import ActiveModel, Deployment
 from ebrank.service.serving.draft import Draft, Logged, Stage
@@ -19,7 +20,7 @@ class Experiments(Stage):
 
     columns: ClassVar = ("arm",)
 
-    def __init__(self, active: ActiveModel, new_seconds: float, sums: ArmBook) -> None:
+    def __init__(self, active: ActiveModel, new_seconds: float, sums: Unsaved[ArmCell]) -> None:
         self._active, self._new_seconds, self._sums = active, new_seconds, sums
 
     def on(self, deployment: Deployment) -> bool:
@@ -39,11 +40,17 @@ class Experiments(Stage):
 
     def logged(self, logged: Logged) -> None:
         """Add to the sums of an arm; pages that continue a list are part of it."""
-        change, arm = logged.change, logged.change.entry.arm
+        change, entry = logged.change, logged.change.entry
         assigner = self._active.deployment.assigner
-        if arm is not None and assigner is not None and assigner.runs(arm):
-            found = change.clicks > 0 and self._first_click(logged.live, change)
-            self._sums.add(change, found=int(found))
+        if entry.arm is not None and assigner is not None and assigner.runs(entry.arm):
+            experiment, arm, stretch = parted(entry.arm)
+            self._sums.add(
+                (experiment, stretch, arm, entry.cell),
+                lists=change.lists,
+                clicks=change.clicks,
+                outcome=change.worth,
+                found=change.clicks > 0 and self._first_click(logged.live, change),
+            )
 
     def _first_click(self, live: LiveQuery, change: Change) -> bool:
         """Return whether a click is the first on a new item."""
