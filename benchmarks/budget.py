@@ -18,7 +18,7 @@ from benchmarks.figure import Figure, print_figures
 from ebrank.service.api import EventIn, ItemIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops import configuration
-from ebrank.service.serving.draft import Listing, Logged
+from ebrank.service.serving.lists import Listing, Logged
 from ebrank.service.serving.stages.budget import ALPHA, HELD_OUT
 from ebrank.service.store.memory import MemoryStore
 from ebrank.statistics.sequential import Moments, difference

@@ -38,7 +38,7 @@ from benchmarks.http_load import (
     rank,
     request,
 )
-from ebrank.service.serving.feedback import RankingIds
+from ebrank.service.serving.lists import RankingIds
 from ebrank.service.store import open
 from ebrank.service.store.records import EventEntry, NewItem, RankingEntry
 from tests.serving import Server, serving

@@ -48,7 +48,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "tests/service/core/test_behaviors.py",
     ),
     # exploration
-    "service/serving/draft": (
+    "service/serving/lists": (
         "tests/service/serving/stages/test_exploration.py",
         "tests/service/serving/stages/test_pages.py",
         "tests/service/core/test_queries.py",

@@ -18,6 +18,7 @@ import ebrank
 from ebrank.service.core.background import Housekeeping
 from ebrank.service.store.sqlite import SqliteStore, database
 from tests.in_process import Local, in_process
+from tests.service.scenes import settings
 from tests.service.store.blocking import run
 
 PACKAGE = Path(ebrank.__file__).parent
@@ -70,7 +71,7 @@ def files_run(folder: Path, request: Callable[[Local, str], object]) -> list[str
     trace = Trace()
     with tracing(trace):
         store = SqliteStore(folder)
-        with in_process(store=store) as local:
+        with in_process(settings(ranking={"window": 0.0}), store=store) as local:
             items = [{"id": name, "features": [1.0]} for name in "abc"]
             local.json("PUT", "/v1/queries/tea/items", {"items": items})
             served = local.json("POST", "/v1/rank", {"query": "tea"})

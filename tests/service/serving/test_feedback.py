@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from ebrank import BehaviorStats, Examination
 from ebrank.service import api
 from ebrank.service.api import EventIn
-from ebrank.service.serving.feedback import RankingIds, number_of, time_of
+from ebrank.service.serving.lists import RankingIds, number_of, time_of
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.service.faulty import FaultyStore

@@ -17,7 +17,7 @@ from ebrank.service.core.experiments import ArmCell
 from ebrank.service.core.memory import PackedCache
 from ebrank.service.core.models import ActiveModel
 from ebrank.service.core.queries import Pace, Queries
-from ebrank.service.serving.draft import Logged
+from ebrank.service.serving.lists import Logged
 from ebrank.service.settings import Settings
 from ebrank.service.sharing.sharing import Sharing
 from ebrank.service.store.base import Store

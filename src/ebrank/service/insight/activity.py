@@ -25,7 +25,7 @@ from ebrank.service.core.experiments import ArmCell
 from ebrank.service.core.fleet import Fleet
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.resources import Resources
-from ebrank.service.serving.draft import Listing, Logged
+from ebrank.service.serving.lists import Listing, Logged
 from ebrank.service.store import counting
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.counting import Change

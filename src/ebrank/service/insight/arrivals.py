@@ -21,7 +21,7 @@ from ebrank.service import api
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.resources import Resources
 from ebrank.service.insight.survey import places_in
-from ebrank.service.serving.draft import ScoredCandidates, scored
+from ebrank.service.serving.lists import ScoredCandidates, scored
 from ebrank.typing import Floats, Ints
 
 MOST_QUERIES = 500

@@ -19,7 +19,7 @@ from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Model
 from ebrank.service.core.resources import Resources
 from ebrank.service.serving.described import described, examined_clicks, or_none
-from ebrank.service.serving.draft import ScoredCandidates, scored
+from ebrank.service.serving.lists import ScoredCandidates, scored
 from ebrank.service.settings import RankingSettings
 from ebrank.statistics.survival import kaplan_meier
 from ebrank.statistics.trust import embedded, trust

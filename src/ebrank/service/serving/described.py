@@ -11,24 +11,11 @@ from msgspec import UNSET, Struct
 
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.model.policy.ranking import Candidates, Ranking
-from ebrank.service import api
 from ebrank.service.core.live import LiveQuery
-from ebrank.service.serving.draft import Listing, ScoredCandidates
+from ebrank.service.serving.lists import ScoredCandidates
 from ebrank.typing import Floats, Ints
 
 T = TypeVar("T", bound=Struct)
-
-
-def ranked_items(
-    live: LiveQuery, names: Sequence[str], chosen: Listing, *, explain: bool
-) -> list[api.RankedItem]:
-    """Return a list as in a response, given the names of its items."""
-    details, places = chosen.candidates.details, chosen.places
-    ranks = range(chosen.offset + 1, chosen.offset + len(names) + 1)
-    if not explain:
-        return list(map(api.RankedItem, names, ranks, details.scores[places].tolist()))
-    columns = {"rank": ranks, "explored": chosen.explored.tolist()}
-    return described(api.RankedItem, live, chosen.candidates, places, **columns)
 
 
 _COLUMNS: Mapping[str, Callable[[Candidates, LiveQuery, Ints], Sequence[Any]]] = {

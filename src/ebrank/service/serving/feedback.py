@@ -3,140 +3,27 @@
 A rejected event has a reason that begins with a short code: `malformed`, `too_long`,
 `unknown_type`, `uncounted`, `unknown_ranking`, `unknown_item`, `expired`, `future`.
 
-Events cite a list by its id: a number that grows with time, so that it also keeps a store's
-rankings in order, and 16 random digits that keep a caller from citing other callers' lists.
-
->>> ids = RankingIds()
->>> first, second = ids.new(1700000000.0), ids.new(1700000000.0)
->>> number_of(first), number_of(second)
-(1700000000000000, 1700000000000001)
->>> number_of("7") is None
-True
+An event cites its list by the list's id.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-import msgspec
-
 from ebrank.service import api
 from ebrank.service.core.experiments import OWN, policy_of
 from ebrank.service.core.live import LiveQuery
-from ebrank.service.core.memory import decode, encode
 from ebrank.service.core.resources import Resources, Watcher
-from ebrank.service.serving.draft import Logged
+from ebrank.service.serving.lists import Logged, Served, number_of, time_of
 from ebrank.service.serving.stages import Stages
 from ebrank.service.store import counting
 from ebrank.service.store.counting import IMPRESSION
-from ebrank.service.store.records import EventEntry, Hint, RankingEntry, Written
-
-PER_SECOND = 1_000_000
+from ebrank.service.store.records import EventEntry, Hint, Written
 
 _NAMED = ("event_id", "ranking_id", "item", "type")
-_SHAPE = re.compile(r"([0-9a-f]{1,15})-[0-9a-f]{16}")
-
-
-class RankingIds:
-    """Generates ranking ids with increasing numbers."""
-
-    def __init__(self, after: float = 0.0) -> None:
-        """Start after the time of the last ranking in the log."""
-        self._last = int(after * PER_SECOND) + 1
-
-    def new(self, time: float, token: str | None = None) -> str:
-        """Return the id of a ranking made at this time, with random digits unless given some."""
-        self._last = max(self._last + 1, int(time * PER_SECOND))
-        return f"{self._last:x}-{token or os.urandom(8).hex()}"
-
-
-def number_of(ranking_id: str) -> int | None:
-    """Return the number in a ranking id, None if this service cannot have made it."""
-    match = _SHAPE.fullmatch(ranking_id)
-    return int(match.group(1), 16) if match else None
-
-
-def time_of(ranking_id: str) -> float | None:
-    """Return roughly when a ranking was made, None if its id is not one of this service."""
-    number = number_of(ranking_id)
-    return None if number is None else number / PER_SECOND
-
-
-class Served(msgspec.Struct, array_like=True):
-    """A list that was served.
-
-    Attributes:
-        name: of its query, encoded.
-        time: when; that of the first list of its window, since its events count for that one.
-        counted: whether serving it counted as impressions.
-        rows: of its items.
-        life: of its query; in another life, these rows have other items.
-        offset: how many ranks are above it.
-        continues: the list for which its events count, if it is another.
-        seen: at which ranks impressions counted before, 0 for others; empty if none did.
-        retracted: whether it was taken back.
-        arm: of which experiment it is, as it is logged.
-        cell: of its unit in the experiment.
-        compared: whether the budget of exploration compares it: its order is not the caller's own.
-    """
-
-    name: bytes
-    time: float
-    counted: bool
-    rows: Sequence[int]
-    life: int
-    offset: int = 0
-    continues: str | None = None
-    seen: Sequence[int] = ()
-    retracted: bool = False
-    arm: str | None = None
-    cell: int = 0
-    compared: bool = True
-
-    @classmethod
-    def of(cls, entry: RankingEntry, rows: Sequence[int], life: int, *, compared: bool) -> Served:
-        """Return what feedback needs to know of a list, given its items' rows in its query."""
-        first = time_of(entry.continues) if entry.continues else None
-        return cls(
-            encode(entry.query),
-            entry.time if first is None else first,
-            entry.counted,
-            rows,
-            life,
-            entry.offset,
-            entry.continues,
-            entry.seen,
-            entry.retracted,
-            entry.arm,
-            entry.cell,
-            compared,
-        )
-
-    @property
-    def query(self) -> str:
-        """The name of its query."""
-        return decode(self.name)
-
-    def ranks(self) -> Sequence[int]:
-        """Return the rank at which each item's impression counts."""
-        own = range(self.offset + 1, self.offset + len(self.rows) + 1)
-        if not self.seen:
-            return own
-        return [seen or rank for seen, rank in zip(self.seen, own, strict=True)]
-
-
-_read = msgspec.msgpack.Decoder(Served).decode
-_packed = msgspec.msgpack.Encoder().encode
-
-
-def remember(resources: Resources, ranking_id: str, served: Served) -> None:
-    """Keep a list in memory, since most feedback cites one of the latest."""
-    resources.recent.put(ranking_id, _packed(served))
 
 
 class Cited(NamedTuple):
@@ -165,6 +52,7 @@ class Feedback:
     def __init__(self, resources: Resources, stages: Stages, watcher: Watcher) -> None:
         self._resources, self._stages, self._watcher = resources, stages, watcher
         settings, behaviors = resources.settings, resources.behaviors
+        self._worth = behaviors.weights
         self._outcomes = {
             name: behaviors.outcome(name) for name in (*behaviors.names, *behaviors.negative)
         }
@@ -304,7 +192,7 @@ class Feedback:
         own = self._resources
         packed = own.recent.get(ranking_id)
         if packed is not None:
-            served = _read(packed)
+            served = Served.unpacked(packed)
             live = await own.queries.get(served.query, own.clock())
             if live is not None and live.life == served.life:
                 return served, live
@@ -323,7 +211,7 @@ class Feedback:
         label = entry.arm
         compared = label is None or policy_of(label, own.active.experiments) != OWN
         served = Served.of(entry, rows, live.life, compared=compared)
-        remember(own, ranking_id, served)
+        own.recent.put(ranking_id, served.packed())
         return served, live
 
     async def _written(self, batch: Sequence[Counted], basis: int) -> list[Written]:
@@ -335,7 +223,7 @@ class Feedback:
         for (entry, cited, row, served), written in zip(batch, commit.written, strict=True):
             if written.status != "accepted" or entry.retracted:
                 continue
-            change = counting.change_of(entry, written, [row], own.behaviors.weights)
+            change = counting.change_of(entry, written, [row], self._worth)
             logged = Logged(change, cited, compared=served.compared)
             self._stages.logged(logged, own.active.deployment)
             live = changed[entry.query]

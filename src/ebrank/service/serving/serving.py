@@ -13,9 +13,8 @@ from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import Deployment
 from ebrank.service.core.problems import unknown_query
 from ebrank.service.core.resources import Resources
-from ebrank.service.serving.described import ranked_items
-from ebrank.service.serving.draft import Draft, Logged
-from ebrank.service.serving.feedback import RankingIds, Served, remember
+from ebrank.service.serving.described import described
+from ebrank.service.serving.lists import Draft, Logged, RankingIds, Served
 from ebrank.service.serving.stages import Stages
 from ebrank.service.store import counting
 from ebrank.service.store.base import SALT, hashed
@@ -89,7 +88,7 @@ class Serving:
         entry.id, entry.epoch = self._ids.new(now, draft.token), resources.queries.epoch(now)
         entry.token = caller
         # As it was when the list was made, not as this list changes it.
-        items = ranked_items(live, entry.items, draft.served, explain=draft.request.explain)
+        items = _ranked(draft)
         commit, changed = await resources.queries.write([entry], basis)
         resources.active.stored = commit.model
         rows, current = draft.served.rows.tolist(), changed[entry.query]
@@ -98,7 +97,7 @@ class Serving:
         if current is not None:
             current.add(change)
         served = Served.of(entry, rows, live.life, compared=not draft.callers)
-        remember(resources, entry.id, served)
+        resources.recent.put(entry.id, served.packed())
         arm = UNSET if draft.arm is None else f"{draft.arm.experiment}:{draft.arm.arm}"
         return api.RankResponse(entry.id, entry.model, items, arm=arm)
 
@@ -122,6 +121,15 @@ class Serving:
 
     def _uncounted(self, draft: Draft) -> api.RankResponse:
         """Return a list that is neither logged nor counted, as in the response."""
-        entry, explain = draft.entry, draft.request.explain
-        items = ranked_items(draft.live, entry.items, draft.served, explain=explain)
-        return api.RankResponse(api.UNCOUNTED, entry.model, items, counted=False)
+        return api.RankResponse(api.UNCOUNTED, draft.entry.model, _ranked(draft), counted=False)
+
+
+def _ranked(draft: Draft) -> list[api.RankedItem]:
+    """Return the items of a list as in a response."""
+    names, served = draft.entry.items, draft.served
+    ranks = range(served.offset + 1, served.offset + len(names) + 1)
+    if not draft.request.explain:
+        scores = served.candidates.details.scores[served.places].tolist()
+        return list(map(api.RankedItem, names, ranks, scores))
+    columns = {"rank": ranks, "explored": served.explored.tolist()}
+    return described(api.RankedItem, draft.live, served.candidates, served.places, **columns)

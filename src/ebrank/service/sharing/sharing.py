@@ -14,7 +14,7 @@ from ebrank.model.prior.item_effects import Elsewhere
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import ActiveModel, Deployment, Model
 from ebrank.service.core.queries import MOST_UNPACKED, Queries
-from ebrank.service.serving.draft import Draft, Stage
+from ebrank.service.serving.lists import Draft, Stage
 from ebrank.service.sharing.messages import SharedEvidence
 from ebrank.service.store.base import Store
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.service.api import ItemIn
-from ebrank.service.serving.draft import ListKey, resumed
+from ebrank.service.serving.lists import ListKey, resumed
 from ebrank.service.serving.stages.windows import Windows
 from tests.service.scenes import Scene, ids, items, played, settings
 

@@ -13,7 +13,7 @@ from ebrank.service.core.models import Deployment
 from ebrank.service.core.problems import Problem, not_candidates
 from ebrank.service.core.queries import Pace
 from ebrank.service.core.resources import Resources, Watcher
-from ebrank.service.serving.draft import Draft, Logged, Stage, scored
+from ebrank.service.serving.lists import Draft, Logged, Stage, scored
 from ebrank.service.serving.stages.budget import Budget
 from ebrank.service.serving.stages.experiments import Experiments
 from ebrank.service.serving.stages.windows import Windows
@@ -32,7 +32,8 @@ class Stages:
     def __init__(self, resources: Resources, watcher: Watcher) -> None:
         self._watcher = watcher
         self._deployment: Deployment | None = None
-        self._on: Sequence[Stage] = ()
+        self._passed: Sequence[Stage] = ()
+        self._noting: Sequence[Stage] = ()
         settings = resources.settings
         self.experiments = Experiments(
             resources.active, settings.insights.new_seconds, watcher.arms
@@ -51,21 +52,24 @@ class Stages:
 
     def shape(self, draft: Draft) -> None:
         """Shape a list, before it is logged."""
-        for stage in self._passed(draft.deployment):
+        self._follow(draft.deployment)
+        for stage in self._passed:
             stage.shape(draft)
 
     def logged(self, logged: Logged, deployment: Deployment) -> None:
         """Let the dashboard and the stages take note of a list or an event that is in the log."""
         self._watcher.logged(logged)
-        for stage in self._passed(deployment):
+        self._follow(deployment)
+        for stage in self._noting:
             stage.logged(logged)
 
-    def _passed(self, deployment: Deployment) -> Sequence[Stage]:
-        """Return the stages that are on with a deployment, which rarely changes."""
+    def _follow(self, deployment: Deployment) -> None:
+        """Find out which stages are on with a deployment; it rarely changes."""
         if deployment is not self._deployment:
             self._deployment = deployment
-            self._on = [stage for stage in self.in_order if stage.on(deployment)]
-        return self._on
+            self._passed = [stage for stage in self.in_order if stage.on(deployment)]
+            notes = (stage for stage in self._passed if type(stage).logged is not Stage.logged)
+            self._noting = [*notes]
 
 
 class Candidates(Stage):

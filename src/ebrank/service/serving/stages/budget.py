@@ -29,7 +29,7 @@ from cachetools import LRUCache
 from ebrank.service import api
 from ebrank.service.core.models import Deployment
 from ebrank.service.logs import about
-from ebrank.service.serving.draft import Draft, Listing, Logged, Stage
+from ebrank.service.serving.lists import Draft, Listing, Logged, Stage
 from ebrank.service.store.base import Store, StoreError
 from ebrank.statistics.sequential import Moments, difference
 from ebrank.typing import Floats

@@ -11,7 +11,7 @@ from ebrank.service.core.background import Unsaved
 from ebrank.service.core.experiments import OWN, ArmCell, parted
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.models import ActiveModel, Deployment
-from ebrank.service.serving.draft import Draft, Logged, Stage
+from ebrank.service.serving.lists import Draft, Logged, Stage
 from ebrank.service.store.counting import Change
 
 

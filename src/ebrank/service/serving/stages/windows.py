@@ -13,7 +13,7 @@ import xxhash
 
 from ebrank.service.core.memory import ROOM, PackedCache, encode
 from ebrank.service.core.models import Deployment
-from ebrank.service.serving.draft import Draft, KeptOrder, ListKey, Logged, Stage
+from ebrank.service.serving.lists import Draft, KeptOrder, ListKey, Logged, Stage
 from ebrank.typing import Ints
 
 _read = msgspec.msgpack.Decoder(KeptOrder).decode

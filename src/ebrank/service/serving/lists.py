@@ -1,4 +1,4 @@
-"""A list on its way to its user: a draft, which stages shape one after the other.
+"""A list, from the draft that stages shape one after the other to what is remembered of it.
 
 `stages.Stages` has the sequence, with the reason for each place. A stage is an optional capability,
 or one of the three that every list passes: candidates, score, cut.
@@ -7,6 +7,8 @@ or one of the three that every list passes: candidates, score, cut.
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
@@ -20,7 +22,7 @@ from ebrank.model.scoring import best_first
 from ebrank.service import api
 from ebrank.service.core.experiments import Assignment
 from ebrank.service.core.live import LiveQuery
-from ebrank.service.core.memory import encode
+from ebrank.service.core.memory import decode, encode
 from ebrank.service.core.models import Deployment, Model
 from ebrank.service.store.counting import Change
 from ebrank.service.store.records import RankingEntry
@@ -193,7 +195,125 @@ def resumed(kept: Ints, relevance_order: Ints, k: int) -> Ints:
     return followed(still, relevance_order)[:k]
 
 
-# --- drafts and stages -----------------------------------------------------------------------
+# --- lists that were served ------------------------------------------------------------------
+
+PER_SECOND = 1_000_000
+_SHAPE = re.compile(r"([0-9a-f]{1,15})-[0-9a-f]{16}")
+
+
+class RankingIds:
+    """Generates the ids that events cite, with increasing numbers.
+
+    An id has a number that grows with time, so that it also keeps a store's lists in order, and 16
+    random digits that keep a caller from citing other callers' lists.
+
+    >>> ids = RankingIds()
+    >>> first, second = ids.new(1700000000.0), ids.new(1700000000.0)
+    >>> number_of(first), number_of(second)
+    (1700000000000000, 1700000000000001)
+    >>> number_of("7") is None
+    True
+    """
+
+    def __init__(self, after: float = 0.0) -> None:
+        """Start after the time of the last ranking in the log."""
+        self._last = int(after * PER_SECOND) + 1
+
+    def new(self, time: float, token: str | None = None) -> str:
+        """Return the id of a ranking made at this time, with random digits unless given some."""
+        self._last = max(self._last + 1, int(time * PER_SECOND))
+        return f"{self._last:x}-{token or os.urandom(8).hex()}"
+
+
+def number_of(ranking_id: str) -> int | None:
+    """Return the number in a ranking id, None if this service cannot have made it."""
+    match = _SHAPE.fullmatch(ranking_id)
+    return int(match.group(1), 16) if match else None
+
+
+def time_of(ranking_id: str) -> float | None:
+    """Return roughly when a ranking was made, None if its id is not one of this service."""
+    number = number_of(ranking_id)
+    return None if number is None else number / PER_SECOND
+
+
+class Served(msgspec.Struct, array_like=True):
+    """A list that was served.
+
+    Attributes:
+        name: of its query, encoded.
+        time: when; that of the first list of its window, since its events count for that one.
+        counted: whether serving it counted as impressions.
+        rows: of its items.
+        life: of its query; in another life, these rows have other items.
+        offset: how many ranks are above it.
+        continues: the list for which its events count, if it is another.
+        seen: at which ranks impressions counted before, 0 for others; empty if none did.
+        retracted: whether it was taken back.
+        arm: of which experiment it is, as it is logged.
+        cell: of its unit in the experiment.
+        compared: whether the budget of exploration compares it: its order is not the caller's own.
+    """
+
+    name: bytes
+    time: float
+    counted: bool
+    rows: Sequence[int]
+    life: int
+    offset: int = 0
+    continues: str | None = None
+    seen: Sequence[int] = ()
+    retracted: bool = False
+    arm: str | None = None
+    cell: int = 0
+    compared: bool = True
+
+    @classmethod
+    def of(cls, entry: RankingEntry, rows: Sequence[int], life: int, *, compared: bool) -> Served:
+        """Return what feedback needs to know of a list, given its items' rows in its query."""
+        first = time_of(entry.continues) if entry.continues else None
+        return cls(
+            encode(entry.query),
+            entry.time if first is None else first,
+            entry.counted,
+            rows,
+            life,
+            entry.offset,
+            entry.continues,
+            entry.seen,
+            entry.retracted,
+            entry.arm,
+            entry.cell,
+            compared,
+        )
+
+    @property
+    def query(self) -> str:
+        """The name of its query."""
+        return decode(self.name)
+
+    def packed(self) -> bytes:
+        """Return it as it is kept in memory."""
+        return _packed_list(self)
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Served:
+        """Return what was packed."""
+        return _unpacked_list(data)
+
+    def ranks(self) -> Sequence[int]:
+        """Return the rank at which each item's impression counts."""
+        own = range(self.offset + 1, self.offset + len(self.rows) + 1)
+        if not self.seen:
+            return own
+        return [seen or rank for seen, rank in zip(self.seen, own, strict=True)]
+
+
+_unpacked_list = msgspec.msgpack.Decoder(Served).decode
+_packed_list = msgspec.msgpack.Encoder().encode
+
+
+# --- drafts and stages ----------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -243,7 +363,7 @@ class Draft:
     @property
     def first_of(self) -> ListKey | None:
         """Whose list it is, if it shows something for the first time within the window."""
-        return None if self.entry.refresh else self.page
+        return None if self.page is None or self.entry.refresh else self.page
 
     def cut(self) -> None:
         """Cut the list from the candidates' order."""
