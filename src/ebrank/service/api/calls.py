@@ -93,15 +93,14 @@ class PutItemsResponse(Struct, frozen=True):
 
 
 class QueryOptions(Struct, forbid_unknown_fields=True, frozen=True):
-    """Which items of a query to return: at most `limit`, starting at `cursor`.
-
-    The previous response has it as `next_cursor`. With `density`, items up to rank 100 come with
-    the density of their relevance.
-    """
+    """Which items of a query to return."""
 
     cursor: Annotated[int, Meta(ge=0, le=2**31)] = 0
+    """where to begin: the `next_cursor` of the previous response."""
     limit: Annotated[int, Meta(ge=1, le=MOST_LISTED)] = MOST_LISTED
+    """the most to return."""
     density: bool = False
+    """whether items up to rank 100 come with the density of their relevance."""
 
 
 class WithdrawResponse(Struct, frozen=True):
@@ -145,10 +144,12 @@ class CatalogItem(Struct, frozen=True):
 
 
 class CatalogRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """Which items of the catalog to list; `cursor` is the `next` of the previous page."""
+    """Which items of the catalog to list."""
 
     cursor: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
+    """where to begin: the `next` of the previous page."""
     limit: Annotated[int, Meta(ge=1, le=MOST_LISTED)] = 100
+    """the most to list."""
 
 
 class CatalogResponse(Struct, frozen=True):
@@ -169,58 +170,56 @@ class WithdrawFromAllResponse(Struct, frozen=True):
 
 
 class NewFeature(Struct, forbid_unknown_fields=True, frozen=True):
-    """A feature to add: `shared` by all queries, or of query and item."""
+    """A feature to add."""
 
     name: Name
     shared: bool = False
+    """whether all queries share it; otherwise it is of query and item."""
 
 
 class ChangeFeaturesRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """How to change features: first name, then rename, remove, add and require.
-
-    `name` gives names to features that have only positions. Items may leave out an added feature
-    until you `require` it. With `dry_run` nothing changes, and the response says what would.
-    """
+    """How to change features: first name, then rename, remove, add and require."""
 
     name: Annotated[list[Name], Meta(max_length=MOST_FEATURES)] = []
+    """names for features that have only positions."""
     rename: Annotated[dict[Name, Name], Meta(max_length=MOST_FEATURES)] = {}
+    """new names by old ones."""
     remove: Annotated[list[Name], Meta(max_length=MOST_FEATURES)] = []
+    """names of features to remove."""
     add: Annotated[list[NewFeature], Meta(max_length=MOST_FEATURES)] = []
+    """new features, which items may leave out until you `require` them."""
     require: Annotated[list[Name], Meta(max_length=MOST_FEATURES)] = []
+    """names of added features that requests may no longer leave out."""
     dry_run: bool = False
+    """whether nothing changes, and the response says what would."""
 
 
 class FeatureOut(Struct, frozen=True):
-    """A feature.
-
-    Attributes:
-        name: None if it has only a position.
-        shared: whether all queries share it.
-        required: whether `features.missing` applies to items that lack it; if not, they may.
-        items: how many rows there are: items of the catalog if shared, else of queries.
-        lacking: how many of them lack it.
-        weight: in the active model; None if the model does not use it, or has no weights.
-    """
+    """A feature."""
 
     name: str | None
+    """None if it has only a position."""
     shared: bool
+    """whether all queries share it."""
     required: bool
+    """whether `features.missing` applies to items that lack it; if not, they may."""
     items: int
+    """how many rows there are: items of the catalog if shared, else of queries."""
     lacking: int
+    """how many of them lack it."""
     weight: float | None
+    """in the active model; None if the model does not use it, or has no weights."""
 
 
 class FeaturesResponse(Struct, frozen=True):
-    """The features that items have, or would have, in the order of lists by position.
-
-    `removed` are features that are gone but that the active model still uses, as missing, until the
-    next fit. `changes` says in words what has changed.
-    """
+    """The features that items have, or would have, in the order of lists by position."""
 
     model: int
     features: list[FeatureOut]
     removed: list[FeatureOut]
+    """those that the active model still uses, as missing, until the next fit."""
     changes: list[str]
+    """what has changed, in words."""
     dry_run: bool
 
 
@@ -228,39 +227,42 @@ class FeaturesResponse(Struct, frozen=True):
 
 
 class RankRequest(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
-    """A request for a list.
-
-    `items` restricts it to these candidates; those given with features are added or updated first.
-    The arm `own` of an experiment serves them in this order. `offset` is how many ranks are above
-    the list: 10 for the second page of ten. Without `count`, the list is neither logged nor
-    counted: for bots, previews and monitoring.
-    """
+    """A request for a list."""
 
     query: Query
     k: Annotated[int, Meta(ge=1, le=MOST_RANKS)] | None = None
+    """how many items; default: `ranking.k`."""
     offset: Annotated[int, Meta(ge=0, lt=MOST_RANKS)] = 0
+    """how many ranks are above the list: 10 for the second page of ten."""
     items: Annotated[list[Name | ItemIn], Meta(min_length=1, max_length=MOST_ITEMS)] | None = None
+    """only these candidates; those given with features are added or updated first. The arm `own` of
+    an experiment serves them in this order.
+    """
     user: Name | None = None
+    """whose list it is, so that it stays the same within `ranking.window`."""
     explore: bool = True
+    """false ranks by relevance alone."""
     explain: bool = False
+    """whether to explain each score."""
     count: bool = True
+    """false neither logs nor counts the list: for bots, previews and monitoring."""
 
 
 class RankedItem(Struct, frozen=True, omit_defaults=True):
-    """An item of a list; the fields after `score` are present if the request has `explain`.
-
-    `interval` is the central 90 % credible interval of the relevance; only a `relevance` by `ips`
-    that is about 1 or above lies outside. `prior` is what the features alone predict; `elsewhere`
-    says how far it is moved by what the item earned in `other_queries`, if queries share evidence.
-    """
+    """An item of a list; the fields after `score` are present if the request has `explain`."""
 
     id: str
     rank: int
     score: float
     relevance: float | UnsetType = UNSET
     interval: tuple[float, float] | UnsetType = UNSET
+    """central 90 % credible interval of the relevance; only a `relevance` by `ips` that is about 1
+    or above lies outside.
+    """
     prior: float | UnsetType = UNSET
+    """the relevance that its features alone predict."""
     elsewhere: float | UnsetType = UNSET
+    """how far its clicks in `other_queries` move that, if queries share evidence."""
     other_queries: int | UnsetType = UNSET
     shown: int | UnsetType = UNSET
     clicks: int | UnsetType = UNSET
@@ -270,19 +272,20 @@ class RankedItem(Struct, frozen=True, omit_defaults=True):
 
 
 class RankResponse(Struct, frozen=True, omit_defaults=True):
-    """The list, the id that feedback cites, and the version of the prior that made it.
-
-    `counted` is present, and false, if the list is neither logged nor counted: the request said so,
-    or the list was made from memory while the store failed. Events that cite its `ranking_id` are
-    rejected as `uncounted`.
-    `arm` is present in experiments, as `experiment:arm`.
-    """
+    """A list."""
 
     ranking_id: str
+    """what feedback cites."""
     model: int
+    """the version of the prior that made it."""
     items: list[RankedItem]
     counted: bool = True
+    """present, and false, if the list is neither logged nor counted: the request said so, or the
+    list was made from memory while the store failed. Events that cite its `ranking_id` are rejected
+    as `uncounted`.
+    """
     arm: str | UnsetType = UNSET
+    """of the running experiment, as `experiment:arm`."""
 
 
 # --- experiments -----------------------------------------------------------------------------
@@ -292,18 +295,19 @@ Shares: TypeAlias = dict[Label, Annotated[float, Meta(gt=0, le=1)]]
 
 
 class StartExperimentRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """An experiment to start.
-
-    `arms` names the policy of each arm, such as `auto`; `own` is the caller's own order, given as
-    `items`. The first arm is the control. `shares` are of the traffic, all of it in equal parts by
-    default. `unit` says what is assigned to arms: each `query`, so that arms keep apart what
-    queries say about items that they have in common, or each `user`.
-    """
+    """An experiment to start."""
 
     name: Label
     arms: Arms
+    """the policy of each arm, such as `auto`; `own` is the caller's own order, given as `items`.
+    The first arm is the control.
+    """
     shares: Shares | None = None
+    """of the traffic; all of it in equal parts by default."""
     unit: Literal["query", "user"] = "query"
+    """what is assigned to arms: each `query`, so that arms keep apart what queries say about items
+    that they have in common, or each `user`.
+    """
 
 
 class ChangeExperimentRequest(Struct, forbid_unknown_fields=True, frozen=True):
@@ -325,38 +329,45 @@ class RerankDocument(Struct, frozen=True):
 class RerankRequest(Struct, frozen=True):
     """Documents to rerank, as Cohere's clients and their imitators send them.
 
-    A document is the id of an item. `top_n` is how many results to return, all by default. `order`
-    says whether results are sorted by `score` or in the order of the `input`, for callers that deal
-    scores out by position. `user` and `count` are those of a request for a list.
-    `model` and other fields of the protocol are ignored: the server's settings decide.
+    Fields of the protocol that are not listed here are ignored.
     """
 
     query: Query
     documents: Annotated[list[str | RerankDocument], Meta(min_length=1, max_length=MOST_RANKS)]
+    """ids of items."""
     top_n: Annotated[int, Meta(ge=1)] | None = None
+    """how many results to return; all by default."""
     return_documents: bool | None = None
+    """whether results come with their documents."""
     model: str | None = None
+    """ignored: the server's settings decide."""
     order: Literal["score", "input"] = "score"
+    """whether results are sorted by `score` or in the order of the `input`, for callers that deal
+    scores out by position.
+    """
     user: Name | None = None
+    """as in a request for a list."""
     count: bool = True
+    """as in a request for a list."""
 
 
 class RerankResult(Struct, frozen=True, omit_defaults=True):
-    """A document by its place in the request, from 0, and its score.
-
-    Sorting by `relevance_score` gives the list as it was logged: scores decrease strictly with
-    rank, even where a tie or an order that the user has already seen decided it.
-    """
+    """A document and its score."""
 
     index: int
+    """its place in the request, from 0."""
     relevance_score: float
+    """decreases strictly with rank, even where a tie or an order that the user has already seen
+    decided it: sorting by it gives the list as it was logged.
+    """
     document: RerankDocument | UnsetType = UNSET
 
 
 class RerankResponse(Struct, frozen=True):
-    """The reranked documents; `id` is the `ranking_id` that feedback cites."""
+    """The reranked documents."""
 
     id: str
+    """the `ranking_id` that feedback cites."""
     results: list[RerankResult]
     meta: dict[str, dict[str, str]]
 
@@ -370,17 +381,19 @@ class RerankResponse(Struct, frozen=True):
 
 
 class EventIn(Struct, forbid_unknown_fields=True, frozen=True):
-    """What a user did with an item of a list; `time` in seconds since 1970 or as RFC 3339.
-
-    `value` is compared with the threshold of a behavior, such as seconds for `dwell>=30`.
-    """
+    """What a user did with an item of a list."""
 
     event_id: str
+    """chosen by the caller: an event sent twice counts once."""
     ranking_id: str
+    """of the list."""
     item: str
     type: str
+    """a behavior, `impression`, or another type that `events` of the settings names."""
     time: float | Annotated[datetime, Meta(tz=True)] | None = None
+    """in seconds since 1970, or as RFC 3339; now by default."""
     value: float | None = None
+    """what the threshold of a behavior is compared with, such as seconds for `dwell>=30`."""
 
 
 class Malformed(Struct, frozen=True):
@@ -459,68 +472,64 @@ class DeletionRequest(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class DeletionOut(Struct, frozen=True):
-    """Proof of a deletion or a retraction.
-
-    Attributes:
-        kind: of what was deleted; or a retraction.
-        digest: of its name, or of what to retract, salted by the store; the same request again
-            gives the same one.
-        time: when, in seconds since 1970.
-        queries: how many queries changed.
-        rankings: lists that were removed with a query, lost their user, or count no longer.
-        events: events that were removed with a query, or count no longer.
-    """
+    """Proof of a deletion or a retraction."""
 
     kind: ProofKind
+    """of what was deleted; or a retraction."""
     digest: str
+    """of its name, or of what to retract, salted by the store; the same request again gives the
+    same one.
+    """
     time: float
+    """when, in seconds since 1970."""
     queries: int
+    """how many queries changed."""
     rankings: int
+    """lists that were removed with a query, lost their user, or count no longer."""
     events: int
+    """events that were removed with a query, or count no longer."""
 
 
 class RetractionRequest(Struct, forbid_unknown_fields=True, frozen=True):
     """Which lists, with their events, count no longer: those that fit all that is given.
 
-    Times are in seconds since 1970, or as RFC 3339: from `since` on, and before `until`. With a
-    time, events received then count no longer either, even if their lists are older. `token` is the
-    name of the token that asked for a list. Nothing changes unless `apply` is true: the response
-    says what would.
+    With a time, events received then count no longer either, even if their lists are older.
     """
 
     since: float | Annotated[datetime, Meta(tz=True)] | None = None
+    """from this time on, in seconds since 1970 or as RFC 3339."""
     until: float | Annotated[datetime, Meta(tz=True)] | None = None
+    """before this time."""
     user: Name | None = None
     query: Query | None = None
     ranking_id: Name | None = None
     apply: bool = False
+    """if false, nothing changes, and the response says what would."""
     token: Name | None = None
+    """the name of the token that asked for a list."""
 
 
 class RetractionResponse(Struct, frozen=True):
-    """What a retraction takes back, or would; what had not counted is not included.
-
-    Attributes:
-        applied: whether it was done.
-        queries: how many queries change.
-        rankings: lists that count no longer.
-        events: events that count no longer.
-        impressions: by how many the counters shrink.
-        outcomes: the same of what users did.
-        log_begins: when the log begins, null if it is empty. Older lists are rolled up.
-        rolled_up: impressions rolled up, if some may be wanted; they cannot be retracted.
-        proof: that it was done; null if it was not, or there was nothing to do.
-    """
+    """What a retraction takes back, or would; what had not counted is not included."""
 
     applied: bool
+    """whether it was done."""
     queries: int
+    """how many queries change."""
     rankings: int
+    """lists that count no longer."""
     events: int
+    """events that count no longer."""
     impressions: int
+    """by how many the counters shrink."""
     outcomes: int
+    """the same of what users did."""
     log_begins: float | None
+    """when the log begins, null if it is empty. Older lists are rolled up."""
     rolled_up: int
+    """impressions rolled up, if some may be wanted; they cannot be retracted."""
     proof: DeletionOut | None
+    """that it was done; null if it was not, or there was nothing to do."""
 
 
 class DeletionsResponse(Struct, frozen=True):
@@ -531,15 +540,16 @@ class DeletionsResponse(Struct, frozen=True):
 
 
 class QueriesRequest(Struct, forbid_unknown_fields=True, frozen=True):
-    """Which queries to list: names that begin with `prefix` and contain `contains`.
-
-    `cursor` is the `next` of the previous page; the first page has none.
-    """
+    """Which queries to list."""
 
     prefix: Annotated[str, Meta(max_length=LONGEST_QUERY)] = ""
+    """only names that begin with it."""
     contains: Annotated[str, Meta(max_length=LONGEST_QUERY)] = ""
+    """only names that contain it."""
     cursor: Annotated[str, Meta(max_length=LONGEST_QUERY)] = ""
+    """where to begin: the `next` of the previous page."""
     limit: Annotated[int, Meta(ge=1, le=MOST_LISTED)] = 100
+    """the most to list."""
 
 
 class ListedQuery(Struct, frozen=True):

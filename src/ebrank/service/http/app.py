@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from ebrank.service import api
 from ebrank.service.core.problems import Problem
 from ebrank.service.http import Receive, Scope, Send, openapi
 from ebrank.service.http.admission import SCOPES, Admission, header
@@ -247,13 +248,6 @@ def page(answer: object) -> Page:
 # --- health, metrics, documentation, and the dashboard -------------------------------------------
 
 
-class Health(msgspec.Struct, frozen=True):
-    """How the server is, and on which database its store is."""
-
-    status: str
-    store: str | msgspec.UnsetType = msgspec.UNSET
-
-
 def all_routes(readiness: Readiness, metrics: Metrics) -> list[Route]:
     """Return the routes of the API, and all others.
 
@@ -269,17 +263,17 @@ def all_routes(readiness: Readiness, metrics: Metrics) -> list[Route]:
     }
 
     @serve("/healthz")
-    async def healthz(call: Request) -> Health:
+    async def healthz(call: Request) -> api.Health:
         """Respond if the process is alive. Restart it if it does not respond."""
-        return Health("ok")
+        return api.Health("ok")
 
     @serve("/readyz", errors=(503,))
-    async def readyz(call: Request) -> Health:
+    async def readyz(call: Request) -> api.Health:
         """Say whether requests can be served: 503 while starting, while closing, and while the
         store fails. It is tried once a second, and the outcome of requests counts too.
         """
         await readiness.check()
-        return Health("ready", readiness.store)
+        return api.Health("ready", readiness.store)
 
     @serve("/metrics", *SCOPES)
     async def prometheus(call: Request) -> Page:

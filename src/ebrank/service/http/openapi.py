@@ -20,8 +20,10 @@ from typing import Any
 import msgspec
 
 from ebrank import __version__
+from ebrank.service import api
 from ebrank.service.api import ErrorResponse
 from ebrank.service.http.routes import PARTS, Route
+from ebrank.service.meanings import meanings
 
 _FILES = resources.files("ebrank.service.http")
 STYLE = (_FILES / "docs.css").read_bytes()
@@ -109,6 +111,7 @@ def _parameters(route: Route) -> Iterator[dict[str, Any]]:
         yield {"name": name, "in": "path", "required": True, "schema": _schema(PARTS[name])}
     if route.takes is not None:
         [schema] = msgspec.json.schema(route.takes)["$defs"].values()
+        _describe(schema, route.takes)
         for name, kind in schema["properties"].items():
             yield {"name": name, "in": "query", "required": False, "schema": kind}
 
@@ -122,9 +125,16 @@ def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401 (any type)
 def _components(routes: Iterable[Route]) -> dict[str, Any]:
     kinds = [kind for route in routes for kind in (route.reads, route.gives) if kind is not None]
     _, components = msgspec.json.schema_components([*kinds, ErrorResponse], ref_template=_REF)
-    for schema in components.values():
+    for name, schema in components.items():
         schema["description"] = cleandoc(schema.get("description", ""))
+        _describe(schema, getattr(api, name))
     return components
+
+
+def _describe(schema: Mapping[str, Any], struct: type) -> None:
+    """Add the meaning of each field of a struct to its schema."""
+    for field, meaning in meanings(struct).items():
+        schema["properties"][field]["description"] = meaning
 
 
 # --- the page ---
@@ -198,7 +208,11 @@ def _types(schemas: Mapping[str, Any]) -> Iterator[str]:
         required = schema.get("required", ())
         for field, kind in schema.get("properties", {}).items():
             need = "" if field in required else ", optional"
-            yield f"<tr><td><code>{escape(field)}</code></td><td>{_type(kind)}{need}</td></tr>"
+            meaning = _prose(kind.get("description", ""))
+            yield (
+                f"<tr><td><code>{escape(field)}</code></td><td>{_type(kind)}{need}</td>"
+                f"<td>{meaning}</td></tr>"
+            )
         yield "</table>"
 
 
