@@ -25,7 +25,7 @@ from uuid import uuid4
 
 import numpy as np
 
-import ebrank.lab.simulation.measures
+import ebrank.lab.simulation.records
 from benchmarks.figure import Figure, print_figures
 from benchmarks.worlds import Served
 from ebrank.client import Client
@@ -39,7 +39,7 @@ from ebrank.lab.simulation.engine import run_trial
 from ebrank.lab.simulation.result import SHARES
 from ebrank.lab.simulation.world import item_times, new_world
 from ebrank.paper.exhibits.shared import ALONE, AUTO, LENGTH, config_for
-from ebrank.paper.framework.experiment import Setup
+from ebrank.paper.framework.exhibit import Setup
 from ebrank.service.api import EventIn, ItemIn, RankRequest, RankResponse
 from ebrank.service.engine import Engine
 from ebrank.service.ops import configuration
@@ -156,7 +156,7 @@ def shares(shop: ServedShop | EngineShop, data: Dataset, seed: int) -> Floats:
         shop.learn(query, served, clicked, ticket)
         values[time] = worth.sum()
         world.late_dcg[query] += worth[due[chosen] >= 0].sum()
-    return ebrank.lab.simulation.measures.shares(world, asked, values / world.ideal[asked])
+    return ebrank.lab.simulation.records.shares(world, asked, values / world.ideal[asked])
 
 
 def served(data: Dataset, seed: int, config: str, *, servers: int) -> Floats:

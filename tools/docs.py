@@ -21,7 +21,7 @@ import click
 import nbformat
 
 from ebrank.cli import root
-from ebrank.paper.report.figures.palette import INK, every_look
+from ebrank.paper.report.figures import INK, LOOKS
 from ebrank.service.http.openapi import document
 from ebrank.service.http.routes import API
 
@@ -91,7 +91,7 @@ def adapted(markdown: str) -> str:
 
 def darkened(svg: str) -> str:
     """Return a figure for dark pages: on no ground, with the series' colors for dark."""
-    for look in every_look():
+    for look in LOOKS.values():
         svg = svg.replace(look.light, look.dark)
     for ink in (INK, "#000000"):
         svg = svg.replace(ink, PAPER)

@@ -27,7 +27,7 @@ from ebrank.lab.rankers import registry
 from ebrank.lab.rankers.base import Ranker
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.parallel import Interrupted, run
-from ebrank.lab.simulation.result import Result
+from ebrank.lab.simulation.result import Result, TrialResult
 from ebrank.lab.simulation.storage import StoredTrials
 from tests.addons.clusters import OwnCluster, import_from, own_cluster, wait_until
 from tests.lab.simulation.test_parallel import bits
@@ -251,26 +251,20 @@ def test_no_workers_are_waited_for(
 def test_a_lost_scheduler_is_told_and_leaves_what_is_finished(
     dataset: Dataset, tmp_path: Path
 ) -> None:
-    store = StoredTrials(tmp_path / "runs", dataset, LONG, 0)
-    with (
-        own_cluster(tmp_path, "only", apart=True) as nodes,
-        connected(str(nodes.file), print) as client,
-    ):
+    own = own_cluster(tmp_path, "only", apart=True)
 
-        def lose_the_scheduler(results: list[Result]) -> None:
-            if results[0].trials:
-                nodes.process.kill()
+    class Losing(StoredTrials):
+        """A store that loses the scheduler once it has a trial."""
 
-        with pytest.raises(ClusterError, match=r"the scheduler at .*scheduler.json is gone"):
-            run(
-                dataset,
-                RANKERS[1:],
-                LONG,
-                trials=50,
-                pool=client.workers(dataset, LOCATOR),
-                store=store,
-                finished=lose_the_scheduler,
-            )
+        def save(self, ranker: Ranker, trial: int, result: TrialResult) -> None:
+            super().save(ranker, trial, result)
+            only.process.kill()
+
+    store = Losing(tmp_path / "runs", dataset, LONG, 0)
+    lost = pytest.raises(ClusterError, match=r"the scheduler at .*scheduler.json is gone")
+    with own as only, connected(str(only.file), print) as client, lost:
+        pool = client.workers(dataset, LOCATOR)
+        run(dataset, RANKERS[1:], LONG, trials=50, pool=pool, store=store)
     assert list(store.folder.glob("*.npz"))
 
 

@@ -180,7 +180,7 @@ SHORT = ("--sessions", "30", "--updates", "2", "--trials", "1", "--dataset", "mi
 @pytest.mark.parametrize(
     ("words", "kept"),
     [
-        ("simulate --ranker bm25 --out out", '"features": 3,'),
+        ("simulate --ranker bm25 --out out", '"features": 3'),
         ("compare bm25 random", ""),
         ("tune --ranker ebrank --param epsilon --grid 0", f" {' '.join(CHOICES)} "),
         ("reproduce --only table1 --out out", f" {' '.join(CHOICES)}"),

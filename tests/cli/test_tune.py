@@ -13,9 +13,8 @@ import ebrank as package
 from ebrank.lab.rankers import registry
 from ebrank.lab.simulation import parallel
 from ebrank.lab.simulation.config import SimulationConfig
-from ebrank.lab.simulation.tuning import tune, tuning_seed
+from ebrank.lab.simulation.tuning import search, tuning_seed
 from ebrank.lab.simulation.users import parse
-from ebrank.parameters import typed as typed_value
 from tests.cli.commands import TINY, answered, ebrank, good, trials, write_fold
 
 TUNE = ("tune", "--ranker", "ebrank:estimator=exposure")
@@ -33,40 +32,37 @@ def test_json_has_the_grid_and_the_librarys_choice(tmp_path: Path) -> None:
         trials=2,
     )
     ranker = registry.parse("ebrank:estimator=exposure")
-    expected = tune(ranker, {"epsilon": (0.0, 5.0, 20.0)}, run, seed=3)
-    assert [point["values"] for point in document["grid"]] == [
+    expected = search(ranker, {"epsilon": (0.0, 5.0, 20.0)}, run, seed=3, wider=0)
+    tuned = document["tuning"]
+    assert [point["values"] for point in tuned["points"]] == [
         {"epsilon": value} for value in (0.0, 5.0, 20.0)
     ]
-    for point, wanted in zip(document["grid"], expected.points, strict=True):
-        assert point["validation_ndcg"]["trials"] == wanted.validation_ndcg.tolist()
-        assert point["ranker"] == wanted.text
-    assert document["best"] == {"ranker": expected.best.text, "values": expected.best.values}
-    assert (document["seed"], document["tuning_seed"]) == (3, -5)
-    kept = json.loads((tmp_path / "tuning.json").read_text())
-    assert kept | {"seconds": document["seconds"]} == document
-    assert "seconds" not in kept
-    assert len(trials(tmp_path)) == 6
-    again = answered(*SHORT, *grid, "--out", tmp_path)
-    assert again == document  # its seconds too: nothing was run again
+    for point, wanted in zip(tuned["points"], expected.points, strict=True):
+        assert point["validation_ndcg"] == list(wanted.validation_ndcg)
+        assert point["ranker"] == wanted.ranker
+    assert tuned["best"]["ranker"] == expected.best.ranker
+    assert (document["seed"], tuned["seed"]) == (3, -5)
+    assert json.loads((tmp_path / "tuning.json").read_text()) == document
+    kept = trials(tmp_path)
+    assert len(kept) == 6
+    assert answered(*SHORT, *grid, "--out", tmp_path) == document
+    assert trials(tmp_path) == kept, "nothing was run again"
 
 
 def test_the_table_marks_the_best_and_says_how_to_use_it() -> None:
-    grids = ("--param", "epsilon", "--grid", "0,5", "--param", "clamp", "--grid", "true,false")
+    grids = ("--param", "epsilon", "--grid", "0,5", "--param", "beta", "--grid", "1,5")
     lines = good(*SHORT, *grids).stdout.splitlines()
     assert lines[0].endswith("seed 0 (tuning seed -2)")
-    assert lines[1].split() == ["epsilon", "clamp", "validation", "NDCG"]
-    rows = [line.split() for line in lines[3:7]]
-    assert [row[:2] for row in rows] == [[e, c] for e in "05" for c in ("true", "false")]
-    marked = [row for row in rows if row[3:4] == ["*"]]
-    assert len(marked) == 1
-    assert marked[0][2] == max(row[2] for row in rows)
+    assert lines[1].split() == ["value", "validation", "NDCG"]
+    tried = [line.split()[0] for line in lines if line.strip()[:1].isdigit()]
+    assert tried == ["0", "5", "1", "5"], "of each, with the other at its best"
+    assert "‡" in "".join(lines), "β has only ends"
     command_line, _, chosen = lines[-1].rpartition(" --ranker ")
     assert command_line == (
         "Use it: ebrank simulate --dataset mq2007-like --sessions 120 --updates 4 --scale 0.01"
     )
     ranker = registry.parse(chosen)
-    typed = [typed_value(ranker.value(name)) for name in ("epsilon", "clamp")]
-    assert typed == marked[0][:2]
+    assert ranker.value("epsilon") in (0.0, 5.0)
     assert ranker.value("estimator") == "exposure"
 
 
@@ -83,15 +79,9 @@ def test_what_it_says_to_use_can_be_run(tmp_path: Path) -> None:
 
 
 def test_the_declared_grid_is_the_default() -> None:
-    document = answered(*SHORT, "--trials", "1")
-    tried = [point["values"]["epsilon"] for point in document["grid"]]
-    assert tried == [0, 5, 10, 20, 30, 50, 70, 100]
-    assert document["grid"][0]["validation_ndcg"]["sd"] is None
-
-
-def test_a_choice_at_the_edge_is_warned_of() -> None:
-    said = good(*SHORT, "--param", "epsilon", "--grid", "3,4").stderr
-    assert "warning: the best epsilon is at the edge of its grid" in said
+    points = answered(*SHORT, "--trials", "1")["tuning"]["points"]
+    tried = [point["values"]["epsilon"] for point in points]
+    assert tried[:8] == [0, 5, 10, 20, 30, 50, 70, 100], "and more where its end is best"
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,8 @@ import pytest
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers import registry
 from ebrank.lab.simulation.config import SimulationConfig
-from ebrank.lab.simulation.result import Result, TrialResult
-from ebrank.paper.framework.outcome import Cell
+from ebrank.lab.simulation.result import Result, TrialResult, about_config
+from ebrank.paper.framework.display import Cell
 from ebrank.paper.framework.runner import (
     FinishedDataset,
     ReproductionPlan,
@@ -70,7 +70,7 @@ def result(
 ) -> Result:
     """Return a result with a trial for each (cold, warm, served)."""
     trials = tuple(trial(*each, noise, seed + n, queries) for n, each in enumerate(figures))
-    return Result("made", str(registry.parse(text)), CONFIG, 0, trials)
+    return Result("made", str(registry.parse(text)), about_config(CONFIG), 0, trials)
 
 
 def sure(text: str, cold: float, warm: float, served: float, seed: int = 0) -> Result:

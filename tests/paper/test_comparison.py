@@ -14,9 +14,9 @@ from ebrank.lab.simulation import parallel
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.result import Result
 from ebrank.paper.comparison import Comparison, compared, figure, table
+from ebrank.paper.framework.display import Cell
 from ebrank.paper.framework.measures import MEASURES
-from ebrank.paper.framework.outcome import Cell
-from ebrank.paper.report.figures.palette import LOOKS, looks
+from ebrank.paper.report.figures import LOOKS, looks
 
 RANKERS = ("random", "oracle", "bm25", "ebrank:estimator=exposure", "ebrank:beta=5")
 
@@ -81,7 +81,7 @@ def test_two_ebranks_have_two_colors(found: Comparison) -> None:
     texts = ("ebrank:epsilon=5", "ebrank:beta=2", "ucbrank", "ebrank:beta=3")
     results = [replace(each, ranker=text) for each, text in zip(found.results, texts, strict=False)]
     (panel, *_) = figure(compared(results)).panels
-    drawn = looks([line.style for line in panel.series])
-    assert len({look.light for look in drawn}) == len(texts)
-    assert drawn[0] == LOOKS["ebrank"]
-    assert drawn[2] == LOOKS["ucbrank"]
+    drawn = looks(line.style for line in panel.series)
+    assert len({look.light for look in drawn.values()}) == len(texts)
+    assert drawn["ebrank"] == LOOKS["ebrank"]
+    assert drawn["ucbrank"] == LOOKS["ucbrank"]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from ebrank.paper.framework.outcome import Table
+    from ebrank.paper.framework.display import Table
 
 # A log should name the stages that take minutes, not those that take a moment.
 _LOG_SECONDS = 5.0
@@ -55,15 +55,15 @@ def counted(what: str, rows: Mapping[str, int]) -> str:
 
 def print_table(table: Table) -> None:
     """Print a table, in color on a terminal."""
-    from ebrank.paper.report.tables.terminal import text
+    from ebrank.paper.report.tables import terminal
 
     width = shutil.get_terminal_size().columns
-    click.echo(text(table, width=width, color=sys.stdout.isatty()) + "\n")
+    click.echo(terminal(table, width=width, color=sys.stdout.isatty()) + "\n")
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table of texts and whole numbers, which get thousands separators."""
-    from ebrank.paper.framework.outcome import Cell, Column, Row, Table
+    from ebrank.paper.framework.display import Cell, Column, Row, Table
 
     def cell(value: object) -> Cell | str:
         return Cell(value, digits=0) if isinstance(value, int) else str(value)

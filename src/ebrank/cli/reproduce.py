@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +14,13 @@ from ebrank.cli.options import AS_JSON
 from ebrank.cli.protocol import as_typed, config_of
 from ebrank.cli.verbs import SHARED, arg, opt, option, verb
 from ebrank.environment.extras import import_extra
-from ebrank.errors import DataError, ParameterError
+from ebrank.errors import DataError
 
 if TYPE_CHECKING:
     from ebrank.addons.cluster.cluster import Cluster
     from ebrank.lab.data.dataset import Dataset
     from ebrank.lab.simulation.parallel import TrialPool
-    from ebrank.paper.assembly import DatasetPart
-    from ebrank.paper.document import DatasetRecord, Document
+    from ebrank.paper.document import Document
     from ebrank.paper.framework.runner import ReproductionPlan
 
 EMBEDDED = "mq2007-like"
@@ -39,18 +36,12 @@ ANY_FOLDER = "FOLDER"
 @verb(
     *lab.simulation_options(
         without=["eta"],  # which the experiments vary
-        dataset=option(
-            "--dataset NAME|FOLDER",
-            f"{lab.DATASET}; repeatable.",
-            called="datasets",
-            multiple=True,
-            default=(EMBEDDED,),
-        ),
+        dataset=option("--dataset NAME|FOLDER", f"{lab.DATASET}.", default=EMBEDDED),
         out="Folder for results and finished trials, by default reproduction/DATASET.",
     )
 )
 def reproduce(
-    datasets: tuple[str, ...] = SHARED,
+    dataset: str = SHARED,
     out: str | None = SHARED,
     only: str | None = opt(
         None,
@@ -94,18 +85,17 @@ def reproduce(
         ebrank reproduce --only table2 --also smoothedctr --tune mymodule:MyRanker
         ebrank reproduce --only beyond --scale 0.1 --trials 2
         ebrank reproduce --only shared --dataset shop-like --trials 4
-        ebrank reproduce --dataset MQ2007 --dataset MSLR-10K --data-dir ~/datasets
+        ebrank reproduce --dataset MQ2007 --data-dir ~/datasets
         ebrank reproduce --dataset MSLR-30K --cluster dask://node1:8786
         ebrank reproduce --dataset MQ2008 --fold all
     """
-    lab.begin(", ".join(datasets))
+    lab.begin(dataset)
     for module in ("matplotlib", "jinja2"):  # fail now rather than after the runs
         import_extra(module, extra="report", purpose="for the report")
     plan = make_plan(only, given, also, tune, options)
     jobs, address = options.pop("jobs"), options.pop("cluster")
     with lab.note_of_compilation():
-        loaded = [lab.load(name, plan.config, options) for name in dict.fromkeys(datasets)]
-        check_names(loaded)
+        loaded = lab.load(dataset, plan.config, options)
         folder = prepared_folder(out, loaded)
         note_what_is_left_out(folder, plan)
         try:
@@ -149,21 +139,14 @@ def make_plan(
     )
 
 
-def check_names(sources: Sequence[lab.Loaded]) -> None:
-    """Raise if tables would call two datasets the same."""
-    name, times = Counter(source.name for source in sources).most_common(1)[0]
-    if times > 1:
-        raise ParameterError(f"two datasets have the name {name}; reproduce one at a time")
-
-
-def prepared_folder(out: str | None, loaded: Sequence[lab.Loaded]) -> Path:
+def prepared_folder(out: str | None, loaded: lab.Loaded) -> Path:
     """Return the folder for the results, marked as ours; raise if it holds something else."""
     from ebrank.environment.files import write_whole
     from ebrank.lab.simulation.storage import read_own
     from ebrank.paper.document import KIND, RESULTS
 
-    names = "+".join(re.sub(r"[^\w.-]+", "-", source.folder_name) for source in loaded)
-    folder = Path("reproduction", names) if out is None else Path(out)
+    name = re.sub(r"[^\w.-]+", "-", loaded.folder_name)
+    folder = Path("reproduction", name) if out is None else Path(out)
     ours = read_own(folder / RESULTS, KIND) or read_own(folder / MARKER, KIND)
     if not ours and folder.is_dir() and any(folder.iterdir()):
         raise DataError(
@@ -175,14 +158,14 @@ def prepared_folder(out: str | None, loaded: Sequence[lab.Loaded]) -> Path:
 
 
 def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
-    """Name the experiments of an earlier report in the folder that this one will not have."""
+    """Name the exhibits of an earlier report in the folder that this one will not have."""
     from ebrank.lab.simulation.storage import read_own
     from ebrank.paper.document import KIND, RESULTS
-    from ebrank.paper.exhibits import EXPERIMENTS
+    from ebrank.paper.exhibits import EXHIBITS
 
-    earlier = read_own(folder / RESULTS, KIND).get("only", ())
-    now = [experiment.name for experiment in plan.experiments]
-    gone = [name for name in EXPERIMENTS if name in earlier and name not in now]
+    earlier = read_own(folder / RESULTS, KIND).get("displays", ())
+    now = [exhibit.name for exhibit in plan.exhibits]
+    gone = [name for name in EXHIBITS if name in earlier and name not in now]
     if gone:
         click.echo(
             f"note: {folder} also has results of {', '.join(gone)}, which this command leaves out "
@@ -194,39 +177,28 @@ def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
 
 def run(
     plan: ReproductionPlan,
-    loaded: Sequence[lab.Loaded],
+    loaded: lab.Loaded,
     folder: Path,
     jobs: int | None,
     cluster: Cluster | None,
 ) -> Document:
     """Run the plan, write the results and the report, return the results."""
     from ebrank.kernels.threads import available_threads
-    from ebrank.paper import assembly
-    from ebrank.paper.document import write_document
+    from ebrank.paper.document import document, write_document
     from ebrank.paper.framework.runner import run_folds
-    from ebrank.paper.report.write import write_report
+    from ebrank.paper.report.page import write_report
+
+    def opened(place: int) -> tuple[Dataset, TrialPool | None]:
+        data = loaded.opened(place)
+        return data, None if cluster is None else cluster.workers(data, loaded.locators[place])
 
     jobs = jobs or available_threads() if cluster is None else cluster.slots
-    parts: list[DatasetPart] = []
     with console.progress("starting") as progress:
-        for source in loaded:
-
-            def opened(place: int, source: lab.Loaded = source) -> tuple[Dataset, TrialPool | None]:
-                data = source.opened(place)
-                if cluster is None:
-                    return data, None
-                return data, cluster.workers(data, source.locators[place])
-
-            finished = run_folds(
-                plan, source.folds, opened, folder / TRIALS, jobs=jobs, watch=progress
-            )
-            command = recorded_command("only")
-            parts.append(assembly.dataset_part(command, finished, several=len(loaded) > 1))
-            del finished  # the trials of a large dataset are large
-    document = assembly.document(recorded_command(), plan, parts)
-    write_document(document, folder)
-    write_report(document, folder)
-    return document
+        finished = run_folds(plan, loaded.folds, opened, folder / TRIALS, jobs=jobs, watch=progress)
+        made = document(recorded_command(), recorded_command("only"), plan, finished)
+        write_document(made, folder)
+        write_report(made, folder)
+    return made
 
 
 def recorded_command(*but: str) -> str:
@@ -237,43 +209,32 @@ def recorded_command(*but: str) -> str:
 
 def as_plain(document: Document, folder: Path) -> dict[str, Any]:
     """Return what scripts want to know; all of it is in results.json."""
-    from ebrank.paper.framework.outcome import to_plain
-
-    parts = ("tuning", "runs", "findings")
-    datasets = [
-        {"name": data.name, **{part: to_plain(getattr(data, part)) for part in parts}}
-        for data in document.datasets
-    ]
-    return {"out": str(folder), "datasets": datasets}
+    parts = ("name", "tuning", "runs", "findings")
+    return {"out": str(folder), **{part: getattr(document, part) for part in parts}}
 
 
 def print_summary(document: Document, folder: Path) -> None:
     """Print Table 2, the findings by theme, the result in a few words, and where the report is."""
-    from ebrank.paper.report.page import summary
-
-    for table in document.tables:
-        if table.name == "table2":
-            console.print_table(table)
-    for data in document.datasets:
-        if data.findings:
-            print_findings(data, document.trials)
-    click.secho(f"\n{console.wrapped(summary.title(document))}.", bold=True)
-    for words in summary.in_short(document):
-        click.echo(console.wrapped(f"- {words}", indent="  "))
+    if "table2" in document.displays:
+        console.print_table(document.displays["table2"].tables[0])
+    if document.findings:
+        print_findings(document)
+    if document.headline:
+        click.secho(f"\n{console.wrapped(document.headline)}.", bold=True)
     click.echo(f"Report: {folder / 'report.html'}")
 
 
-def print_findings(data: DatasetRecord, trials: int) -> None:
+def print_findings(document: Document) -> None:
     """Print how many findings are confirmed, theme by theme, and which ones are not."""
-    from ebrank.paper.framework.outcome import VERDICTS
+    from ebrank.paper.framework.display import VERDICTS
     from ebrank.paper.framework.significance import caution
     from ebrank.paper.report.ledger import tally, themes
 
-    click.echo(f"{data.name}: {tally(data.findings)}")
-    careful = caution(data.test_queries, trials)
+    click.echo(f"{document.name}: {tally(document.findings)}")
+    careful = caution(document.test_queries, document.trials)
     if careful:
         click.echo(console.wrapped(careful))
-    for theme in themes(data.findings):
+    for theme in themes(document.findings):
         line = f"  {theme.title}: {tally(theme.findings)}"
         click.echo(console.wrapped(line, indent=" " * 4))
         for verdict in VERDICTS[1:]:
@@ -288,30 +249,21 @@ def print_findings(data: DatasetRecord, trials: int) -> None:
 
 @verb()
 def report(
-    folder: str = arg("DIR", type=click.Path(file_okay=False)),
-    out: str | None = opt(
-        None,
-        "Folder for the report, by default the folder of the results.",
-        "DIR",
-        type=click.Path(file_okay=False),
-    ),
-    as_json: bool = AS_JSON,
+    folder: str = arg("DIR", type=click.Path(file_okay=False)), as_json: bool = AS_JSON
 ) -> None:
     """Rewrite the report of a reproduction from its results.
 
     DIR is a folder that `ebrank reproduce` wrote. This makes report.html, the tables, the figures
-    and LEDGER.md from its results.json, without running anything. It removes files of an earlier
-    report that are no longer part of it, and leaves other files alone.
+    and LEDGER.md from its results.json, without running anything.
 
     Examples:
         ebrank report reproduction/mq2007-like
-        ebrank report mq2008 --out mq2008-report
         ebrank report mq2008 --json
     """
     from ebrank.paper.document import read_document
-    from ebrank.paper.report.write import write_report
+    from ebrank.paper.report.page import write_report
 
-    written = write_report(read_document(Path(folder)), out or folder)
+    written = write_report(read_document(Path(folder)), Path(folder))
     tables, figures = (
         len({path.stem for path in written if path.parent.name == kind})
         for kind in ("tables", "figures")

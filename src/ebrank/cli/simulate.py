@@ -12,14 +12,16 @@ import click
 from ebrank.cli import console, lab
 from ebrank.cli.options import AS_JSON
 from ebrank.cli.verbs import REQUIRED, opt, verb
-from ebrank.errors import EBRankError, ParameterError
+from ebrank.errors import ParameterError
 
 if TYPE_CHECKING:
     from ebrank.lab.rankers.base import Ranker
     from ebrank.lab.simulation.result import Result
-    from ebrank.paper.framework.outcome import Table
+    from ebrank.paper.framework.display import Table
     from ebrank.paper.query_files import QueryRow
 
+RESULTS = "results.json"
+KIND = "ebrank simulate"
 WIDE = 92
 """The fewest characters that leave room for run times."""
 
@@ -109,6 +111,7 @@ def run_all(
 
     If it ends early, `show` gets what an only dataset has; folds cannot be pooled before the end.
     """
+    from ebrank.lab.simulation.parallel import Interrupted
     from ebrank.paper.framework.folds import pooled
 
     finished: list[list[Result]] = []
@@ -117,13 +120,13 @@ def run_all(
         for plan in plans:
             finished.append(run(plan, rankers))
             write(plan, finished[-1])
-    except (KeyboardInterrupt, OSError, EBRankError) as problem:
-        if hasattr(problem, "results"):  # of the fold in which it ended
-            finished.append(problem.results)
-        if folds == 1 and finished:
-            show(finished[0])
-        if not isinstance(problem, KeyboardInterrupt) or not finished:
+    except KeyboardInterrupt as stopped:
+        if isinstance(stopped, Interrupted):
+            finished.append(stopped.results)  # of the fold in which it ended
+        if not finished:
             raise
+        if folds == 1:
+            show(finished[0])
         trials = sum(len(result.trials) for own in finished for result in own)
         planned = options["trials"] * len(rankers) * folds
         raise lab.stopped(trials, planned, options["out"]) from None
@@ -131,21 +134,38 @@ def run_all(
 
 
 def run(plan: lab.SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
-    """Run the trials, keeping the results on disk if there is a folder for them."""
-    from ebrank.cli.stored_runs import KIND, RESULTS, write_results
+    """Run the trials; with a folder, keep them there, and write `results.json` in the end."""
     from ebrank.lab.simulation import parallel
 
     with lab.running(plan, "simulating", RESULTS, KIND, plan.seed) as how:
-
-        def keep(results: list[Result]) -> None:
-            if how["store"] is not None:
-                write_results(how["store"], plan, rankers, results)
-
         try:
-            return parallel.run(plan.dataset, rankers, plan.config, plan.seed, finished=keep, **how)
+            results = parallel.run(plan.dataset, rankers, plan.config, plan.seed, **how)
         except parallel.Interrupted as interrupted:
-            keep(interrupted.results)
+            write_results(plan, interrupted.results)
             raise
+    write_results(plan, results)
+    return results
+
+
+def write_results(plan: lab.SimulationPlan, results: Sequence[Result]) -> None:
+    """Write `results.json`: the results so far, and everything they depend on; no times."""
+    from ebrank.kernels.provenance import versions
+    from ebrank.lab.simulation.result import about_config, about_dataset, measured
+    from ebrank.lab.simulation.storage import write_json
+
+    if plan.out is None:
+        return
+    document = {
+        "kind": KIND,
+        "dataset": about_dataset(plan.dataset),
+        "config": about_config(plan.config),
+        "seed": plan.seed,
+        "trials": plan.trials,
+        "complete": all(len(result.trials) == plan.trials for result in results),
+        "versions": versions(),
+        "rankers": [{"ranker": result.ranker} | measured(result) for result in results],
+    }
+    write_json(Path(plan.out) / RESULTS, document)
 
 
 def print_results(results: Sequence[Result], as_json: bool) -> None:
@@ -159,8 +179,8 @@ def print_results(results: Sequence[Result], as_json: bool) -> None:
 
 def table(results: Sequence[Result]) -> Table:
     """Return the measures of each ranker, and run times where the terminal has room for them."""
+    from ebrank.paper.framework.display import Cell, Column, Row, Table
     from ebrank.paper.framework.measures import COLUMNS, cells
-    from ebrank.paper.framework.outcome import Cell, Column, Row, Table
 
     wide = shutil.get_terminal_size().columns >= WIDE
     rows: list[tuple[Cell | str, ...]] = [

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebrank.lab.evaluation.letters import letters
-from ebrank.lab.evaluation.significance import PairedComparison, compare, holm
+from ebrank.lab.evaluation.significance import (
+    ADDS_UP,
+    fisher_randomization,
+    holm,
+    query_differences,
+)
 from ebrank.lab.simulation.result import Result, summary
 from ebrank.paper.framework import measures
+from ebrank.paper.framework.display import Column, Figure, Row, Table
 from ebrank.paper.framework.entrants import Entrant
-from ebrank.paper.framework.figures import Figure
 from ebrank.paper.framework.measures import MEASURES, Measure
-from ebrank.paper.framework.outcome import Column, Row, Table
 from ebrank.paper.framework.significance import LEVEL
 
 CAPTION = (
@@ -29,41 +33,54 @@ CAPTION = (
 )
 
 
+class Pair(NamedTuple):
+    """By how much one ranker exceeds another, and its p-value, adjusted over all pairs."""
+
+    metric: str
+    a: str
+    b: str
+    difference: float
+    p_value: float
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Rankers that met the same users, compared.
 
     Attributes:
         results: of the rankers, in the order they were given.
-        pairs: all pairs of rankers, by each measure, with p-values adjusted over all pairs.
+        pairs: all of them, measure by measure.
         letters: of each ranker (inner) by each measure (outer).
     """
 
     results: tuple[Result, ...]
-    pairs: tuple[PairedComparison, ...]
+    pairs: tuple[Pair, ...]
     letters: tuple[tuple[str, ...], ...]
 
 
 def compared(results: Sequence[Result]) -> Comparison:
     """Compare rankers that met the same users: two or more."""
-    pairs = {measure: _pairs(results, measure) for measure in MEASURES}
+    by_measure = {measure: _pairs(results, measure) for measure in MEASURES}
     return Comparison(
         tuple(results),
-        tuple(pair for own in pairs.values() for pair in own),
-        tuple(_letters(results, measure, own) for measure, own in pairs.items()),
+        tuple(pair for own in by_measure.values() for pair in own),
+        tuple(_letters(results, measure, own) for measure, own in by_measure.items()),
     )
 
 
-def _pairs(results: Sequence[Result], measure: Measure) -> list[PairedComparison]:
-    """Return all pairs, in the order of `combinations`, with p-values adjusted over all."""
-    tests = [compare(a, b, measure.metric) for a, b in combinations(results, 2)]
-    adjusted = holm([test.p_value for test in tests]).tolist()
-    return [replace(test, p_value=p) for test, p in zip(tests, adjusted, strict=True)]
+def _pairs(results: Sequence[Result], measure: Measure) -> list[Pair]:
+    """Return all pairs, in the order of `combinations`."""
+    both, metric = list(combinations(results, 2)), measure.metric
+    differences = [query_differences(a, b, metric) for a, b in both]
+    totals = (each.sum() if metric in ADDS_UP else each.mean() for each in differences)
+    p_values = holm([fisher_randomization(each) for each in differences])
+    return [
+        Pair(metric, a.ranker, b.ranker, float(total), float(p))
+        for (a, b), total, p in zip(both, totals, p_values, strict=True)
+    ]
 
 
-def _letters(
-    results: Sequence[Result], measure: Measure, pairs: Sequence[PairedComparison]
-) -> tuple[str, ...]:
+def _letters(results: Sequence[Result], measure: Measure, pairs: Sequence[Pair]) -> tuple[str, ...]:
     """Return a letter or more for each ranker; none by a measure that a trial does not have."""
     means = [measure.mean(result) for result in results]
     if not all(map(math.isfinite, means)):
@@ -111,15 +128,17 @@ def plain(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as plain objects, for JSON."""
     metrics, first = [measure.metric for measure in MEASURES], comparison.results[0]
     lettered = zip(comparison.results, zip(*comparison.letters, strict=True), strict=True)
-    rankers = [
-        {"ranker": each.ranker, **summary(each), "letters": dict(zip(metrics, own, strict=True))}
-        for each, own in lettered
-    ]
-    shown = ("metric", "a", "b", "difference", "p_value")
     return {
         "dataset": first.dataset,
         "seed": first.seed,
         "trials": len(first.trials),
-        "rankers": rankers,
-        "pairs": [{name: getattr(pair, name) for name in shown} for pair in comparison.pairs],
+        "rankers": [
+            {
+                "ranker": each.ranker,
+                **summary(each),
+                "letters": dict(zip(metrics, own, strict=True)),
+            }
+            for each, own in lettered
+        ],
+        "pairs": [pair._asdict() for pair in comparison.pairs],
     }

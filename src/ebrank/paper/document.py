@@ -6,93 +6,35 @@ It is all that `ebrank.paper.report` needs. The same command gives the same byte
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
+from ebrank.kernels.provenance import versions
+from ebrank.lab.simulation.result import about_config, measured
 from ebrank.lab.simulation.storage import read_own
-from ebrank.paper.framework.experiment import TuningRecord
-from ebrank.paper.framework.figures import Figure
-from ebrank.paper.framework.outcome import Finding, Table, from_plain, to_plain
-from ebrank.paper.ledger import LedgerSection
+from ebrank.lab.simulation.tuning import TuningRecord
+from ebrank.paper.exhibits.table2 import CLICKS_AS_FEATURE, better_than
+from ebrank.paper.exhibits.waiting import SOON, curve
+from ebrank.paper.framework import tuning
+from ebrank.paper.framework.display import Display, Finding
+from ebrank.paper.framework.entrants import AUTO, UCBRANK
+from ebrank.paper.framework.exhibit import Results, Setup
+from ebrank.paper.framework.measures import RUN
+from ebrank.paper.framework.runner import FinishedDataset, ReproductionPlan
+from ebrank.paper.ledger import LedgerSection, ledger
+from ebrank.paper.references import stands_in_for
 
 KIND = "ebrank reproduce"
-FORMAT = 4
+FORMAT = 5
 RESULTS = "results.json"
-
-
-@dataclass(frozen=True)
-class RunRecord:
-    """One run, trial by trial.
-
-    Attributes:
-        key, label: the entrant's; "" for a run of any other ranker.
-        ranker: its text; `ebrank:epsilon=20/5` has 20 in the first fold, 5 in the second.
-        entering_probability: η.
-        believed: the examination curve rankers believe in; None for the users' own.
-        users: the user model.
-        click_rate: factor of their click probabilities.
-        sessions: of each trial.
-        cold, warm, cum, run: NDCG at the last checkpoint, one value per trial.
-        labels: `graded` or `binary`.
-        by_labels: Cold-, Warm- and Run-NDCG with standard gains, one value per trial each.
-        by_fold: the mean of each measure in each fold, if folds are pooled.
-    """
-
-    key: str
-    label: str
-    ranker: str
-    entering_probability: float
-    believed: str | None
-    users: str
-    click_rate: float
-    sessions: int
-    cold: tuple[float, ...]
-    warm: tuple[float, ...]
-    cum: tuple[float, ...]
-    run: tuple[float, ...]
-    labels: str = "graded"
-    by_labels: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    by_fold: dict[str, tuple[float, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class DatasetRecord:
-    """Everything found on one dataset.
-
-    Attributes:
-        name: as in tables.
-        fingerprint: a hash of its content; those of all folds, if folds are pooled.
-        stands_in_for: the published dataset that a synthetic one replaces, if any.
-        queries, rows, features: its size after preparation; of pooled folds, the largest one's.
-        sessions: of a trial, in all folds together, unless a run says otherwise.
-        tuning: how each ε was chosen.
-        runs: everything that was run.
-        tables, figures, findings: what experiments made of the runs.
-        ledger: published figures beside ours.
-        reference: whose published figures the ledger shows, in a word or two; "" for none.
-        test_queries: how many queries measures and tests cover.
-        folds: the numbers of the folds that are pooled; () for a single dataset.
-    """
-
-    name: str
-    fingerprint: str
-    stands_in_for: str | None
-    queries: int
-    rows: int
-    features: int
-    sessions: int
-    tuning: tuple[TuningRecord, ...]
-    runs: tuple[RunRecord, ...]
-    tables: tuple[Table, ...]
-    figures: tuple[Figure, ...]
-    findings: tuple[Finding, ...]
-    ledger: tuple[LedgerSection, ...]
-    reference: str = ""
-    test_queries: int | None = None
-    folds: tuple[int, ...] = ()
+TUNING = "tuning"
+"""The name of what shows how parameters were chosen, beside those of exhibits."""
 
 
 @dataclass(frozen=True)
@@ -103,34 +45,125 @@ class Document:
         command: repeats it.
         seed: of all trials.
         trials: of each run.
-        only: the experiments, in the order of the report.
         versions: of the software that made it.
         config: the simulation.
-        tables: those with a group of columns for each dataset.
-        datasets: everything else, dataset by dataset.
+        name: the dataset's, as in tables.
+        fingerprint: a hash of its content; those of all folds, if folds are pooled.
+        stands_in_for: the published dataset that a synthetic one replaces, if any.
+        queries, rows, features: its size after preparation; of pooled folds, the largest one's.
+        sessions: of a trial, in all folds together, unless a run says otherwise.
+        test_queries: how many queries measures and tests cover.
+        folds: the numbers of the folds that are pooled; () for a single dataset.
+        headline: what became of new items, and at what price; "" if that was not measured.
+        tuning: how each ε was chosen.
+        runs: the measures of everything that was run, trial by trial, with its ranker and config.
+        displays: what exhibits made of the runs, by their names, in the order of the report.
+        ledger: published figures beside ours.
     """
 
     command: str
     seed: int
     trials: int
-    only: tuple[str, ...]
     versions: dict[str, str]
     config: dict[str, Any]
-    tables: tuple[Table, ...]
-    datasets: tuple[DatasetRecord, ...]
+    name: str
+    fingerprint: str
+    stands_in_for: str | None
+    queries: int
+    rows: int
+    features: int
+    sessions: int
+    test_queries: int
+    folds: tuple[int, ...]
+    headline: str
+    tuning: tuple[TuningRecord, ...]
+    runs: tuple[dict[str, Any], ...]
+    displays: dict[str, Display]
+    ledger: tuple[LedgerSection, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Those of all exhibits."""
+        return tuple(finding for shown in self.displays.values() for finding in shown.findings)
 
 
-def write_document(document: Document, folder: Path) -> Path:
-    """Write `results.json`; return its path."""
-    path = folder / RESULTS
-    write_whole(path, document_bytes(document))
-    return path
+def document(
+    command: str, repeated: str, plan: ReproductionPlan, finished: FinishedDataset
+) -> Document:
+    """Return everything that a plan found; `repeated` is the command without `--only`."""
+    setup, results, displays = finished.setup, finished.results, dict(finished.displays)
+    tried = tuning.table(setup.tuning)
+    if tried is not None:
+        displays[TUNING] = Display(tables=(tried,))
+    made = Document(
+        command=command,
+        seed=plan.seed,
+        trials=plan.trials,
+        versions=versions(),
+        config=_plain(about_config(plan.config)),
+        name=setup.name,
+        fingerprint=finished.fingerprint,
+        stands_in_for=stands_in_for(setup.dataset.origin),
+        queries=max(part.queries for part in setup.parts),
+        rows=max(part.rows for part in setup.parts),
+        features=max(part.features for part in setup.parts),
+        sessions=setup.sessions,
+        test_queries=setup.test_queries,
+        folds=tuple(fold.number for fold in setup.folds if fold.number is not None),
+        headline=headline(setup, results, displays),
+        tuning=setup.tuning,
+        runs=tuple(
+            {"ranker": str(run.ranker), "config": _plain(about_config(run.config))}
+            | measured(result)
+            for run, result in results.items()
+        ),
+        displays=displays,
+        ledger=(),
+    )
+    return replace(made, ledger=ledger(repeated, setup, results, made.findings))
+
+
+def headline(setup: Setup, results: Results, displays: Mapping[str, Display]) -> str:
+    """Return how many new items users saw soon, and at what price; "" if either is unknown."""
+    if not {"table2", "waiting"} <= displays.keys():
+        return ""
+    runs = {key: results[setup.run(key)] for key in (AUTO, UCBRANK, CLICKS_AS_FEATURE)}
+    waits = {key: curve(result, "wait_shown") for key, result in runs.items()}
+    if min(wait.until for wait in waits.values()) < SOON:
+        return ""
+    shown = {key: _percent(float(wait.at(SOON))) for key, wait in waits.items()}
+    lost = 1 - RUN.mean(runs[UCBRANK]) / RUN.mean(runs[AUTO])
+    verdicts = {finding.name: finding.verdict for finding in displays["table2"].findings}
+    price = {
+        "confirmed": f"at the price of lists that are {_percent(lost)} worse",
+        "contradicted": f"in lists that are {_percent(-lost)} better",
+        "undecided": "and its lists do not differ significantly",
+    }[verdicts[better_than(UCBRANK)]]
+    return (
+        f"EBRank auto shows {shown[AUTO]} of the good new items within {SOON} searches, a ranker "
+        f"with clicks as a feature {shown[CLICKS_AS_FEATURE]}; UCBRank shows {shown[UCBRANK]}, "
+        f"{price}"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
+
+
+def _plain(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a config as JSON reads it back."""
+    return msgspec.json.decode(msgspec.json.encode(config), type=dict[str, Any])
 
 
 def document_bytes(document: Document) -> bytes:
     """Return the content of `results.json`."""
-    plain = {"kind": KIND, "format": FORMAT, **to_plain(document)}
+    plain = {"kind": KIND, "format": FORMAT, **msgspec.to_builtins(document)}
     return (json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def write_document(document: Document, folder: Path) -> None:
+    """Write `results.json`."""
+    write_whole(folder / RESULTS, document_bytes(document))
 
 
 def read_document(folder: Path) -> Document:
@@ -144,14 +177,10 @@ def read_document(folder: Path) -> Document:
     plain = read_own(path, KIND, "not the results of a reproduction", remedy)
     if not plain:
         raise DataError("no such file", path=path, remedy=remedy)
-    version = plain.get("format")
-    if version != FORMAT:
-        again = "Run `ebrank reproduce` again."
-        raise DataError(f"the format is {version}, not {FORMAT}", path=path, remedy=again)
+    if plain.get("format") != FORMAT:
+        problem = f"the format is {plain.get('format')}, not {FORMAT}"
+        raise DataError(problem, path=path, remedy="Run `ebrank reproduce` again.")
     try:
-        document = from_plain(Document, plain)
-    except DataError as problem:
-        raise DataError(str(problem), path=path, remedy=remedy) from None
-    if not document.datasets:
-        raise DataError("datasets is empty", path=path, remedy=remedy)
-    return document
+        return msgspec.convert(plain, Document)
+    except msgspec.ValidationError as problem:
+        raise DataError(f"damaged: {problem}", path=path, remedy=remedy) from None

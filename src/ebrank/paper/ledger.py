@@ -6,24 +6,26 @@ A figure differs beyond the spread of the trials if it is off by more than two s
 of ours, and by at least what a reader would care about: .005 of an NDCG or ratio, 1 of a Cum-NDCG
 or a count.
 
->>> LedgerEntry("EBRank", "Warm-NDCG", 0.849, 0.852, sd=0.004).beyond_the_spread
-False
->>> LedgerEntry("EBRank", "Warm-NDCG", 0.849, 0.800, sd=0.004).beyond_the_spread
-True
+>>> [str(cell) for cell in compared(0.849, np.array([0.851, 0.853]))]
+['.849', '.852 ± .001', '+.003']
+>>> [str(cell) for cell in compared(0.849, np.array([0.799, 0.801]))]
+['.849', '.800 ± .001', '−.049*']
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import numpy as np
 
 from ebrank.lab.rankers import registry
 from ebrank.lab.simulation.result import Result, spread
-from ebrank.paper.framework.entrants import CONCATENATING, PAPER, Entrant
-from ebrank.paper.framework.experiment import Results, Run, Setup
+from ebrank.paper.framework.display import Cell, Column, Finding, Row, Table
+from ebrank.paper.framework.entrants import CONCATENATING, PAPER
+from ebrank.paper.framework.exhibit import Results, Run, Setup
 from ebrank.paper.framework.folds import in_words
 from ebrank.paper.framework.measures import PUBLISHED, behavior_ratios
-from ebrank.paper.framework.outcome import Finding
 from ebrank.paper.framework.significance import caution
 from ebrank.paper.references import (
     Performance,
@@ -43,45 +45,8 @@ RULE = (
     f"{MARK} : the difference is at least .005 (Cum-NDCG: 1.0) and more than two standard "
     "deviations of our trials; with one trial, whose spread is unknown, the size alone decides."
 )
-
-
-@dataclass(frozen=True)
-class LedgerEntry:
-    """One figure, theirs and ours.
-
-    Attributes:
-        name: whose it is.
-        figure: what it is.
-        reference: theirs; None if they have none.
-        ours: the mean over trials; None if it was not run.
-        sd: standard deviation over trials, None for a single one.
-        digits: after the point.
-        group: the heading above it, a feature setting.
-        reference_sd: their standard deviation, None if they gave none.
-    """
-
-    name: str
-    figure: str
-    reference: float | None
-    ours: float | None
-    sd: float | None = None
-    digits: int = 3
-    group: str = ""
-    reference_sd: float | None = None
-
-    @property
-    def difference(self) -> float | None:
-        """Ours minus theirs."""
-        if self.reference is None or self.ours is None:
-            return None
-        return self.ours - self.reference
-
-    @property
-    def beyond_the_spread(self) -> bool:
-        """Whether the difference is large, and larger than chance makes it."""
-        off = abs(self.difference or 0.0)
-        large = off >= WORTH_A_MARK[self.digits]
-        return large and (self.sd is None or off > DEVIATIONS * self.sd)
+COMPARED = ("reference", "ours", "difference")
+RATIOS = ("x^b", "largest other")
 
 
 @dataclass(frozen=True)
@@ -95,8 +60,27 @@ class LedgerSection:
 
     title: str
     note: str = ""
-    entries: tuple[LedgerEntry, ...] = ()
+    table: Table | None = None
     findings: tuple[Finding, ...] = ()
+
+
+def compared(
+    reference: float | None, ours: Floats | None, digits: int = 3, reference_sd: float | None = None
+) -> tuple[Cell, Cell, Cell]:
+    """Return their figure, ours over trials, and the difference, marked if it is no noise.
+
+    Either is None if there is none.
+    """
+    mean = None if ours is None else float(ours.mean())
+    sd = None if ours is None else spread(ours)
+    off = None if reference is None or mean is None else mean - reference
+    noise = off is None or abs(off) < WORTH_A_MARK[digits]
+    noise = noise or (sd is not None and abs(off or 0.0) <= DEVIATIONS * sd)
+    return (
+        Cell(reference, sd=reference_sd, digits=digits),
+        Cell(mean, sd=sd, digits=digits),
+        Cell(off, digits=digits, marks="" if noise else MARK, signed=True),
+    )
 
 
 def ledger(
@@ -154,8 +138,8 @@ def _statistics(setup: Setup, theirs: Reference) -> LedgerSection:
         ("features", published.features, features, 0),
         ("largest label", published.max_label, setup.dataset.max_label, 0),
     )
-    entries = tuple(
-        LedgerEntry(setup.name, title, float(reference), float(ours), None, digits)
+    shown = tuple(
+        Row((title, *compared(float(reference), np.array([float(ours)]), digits)))
         for title, reference, ours, digits in figures
     )
     folds = " Ours are means over the folds." if setup.folds else ""
@@ -163,7 +147,10 @@ def _statistics(setup: Setup, theirs: Reference) -> LedgerSection:
         "The reference's averages are rounded. Features that are constant over the training set "
         f"are dropped here.{folds}"
     )
-    return LedgerSection("Table 1: the dataset after filtering", note, entries)
+    title, columns = "Table 1: the dataset after filtering", ("figure", *COMPARED)
+    return LedgerSection(
+        title, note, Table("ledger", title, "", tuple(map(Column, columns)), shown)
+    )
 
 
 @dataclass(frozen=True)
@@ -177,44 +164,50 @@ class _Lookup:
 
     def performance(self) -> LedgerSection:
         """Return Table 2's figures."""
-        entries = [
-            replace(entry, group=entrant.setting)
+        shown = [
+            (Variant(entrant.label, entrant.key, (entrant.key,)), entrant.setting)
             for entrant in PAPER
-            for entry in self._performance(Variant(entrant.label, entrant.key, (entrant.key,)))
         ]
-        return self._section("Table 2: ranking performance", "table2", entries)
+        return self._performance("Table 2: ranking performance", shown)
+
+    def variants(self) -> LedgerSection:
+        """Return the figures of rankers with one decision made differently."""
+        shown = [(variant, "") for variant in variants(self.setup.dataset.origin)]
+        return self._performance("Variants of Table 2's rankers", shown)
 
     def ratios(self) -> LedgerSection:
         """Return Table 3's figures."""
         title = "Table 3: exploitation ratios"
         if not self.theirs.ratios:
             return LedgerSection(title, f"The paper has no such figures for {self.theirs.dataset}.")
-        entries = [entry for entrant in CONCATENATING for entry in self._ratios(entrant)]
-        return self._section(title, "table3", entries)
+        rows = []
+        for entrant in CONCATENATING:
+            theirs = self.theirs.ratios[entrant.key]
+            result = self._result(Variant(entrant.label, entrant.key, ()))
+            behavior, other = (None, None) if result is None else behavior_ratios(result).T
+            cells = (
+                *compared(theirs.behavior, behavior, 3, theirs.behavior_sd),
+                *compared(theirs.other, other, 3, theirs.other_sd),
+            )
+            rows.append(Row((entrant.label, *cells)))
+        return self._section(title, "table3", RATIOS, rows)
 
-    def variants(self) -> LedgerSection:
-        """Return the figures of rankers with one decision made differently."""
-        own = variants(self.setup.dataset.origin)
-        entries = [entry for variant in own for entry in self._performance(variant)]
-        return self._section("Variants of Table 2's rankers", "table2", entries)
-
-    def _performance(self, variant: Variant) -> Iterator[LedgerEntry]:
-        theirs, result = self._published(variant.against), self._result(variant)
-        for measure in PUBLISHED:
-            reference = None if theirs is None else getattr(theirs, measure.name)
-            values = None if result is None else measure.values(result)
-            yield _entry(variant.name, measure.title, reference, values, measure.digits)
-
-    def _ratios(self, entrant: Entrant) -> Iterator[LedgerEntry]:
-        theirs = self.theirs.ratios[entrant.key]
-        result = self._result(Variant(entrant.label, entrant.key, ()))
-        behavior, other = (None, None) if result is None else behavior_ratios(result).T
-        for title, reference, sd, values in (
-            ("x^b", theirs.behavior, theirs.behavior_sd, behavior),
-            ("largest other", theirs.other, theirs.other_sd, other),
-        ):
-            entry = _entry(entrant.label, title, reference, values, 3)
-            yield replace(entry, reference_sd=sd)
+    def _performance(self, title: str, shown: Sequence[tuple[Variant, str]]) -> LedgerSection:
+        """Return the measures of some rankers, each with the heading above it."""
+        rows = []
+        for variant, group in shown:
+            theirs, result = self._published(variant.against), self._result(variant)
+            cells = (
+                cell
+                for measure in PUBLISHED
+                for cell in compared(
+                    None if theirs is None else getattr(theirs, measure.name),
+                    None if result is None else measure.values(result),
+                    measure.digits,
+                )
+            )
+            rows.append(Row((variant.name, *cells), group))
+        return self._section(title, "table2", [measure.title for measure in PUBLISHED], rows)
 
     def _published(self, against: Sequence[str]) -> Performance | None:
         """Return the first of these that the reference has, even if only with ε = 0."""
@@ -229,20 +222,14 @@ class _Lookup:
         return self.results.get(Run(ranker.with_parameters(**variant.changes), config))
 
     def _section(
-        self, title: str, experiment: str, entries: Sequence[LedgerEntry]
+        self, title: str, exhibit: str, figures: Sequence[str], rows: Sequence[Row]
     ) -> LedgerSection:
-        """Return a section, or how to fill it."""
-        command = f"`{self.command} --only {experiment}`"
-        if all(entry.ours is None for entry in entries):
+        """Return a section, or how to fill it; our figures are in every third column."""
+        command = f"`{self.command} --only {exhibit}`"
+        columns = (Column(name, figure) for figure in figures for name in COMPARED)
+        table = Table("ledger", title, "", (Column("ranker"), *columns), tuple(rows))
+        ours = (cell for row in rows for cell in row.cells[2::3])
+        absent = [isinstance(cell, Cell) and cell.value is None for cell in ours]
+        if all(absent):
             return LedgerSection(title, f"Not run; {command} fills this.")
-        absent = any(entry.ours is None for entry in entries)
-        note = f"What was not run: {command}." if absent else ""
-        return LedgerSection(title, note, tuple(entries))
-
-
-def _entry(
-    name: str, figure: str, reference: float | None, values: Floats | None, digits: int
-) -> LedgerEntry:
-    if values is None:
-        return LedgerEntry(name, figure, reference, None, None, digits)
-    return LedgerEntry(name, figure, reference, float(values.mean()), spread(values), digits)
+        return LedgerSection(title, f"What was not run: {command}." if any(absent) else "", table)

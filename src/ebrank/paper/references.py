@@ -23,7 +23,7 @@ from typing import Any
 from ebrank.lab.data import published
 from ebrank.lab.data.dataset import Origin
 from ebrank.paper.framework.entrants import EBRANK, EXPOSURE, NAMES, UCBRANK
-from ebrank.paper.framework.experiment import Run, Setup
+from ebrank.paper.framework.exhibit import Run, Setup
 
 CITATION = (
     "Tao Yang, Cuize Han, Chen Luo, Parth Gupta, Jeff M. Phillips, and Qingyao Ai: "

@@ -169,7 +169,7 @@ def by_hand(data: Dataset, key: np.uint64, rare: int, head: int, first: int) -> 
 
 def test_shares_are_those_of_a_calculation_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("RARE", 45), ("HEAD", 80), ("FIRST", 7)):
-        monkeypatch.setattr(f"ebrank.lab.simulation.measures.{name}", value)
+        monkeypatch.setattr(f"ebrank.lab.simulation.records.{name}", value)
     data = shop()
     for trial in range(3):
         key = streams.trial_key(5, trial)
@@ -185,10 +185,10 @@ def test_perfect_lists_have_all_and_sets_without_items_have_none() -> None:
     assert result.shares[[0, 1, 3, 4]].tolist() == pytest.approx([1.0] * 4)
     plain = run_trial(tiny(), oracle, SimulationConfig(updates=2), 1, 0, threads=1)
     assert plain.shares is None
-    told = measured(Result("shop", "oracle", config(), 1, (result, result)))
+    told = measured(Result("shop", "oracle", {}, 1, (result, result)))
     assert told["shares"]["all"] == pytest.approx([1.0, 1.0])
     assert set(told["shares"]) == set(SHARES)
-    assert "shares" not in measured(Result("tiny", "oracle", SimulationConfig(), 1, (plain,)))
+    assert "shares" not in measured(Result("tiny", "oracle", {}, 1, (plain,)))
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,12 @@ import pytest
 from ebrank.errors import DataError, ParameterError
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers import registry
+from ebrank.lab.rankers.base import Ranker
 from ebrank.lab.simulation import parallel
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import run_trial, simulate
 from ebrank.lab.simulation.parallel import Interrupted, run
-from ebrank.lab.simulation.result import Result
+from ebrank.lab.simulation.result import Result, TrialResult
 from ebrank.lab.simulation.storage import StoredTrials
 
 RANKERS = [registry.parse(text) for text in ("bm25", "ebrank", "ebrank:estimator=exposure")]
@@ -82,7 +83,7 @@ def test_stored_trials_are_not_run_again(
 
 
 def test_an_interrupt_ends_trials_under_way_and_takes_those_that_end_well(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupted = threading.Event()
 
@@ -95,14 +96,19 @@ def test_an_interrupt_ends_trials_under_way_and_takes_those_that_end_well(
             time.sleep(0.01)
         return run_trial(*args)
 
-    def stop(results: list[Result]) -> None:
-        if results[0].trials:
-            interrupted.set()
-            raise KeyboardInterrupt
+    class Stopping(StoredTrials):
+        """A store that is interrupted once it has a trial."""
+
+        def save(self, ranker: Ranker, trial: int, result: TrialResult) -> None:
+            super().save(ranker, trial, result)
+            if not interrupted.is_set():
+                interrupted.set()
+                raise KeyboardInterrupt
 
     monkeypatch.setattr(parallel, "run_trial", staged)
+    store = Stopping(tmp_path, dataset, SHORT, 0)
     with pytest.raises(Interrupted) as caught:
-        run(dataset, RANKERS[:1], SHORT, trials=3, jobs=3, finished=stop)
+        run(dataset, RANKERS[:1], SHORT, trials=3, jobs=3, store=store)
     (result,) = caught.value.results
     expected = simulate(dataset, RANKERS[0], SHORT, trials=2)
     assert bits([result]) == bits([expected])  # the second ended well, the third did not
@@ -115,14 +121,18 @@ def test_a_store_of_other_trials_is_refused(dataset: Dataset, tmp_path: Path) ->
             run(dataset, RANKERS[:1], config, seed, store=store)
 
 
-def test_all_rankers_get_their_first_trial_before_any_gets_its_second(dataset: Dataset) -> None:
-    def stop(results: list[Result]) -> None:
-        if sum(len(result.trials) for result in results) == 3:
-            raise KeyboardInterrupt
+def test_all_rankers_get_their_first_trial_before_any_gets_its_second(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[int] = []
 
-    with pytest.raises(Interrupted) as caught:
-        run(dataset, RANKERS, SHORT, trials=50, finished=stop)
-    assert min(len(result.trials) for result in caught.value.results) >= 1
+    def counted(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        ran.append(args[4])
+        return run_trial(*args, **kwargs)
+
+    monkeypatch.setattr(parallel, "run_trial", counted)
+    run(dataset, RANKERS, SHORT, trials=2)
+    assert ran == [0] * len(RANKERS) + [1] * len(RANKERS)
 
 
 def test_trouble_in_a_trial_is_told(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:

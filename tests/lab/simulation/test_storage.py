@@ -30,7 +30,9 @@ from ebrank.lab.simulation.result import TrialResult
 from ebrank.lab.simulation.storage import (
     StorageWarning,
     StoredTrials,
+    conditions_of,
     read_trial,
+    stored_runs,
     write_trial,
 )
 from ebrank.lab.simulation.users import parse
@@ -68,10 +70,10 @@ def test_odd_numbers_come_back_too(
     odd = dataclasses.replace(trial, warm_ndcg=array, validation_ndcg=number, weights=None)
     path = tmp_path_factory.mktemp("odd") / "t.npz"
     write_trial(path, odd, {"seed": 1}, IDS)
-    read, identity = read_trial(path)
+    read, header = read_trial(path)
     assert same(read, odd)
     assert read.warm_ndcg.shape == array.shape
-    assert identity == {"seed": 1}
+    assert header["seed"] == 1
 
 
 def test_the_name_holds_all_that_matters(
@@ -233,6 +235,38 @@ def test_another_format_is_not_taken(
     np.savez(path, allow_pickle=False, **arrays)
     with pytest.raises(DataError, match=str(path)):
         read_trial(path)
+
+
+# --- all runs of a folder ------------------------------------------------------------------------
+
+
+def test_a_folder_tells_what_was_run_in_it(
+    tmp_path: Path, dataset: Dataset, trial: TrialResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = StoredTrials(tmp_path, dataset, SHORT, 1)
+    for number in (1, 0):
+        store.save(EBRANK, number, dataclasses.replace(trial, seconds=float(number)))
+    store.save(BM25, 0, trial)
+    runs = {run.result.ranker: run for run in stored_runs(tmp_path)}
+    assert runs.keys() == {"ebrank", "bm25"}
+    ours = runs["ebrank"]
+    assert [each.seconds for each in ours.result.trials] == [0.0, 1.0]
+    assert ours.result.dataset == dataset.name
+    assert ours.conditions == conditions_of(dataset, SHORT, 1) == runs["bm25"].conditions
+    assert ours.engine == provenance.stamp(EBRANK)
+    monkeypatch.setattr(provenance, "package_stamp", lambda: "0123456789abcdef")
+    newer = StoredTrials(tmp_path, dataset, SHORT, 1)
+    newer.save(BM25, 0, trial)
+    (only,) = stored_runs(tmp_path)
+    assert only.result.ranker == "bm25", "this version's"
+    store.path(EBRANK, 0)
+    newer.path(BM25, 0).unlink()
+    assert len(stored_runs(tmp_path)) == 2, "those there are"
+    next(tmp_path.glob("ebrank_trial0_*")).unlink()
+    with pytest.raises(DataError, match="trial 0 of ebrank is missing"):
+        stored_runs(tmp_path)
+    with pytest.raises(DataError, match="no trials in this folder"):
+        stored_runs(tmp_path / "none")
 
 
 # --- threads take turns with Python's parser, which reads the headers of arrays -------------------

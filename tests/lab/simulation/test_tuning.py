@@ -1,8 +1,7 @@
-"""Choosing parameters: by validation queries, under seeds of their own, over the whole grid."""
+"""Choosing parameters: by validation queries, under seeds of their own."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,23 +21,17 @@ from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import simulate
 from ebrank.lab.simulation.result import Result
 from ebrank.lab.simulation.tuning import (
+    Grid,
     RunAll,
     Tuning,
     check_validation,
     read_grid,
     search,
-    tune,
     tuning_seed,
 )
 
 EBRANK = registry.parse("ebrank:estimator=exposure")
 SHORT = SimulationConfig(sessions=120, updates=4)
-
-
-@pytest.fixture(scope="module")
-def tuning(dataset: Dataset) -> Tuning:
-    grid = {"epsilon": (0.0, 20.0, 5.0), "beta": (1.0, 5.0)}
-    return tune(EBRANK, grid, running(dataset, seed=7, trials=2), seed=7)
 
 
 def running(
@@ -50,83 +43,34 @@ def running(
     )
 
 
-def with_scores(tuning: Tuning, scores: list[float]) -> Tuning:
-    """Return the tuning as if its points had these validation scores; test scores are reversed."""
-    points = []
-    for point, score in zip(tuning.points, scores, strict=True):
-        trials = tuple(
-            replace(t, validation_ndcg=score, warm_ndcg=0 * t.warm_ndcg - score)
-            for t in point.result.trials
-        )
-        points.append(replace(point, result=replace(point.result, trials=trials)))
-    return replace(tuning, points=tuple(points))
-
-
-def test_the_whole_grid_is_tried_with_all_else_as_given(tuning: Tuning) -> None:
-    values = [(point.values["epsilon"], point.values["beta"]) for point in tuning.points]
-    assert values == list(itertools.product((0.0, 20.0, 5.0), (1.0, 5.0)))
-    for point in tuning.points:
-        assert point.ranker == EBRANK.with_parameters(**point.values)
-        assert point.ranker.value("estimator") == "exposure"
-        assert len(point.validation_ndcg) == 2
-
-
-def test_points_are_simulations_with_the_tuning_seed(dataset: Dataset, tuning: Tuning) -> None:
-    point = tuning.points[3]
-    again = simulate(dataset, point.ranker, SHORT, tuning_seed(7), trials=2)
-    expected = [trial.validation_ndcg for trial in again.trials]
-    assert point.validation_ndcg.tolist() == expected
-
-
-def test_the_best_has_the_highest_validation_score_and_of_equals_is_the_first(
-    tuning: Tuning,
-) -> None:
-    scored = with_scores(tuning, [0.5, 0.8, 0.7, 0.9, 0.1, 0.9])
-    assert scored.best is scored.points[3]
-
-
-def test_the_choice_can_be_typed(tuning: Tuning) -> None:
-    for point in tuning.points:
-        assert registry.parse(point.text) == point.ranker
-    assert tuning.points[3].text == "ebrank:epsilon=20,estimator=exposure,beta=5"
-
-
-@pytest.mark.parametrize(
-    ("best", "edge"),
-    [(0, ["beta"]), (1, ["beta"]), (2, ["epsilon", "beta"]), (4, ["beta"])],
-)
-def test_the_edge_of_a_grid_is_told(tuning: Tuning, best: int, edge: list[str]) -> None:
-    # ε = 0 is no edge: there is nothing below. β has two values, both at the edge.
-    scores = [0.5] * 6
-    scores[best] = 0.6
-    assert with_scores(tuning, scores).at_the_edge == edge
-
-
-def test_choices_and_flags_have_no_edge(dataset: Dataset) -> None:
-    grid = {"estimator": ("ips", "exposure"), "clamp": (False, True)}
-    tuned = tune(EBRANK, grid, running(dataset))
-    assert tuned.at_the_edge == []
-    assert tuned.points[0].text == "ebrank:estimator=ips,clamp=false"
-
-
-def test_what_the_data_choose_may_be_one_of_the_values(dataset: Dataset) -> None:
-    grid = read_grid(EBRANK, ["ridge"], ["auto,0.001,0.1"])
-    assert grid == {"ridge": (None, 0.001, 0.1)}
-    tuned = with_scores(tune(EBRANK, grid, running(dataset)), [0.5, 0.4, 0.3])
-    assert tuned.best.text == "ebrank:estimator=exposure,ridge=auto"
-    assert tuned.at_the_edge == []
-    assert with_scores(tuned, [0.3, 0.4, 0.5]).at_the_edge == ["ridge"]
+def test_points_are_simulations_with_the_tuning_seed_and_can_be_typed(dataset: Dataset) -> None:
+    grid = {"epsilon": (0.0, 20.0, 5.0)}
+    found = search(EBRANK, grid, running(dataset, seed=7, trials=2), seed=7, wider=0)
+    assert [point.values for point in found.points] == [{"epsilon": e} for e in grid["epsilon"]]
+    for point in found.points:
+        ranker = registry.parse(point.ranker)
+        assert ranker == EBRANK.with_parameters(**point.values)
+        again = simulate(dataset, ranker, SHORT, tuning_seed(7), trials=2)
+        assert point.validation_ndcg == tuple(trial.validation_ndcg for trial in again.trials)
+    assert found.points[1].ranker == "ebrank:epsilon=20,estimator=exposure"
+    (record,) = found.records("EBRank", 1.0)
+    assert (record.value, record.ranker) == (found.best.values["epsilon"], found.best.ranker)
+    assert [point.value for point in record.grid] == [0.0, 5.0, 20.0]
 
 
 # --- searching ---------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def like(dataset: Dataset) -> Result:
+    return simulate(dataset, EBRANK, SHORT)
+
+
 def searched(
-    tuning: Tuning, grid: dict[str, tuple[float, ...]], score: Callable[..., float]
+    like: Result, grid: Grid, score: Callable[..., float], wider: int = 4
 ) -> tuple[Tuning, list[int]]:
     """Return a search of points with made-up validation scores, and how many were run at a time."""
     runs: list[int] = []
-    like = tuning.points[0].result
 
     def run(rankers: Sequence[Ranker]) -> list[Result]:
         runs.append(len(rankers))
@@ -135,7 +79,7 @@ def searched(
             for ranker in rankers
         ]
 
-    return search(EBRANK, grid, run, seed=7), runs
+    return search(EBRANK, grid, run, seed=7, wider=wider), runs
 
 
 def peak(epsilon: float, beta: float) -> Callable[[Ranker], float]:
@@ -156,32 +100,50 @@ GRID: dict[str, tuple[float, ...]] = {
 
 
 @pytest.mark.parametrize(("epsilon", "beta"), [(20.0, 2.0), (5.0, 10.0), (0.0, 1.0)])
-def test_a_search_finds_a_peak_on_the_grid(tuning: Tuning, epsilon: float, beta: float) -> None:
-    found, _ = searched(tuning, GRID, peak(epsilon, beta))
+def test_a_search_finds_a_peak_on_the_grid(like: Result, epsilon: float, beta: float) -> None:
+    found, _ = searched(like, GRID, peak(epsilon, beta))
     assert found.best.values == {"beta": beta, "epsilon": epsilon}
     assert found.seed == tuning_seed(7)
 
 
-def test_a_search_goes_beyond_a_grid_that_is_too_narrow(tuning: Tuning) -> None:
-    found, runs = searched(tuning, GRID, peak(500.0, 0.3))
+def test_a_search_goes_beyond_a_grid_that_is_too_narrow(like: Result) -> None:
+    found, runs = searched(like, GRID, peak(500.0, 0.3))
     assert found.best.values == {"beta": 0.25, "epsilon": 500.0}
-    assert found.at_the_edge == []
+    assert found.at_the_edge == ()
     assert len(found.points) == sum(runs) < 40, "no point is run twice"
 
 
-def test_a_search_gives_up_after_some_steps(tuning: Tuning) -> None:
-    found, runs = searched(tuning, {"epsilon": (0.0, 10.0, 20.0)}, lambda r: r.value("epsilon"))
+def test_a_search_gives_up_after_some_steps(like: Result) -> None:
+    found, runs = searched(like, {"epsilon": (0.0, 10.0, 20.0)}, lambda r: r.value("epsilon"))
     assert [point.values["epsilon"] for point in found.points] == [0, 10, 20, 40, 80, 160, 320]
     assert runs == [3, 1, 1, 1, 1]
-    assert found.at_the_edge == ["epsilon"]
+    assert found.at_the_edge == ("epsilon",)
 
 
-def test_a_search_stays_within_the_range_of_a_parameter(tuning: Tuning) -> None:
-    found, _ = searched(tuning, {"epsilon": (0.0, 10.0)}, lambda r: -r.value("epsilon"))
+def test_a_search_stays_within_the_range_of_a_parameter(like: Result) -> None:
+    found, _ = searched(like, {"epsilon": (0.0, 10.0)}, lambda r: -r.value("epsilon"))
     assert [point.values["epsilon"] for point in found.points] == [0.0, 10.0]
     parameter = next(p for p in registry.parse("toprank").parameters() if p.name == "delta")
     assert parameter.at_most == 1.0
     assert tuning_module._beyond(parameter, (0.1, 1.0), 1.0) is None
+
+
+def test_the_first_of_equals_is_chosen_and_edges_are_told(like: Result) -> None:
+    """ε = 0 is no edge: there is nothing below. Nor have flags and words one."""
+    ends = {"epsilon": (0.0, 5.0, 20.0), "beta": (1.0, 5.0)}
+    found, _ = searched(like, ends, lambda ranker: 0.5, wider=0)
+    assert (found.best, found.at_the_edge) == (found.points[0], ("beta",))
+    found, _ = searched(like, ends, lambda ranker: ranker.value("epsilon"), wider=0)
+    assert found.at_the_edge == ("epsilon", "beta")
+    words, _ = searched(like, {"clamp": (False, True)}, lambda ranker: 0.5)
+    assert words.at_the_edge == ()
+    grid = read_grid(EBRANK, ["ridge"], ["auto,0.001,0.1"])
+    assert grid == {"ridge": (None, 0.001, 0.1)}
+    found, _ = searched(like, grid, lambda ranker: -(ranker.value("ridge") or 0.0))
+    assert (found.best.ranker, found.at_the_edge) == (
+        "ebrank:estimator=exposure,ridge=auto",
+        (),
+    )
 
 
 # --- seeds -------------------------------------------------------------------------------------
@@ -256,4 +218,4 @@ def test_runs_without_validation_sessions_choose_nothing(dataset: Dataset) -> No
         check_validation(unvalidated)
     brief = replace(SHORT, sessions=2, updates=1)
     with pytest.raises(ParameterError, match="set more sessions"):
-        tune(EBRANK, {"epsilon": (0.0,)}, running(dataset, brief, trials=3))
+        search(EBRANK, {"epsilon": (0.0,)}, running(dataset, brief, trials=3))

@@ -81,15 +81,15 @@ def test_everyone_is_run_in_every_world(dataset: Dataset, tmp_path: Path) -> Non
     finished = run_plan(plan, dataset, tmp_path, jobs=1)
     assert len(finished.results) == 12 * 12
     tried = [record for record in finished.setup.tuning if record.grid]
-    assert [record.key for record in tried] == ["pbmucb"] * 12
+    assert [record.label for record in tried] == ["PBM-UCB"] * 12
     assert [record.world for record in tried][3:6] == [
         *("click rate × 0.15", "binary labels", "cascade users"),
     ]
-    outcome = finished.outcomes["beyond"]
-    assert "Not tuned but given, in all worlds: ebrank" in outcome.tables[0].caption
-    assert outcome.findings[0].detail.endswith("; some rivals were given")
-    assert outcome.tables[0].rows[1].cells[-1] == "β = 2, ε = 10"
-    by_condition, by_eta = outcome.figures
+    display = finished.displays["beyond"]
+    assert "Not tuned but given, in all worlds: ebrank" in display.tables[0].caption
+    assert display.findings[0].detail.endswith("; some rivals were given")
+    assert display.tables[0].rows[1].cells[-1] == "β = 2, ε = 10"
+    by_condition, by_eta = display.figures
     assert by_condition.panels[0].series[0].x == tuple(LABELS[:8])
     auto = finished.results[finished.setup.run(keys.AUTO)]
     rival = finished.results[finished.setup.run(keys.EXPOSURE_BOTH)]
@@ -98,4 +98,4 @@ def test_everyone_is_run_in_every_world(dataset: Dataset, tmp_path: Path) -> Non
     )
     assert by_eta.panels[1].series[0].style == "auto"
     assert by_eta.panels[1].series[0].y[-1] == auto.run_ndcg.mean()
-    assert " NDCG@5 on test queries" in outcome.tables[0].caption
+    assert " NDCG@5 on test queries" in display.tables[0].caption

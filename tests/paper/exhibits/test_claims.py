@@ -13,6 +13,7 @@ from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.result import Result
 from ebrank.paper.exhibits import ablation, beyond, entering, table2, table3, toy
 from ebrank.paper.exhibits.beyond import BINARY, FLAT, RARE, USUAL
+from ebrank.paper.framework.display import Cell, Finding
 from ebrank.paper.framework.entrants import (
     AUTO,
     EBRANK,
@@ -26,11 +27,10 @@ from ebrank.paper.framework.entrants import (
     entrant_of,
 )
 from ebrank.paper.framework.measures import COLD, CUM, WARM
-from ebrank.paper.framework.outcome import Cell, Finding
 from ebrank.paper.framework.runner import FinishedDataset
 from ebrank.paper.framework.significance import lead
 from ebrank.paper.report.ledger import findings_table
-from ebrank.paper.report.tables.markdown import markdown
+from ebrank.paper.report.tables import markdown
 from tests.golden import check_golden
 from tests.paper.made import result, sure, with_trials
 
@@ -248,7 +248,7 @@ def test_the_behavior_feature_dominates_or_does_not(
 ) -> None:
     made = with_trials(result("bm25", [(0.5, 0.5, 0.5)] * len(weights)), weights=weights)
     results = dict.fromkeys(table3.runs(finished.setup), made)
-    findings = table3.outcome(finished.setup, results).findings
+    findings = table3.display(finished.setup, results).findings
     assert [finding.verdict for finding in findings] == [verdict] * 7
 
 

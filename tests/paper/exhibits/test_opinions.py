@@ -18,7 +18,7 @@ from ebrank.lab.simulation.result import Result
 from ebrank.paper import exhibits
 from ebrank.paper.exhibits import opinions
 from ebrank.paper.exhibits.beyond import RARE, USUAL
-from ebrank.paper.framework.outcome import Finding
+from ebrank.paper.framework.display import Finding
 from ebrank.paper.framework.runner import ReproductionPlan
 from tests.paper.made import run_plan, sure
 
@@ -167,16 +167,16 @@ def test_a_right_opinion_is_trusted_and_noise_is_not(data: Dataset, tmp_path: Pa
     plan = ReproductionPlan(exhibits.selected("opinions"), config, seed=2, trials=1)
     finished = run_plan(plan, data, tmp_path)
     assert len(finished.results) == len(WORLDS) * len(opinions.LABELS)
-    outcome = finished.outcomes["opinions"]
-    rows = {(row.group, row.cells[0]): row.cells for row in outcome.tables[0].rows}
+    display = finished.displays["opinions"]
+    rows = {(row.group, row.cells[0]): row.cells for row in display.tables[0].rows}
     trusted = [rows[USUAL, opinions.LABELS[key]][-1] for key in ("right", "corrupted40", "noise")]
     shares = [cell.value for cell in trusted if not isinstance(cell, str)]
     assert shares == sorted(shares, reverse=True)  # type: ignore[type-var]
     assert (shares[0] or 0.0) > 0.5
     assert rows[USUAL, opinions.LABELS[opinions.WITHOUT]][-1] == ""
-    gain, trust = outcome.figures[0].panels
+    gain, trust = display.figures[0].panels
     assert gain.series[0].y[0] > 0.05
     assert trust.series[0].y[0] == shares[0]
-    bars = outcome.figures[1].panels[0].series
+    bars = display.figures[1].panels[0].series
     assert [each.label for each in bars] == list(WORLDS)
-    assert len(outcome.findings) == 3 + 2 * len(opinions.OPINIONS)
+    assert len(display.findings) == 3 + 2 * len(opinions.OPINIONS)

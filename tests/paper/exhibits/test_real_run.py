@@ -10,10 +10,10 @@ import pytest
 
 from ebrank.lab.simulation.result import Result
 from ebrank.paper.exhibits import ablation, waiting
+from ebrank.paper.framework.display import Cell, Display, Table
 from ebrank.paper.framework.entrants import EBRANK, ENTRANTS, FIGURES, PAPER, UCBRANK
-from ebrank.paper.framework.experiment import Setup
+from ebrank.paper.framework.exhibit import Setup
 from ebrank.paper.framework.measures import MEASURES
-from ebrank.paper.framework.outcome import Cell, Outcome, Table
 from ebrank.paper.framework.runner import FinishedDataset
 from ebrank.paper.references import variants
 from tests.paper.made import numbers, result, with_trials
@@ -22,7 +22,7 @@ TITLES = ["Cold-NDCG", "Warm-NDCG", "Cum-NDCG", "Run-NDCG"]
 
 
 def table_of(finished: FinishedDataset, name: str) -> Table:
-    (table,) = finished.outcomes[name].tables
+    (table,) = finished.displays[name].tables
     return table
 
 
@@ -50,7 +50,6 @@ def test_table_2_has_everyone_and_the_best_of_each_group_in_bold(finished: Finis
     setup, table = finished.setup, table_of(finished, "table2")
     by_labels = ["Cold (labels)", "Warm (labels)", "Run (labels)"]
     assert [column.title for column in table.columns[1:]] == TITLES + by_labels
-    assert {column.group for column in table.columns[1:]} == {setup.dataset.name}
     assert [row.cells[0] for row in table.rows] == [entrant.label for entrant in ENTRANTS]
     assert [row.apart for row in table.rows] == [False] * 16 + [True] * 5
     results = [finished.results[setup.run(entrant.key)] for entrant in ENTRANTS]
@@ -90,7 +89,7 @@ def test_table_3_has_the_weights_of_the_last_models(finished: FinishedDataset) -
 
 
 def test_over_time_every_ranker_has_a_line_through_its_means(finished: FinishedDataset) -> None:
-    (figure,) = finished.outcomes["time"].figures
+    (figure,) = finished.displays["time"].figures
     assert [panel.title for panel in figure.panels] == TITLES
     for panel in figure.panels:
         assert [line.style for line in panel.series] == [each.style for each in FIGURES]
@@ -108,7 +107,7 @@ def test_ablation_each_run_lacks_the_part_it_names(finished: FinishedDataset) ->
     assert rankers[0] == chosen
     assert [ranker.value("epsilon") for ranker in rankers[:2]] == [chosen.value("epsilon"), 0.0]
     assert [ranker.value("part") for ranker in rankers] == ["both", "both", "prior", "behavior"]
-    figures, table = finished.outcomes["ablation"].figures, table_of(finished, "ablation")
+    figures, table = finished.displays["ablation"].figures, table_of(finished, "ablation")
     assert [figure.name for figure in figures] == ["ablation", "ablation-exposure"]
     labels = ["full", "w/o exploration", "only prior", "only behavior"]
     assert [row.cells[0] for row in table.rows] == labels * 2
@@ -122,7 +121,7 @@ def test_ablation_each_run_lacks_the_part_it_names(finished: FinishedDataset) ->
 def test_entering_has_a_point_for_each_eta_with_the_epsilon_tuned_for_it(
     finished: FinishedDataset,
 ) -> None:
-    (figure,) = finished.outcomes["entering"].figures
+    (figure,) = finished.displays["entering"].figures
     setup = finished.setup
     assert all(line.x == (0.1, 0.2, 0.4, 0.7, 1.0) for p in figure.panels for line in p.series)
     (line,) = [line for line in figure.panels[2].series if line.style == "ucbrank"]
@@ -138,21 +137,21 @@ SHOWN, TOP, WATCHED = [0, 2, -1, 3], [5, -1, -1, -1], [9, 9, 1, 9]
 
 def waited(
     setup: Setup, *trials: tuple[list[int], list[int], list[int]]
-) -> tuple[Outcome, dict[str, list[float | None]]]:
-    """Return the outcome if every ranker had trials with these waits, and its rows."""
+) -> tuple[Display, dict[str, list[float | None]]]:
+    """Return the display if every ranker had trials with these waits, and its rows."""
     made = result("bm25", [(0.5, 0.5, 0.5)] * len(trials))
     waits = [[np.array(own, np.int64) for own in trial] for trial in trials]
     shown, top, watched = zip(*waits, strict=True)
     made = with_trials(made, wait_shown=shown, wait_top=top, watched=watched)
-    outcome = waiting.outcome(setup, dict.fromkeys(waiting.runs(setup), made))
-    return outcome, {str(row.cells[0]): numbers(row.cells[1:]) for row in outcome.tables[0].rows}
+    display = waiting.display(setup, dict.fromkeys(waiting.runs(setup), made))
+    return display, {str(row.cells[0]): numbers(row.cells[1:]) for row in display.tables[0].rows}
 
 
 def test_shares_count_those_still_waiting_for_as_long_as_they_were_watched(
     finished: FinishedDataset,
 ) -> None:
-    outcome, rows = waited(finished.setup, (SHOWN, TOP, WATCHED))
-    shown, top = outcome.figures[0].panels
+    display, rows = waited(finished.setup, (SHOWN, TOP, WATCHED))
+    shown, top = display.figures[0].panels
     line = shown.series[0]
     # at 0 one of four; the one watched until 1 leaves; at 2 one of two left, at 3 the last
     assert line.x == (0.0, 2.0, 3.0, 9.0)
@@ -167,13 +166,13 @@ def test_shares_count_those_still_waiting_for_as_long_as_they_were_watched(
     for last, share in ((9, None), (10, 0.5), (11, 0.5)):
         _, rows = waited(finished.setup, ([3, -1], [-1, -1], [last, last]))
         assert rows["EBRank (paper)"][2] == share, "given while an item is watched"
-    outcome, rows = waited(finished.setup, ([], [], []))
-    assert outcome.figures[0].panels[0].series[0].y == ()
+    display, rows = waited(finished.setup, ([], [], []))
+    assert display.figures[0].panels[0].series[0].y == ()
     assert rows["BM25"] == [0, *[None] * 6], "nothing entered, nothing waited"
 
 
 def test_all_rankers_wait_for_the_same_arrivals(finished: FinishedDataset) -> None:
-    (figure,), table = finished.outcomes["waiting"].figures, table_of(finished, "waiting")
+    (figure,), table = finished.displays["waiting"].figures, table_of(finished, "waiting")
     assert [row.cells[0] for row in table.rows] == [entrant.label for entrant in ENTRANTS]
     assert len({row.cells[1] for row in table.rows}) == 1
     apart = [row.cells[0] for row in table.rows if row.group == "for comparison"]

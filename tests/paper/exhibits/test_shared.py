@@ -15,8 +15,8 @@ from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import run_trial, simulate
 from ebrank.lab.simulation.result import SHARES
 from ebrank.paper.exhibits import shared
-from ebrank.paper.framework.experiment import Setup
-from ebrank.paper.framework.outcome import Cell
+from ebrank.paper.framework.display import Cell
+from ebrank.paper.framework.exhibit import Setup
 
 SMALL = SimulationConfig(updates=3)
 
@@ -96,8 +96,8 @@ def test_sharing_helps_rare_queries_where_items_differ(
     monkeypatch.setattr(shared, "CONDITIONS", conditions)
     monkeypatch.setattr(shared, "LEVELS", {-1.6: "clicks common"})
     monkeypatch.setattr(shared, "TAUS", (0.0, 1.2))
-    outcome = shared.outcome(setup, {})
-    (table,), (figure,) = outcome.tables, outcome.figures
+    display = shared.display(setup, {})
+    (table,), (figure,) = display.tables, display.figures
     assert [column.title for column in table.columns] == ["ranker", *shared.TITLES]
     assert len(table.rows) == len(conditions) * len(shared.CONTESTANTS)
     shown = {

@@ -12,8 +12,7 @@ from ebrank.lab.rankers import registry
 from ebrank.lab.rankers.bm25 import fixed_model
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.paper.exhibits import toy
-from ebrank.paper.framework.experiment import Setup
-from ebrank.paper.framework.outcome import to_plain
+from ebrank.paper.framework.exhibit import Setup
 
 pytestmark = pytest.mark.slow
 
@@ -60,9 +59,9 @@ def test_the_new_item_is_shown_where_its_rank_says(setup: Setup, ranker: str) ->
 
 
 def test_the_picture_of_a_model_that_leans_on_clicks_and_buries_the_new_item(setup: Setup) -> None:
-    first = toy.outcome(setup, {})
-    assert to_plain(toy.outcome(setup, {})) == to_plain(first)
-    assert to_plain(toy.outcome(replace(setup, seed=2), {})) != to_plain(first)
+    first = toy.display(setup, {})
+    assert toy.display(setup, {}) == first
+    assert toy.display(replace(setup, seed=2), {}) != first
     (figure,), (table,), (finding,) = first.figures, first.tables, first.findings
     bars, lines = figure.panels
     assert (bars.kind, lines.kind) == ("bars", "lines")

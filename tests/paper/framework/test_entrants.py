@@ -11,7 +11,7 @@ from ebrank.lab.rankers import registry
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.paper.framework import entrants
 from ebrank.paper.framework.entrants import CONTENDERS, ENTRANTS, PAPER, TUNING, WITHOUT
-from ebrank.paper.framework.experiment import Run, Setup
+from ebrank.paper.framework.exhibit import Run, Setup
 
 SETTINGS = {"none": WITHOUT, "concate": entrants.CONCATE, "non-concate": entrants.NON_CONCATE}
 CONFIG = SimulationConfig()

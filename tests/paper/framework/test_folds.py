@@ -11,12 +11,15 @@ import pytest
 import ebrank
 from ebrank.errors import ParameterError
 from ebrank.lab.data.dataset import Dataset, Origin
-from ebrank.lab.evaluation.significance import compare, fisher_randomization, query_differences
+from ebrank.lab.evaluation.significance import fisher_randomization, query_differences
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.result import Result, summary
-from ebrank.paper import assembly, exhibits
+from ebrank.paper import exhibits
+from ebrank.paper.comparison import compared
+from ebrank.paper.document import document
 from ebrank.paper.framework import tuning
-from ebrank.paper.framework.entrants import EBRANK
+from ebrank.paper.framework.display import Table
+from ebrank.paper.framework.entrants import EBRANK, entrant_of
 from ebrank.paper.framework.folds import Fold, RankerByFold, in_fold, pooled
 from ebrank.paper.framework.measures import (
     MEASURES,
@@ -25,7 +28,6 @@ from ebrank.paper.framework.measures import (
     cells,
     mean_of,
 )
-from ebrank.paper.framework.outcome import Table
 from ebrank.paper.framework.runner import FinishedDataset, ReproductionPlan, run_folds
 from tests.paper.made import QUERIES, result, run_plan, with_trials
 
@@ -69,12 +71,10 @@ def test_the_spread_is_over_training_sets() -> None:
 @pytest.mark.parametrize("measure", MEASURES)
 def test_the_test_is_over_the_queries_of_all_folds(measure: Measure) -> None:
     a, b = pooled(A), pooled(B)
-    compared = compare(a, b, measure.metric)
-    assert compared.difference == pytest.approx(measure.mean(a) - measure.mean(b))
+    pair = compared([a, b]).pairs[MEASURES.index(measure)]
+    assert pair.difference == pytest.approx(measure.mean(a) - measure.mean(b))
     by_fold = [query_differences(x, y, measure.metric) for x, y in zip(A, B, strict=True)]
-    assert compared.p_value == fisher_randomization(np.concatenate(by_fold))
-    alone = compare(A[0], B[0], measure.metric)
-    assert compared.queries > alone.queries
+    assert pair.p_value == fisher_randomization(np.concatenate(by_fold))
 
 
 def test_what_else_a_trial_has_is_that_of_all_folds() -> None:
@@ -154,14 +154,14 @@ def both(datasets: list[Dataset], trials: Path, single: list[FinishedDataset]) -
 
 @pytest.mark.slow
 def test_each_fold_has_its_own_choice(both: FinishedDataset, single: list[FinishedDataset]) -> None:
-    need = (EBRANK, PLAN.config)
+    need, label = (EBRANK, PLAN.config), entrant_of(EBRANK).label
     chosen = both.setup.chosen[need]
     assert isinstance(chosen, RankerByFold), "the folds of this test disagree"
     assert list(chosen.rankers) == [each.setup.chosen[need] for each in single]
-    records = [record for record in both.setup.tuning if record.key == EBRANK]
+    records = [record for record in both.setup.tuning if record.label == label]
     assert [record.fold for record in records] == [1, 2]
     assert [replace(record, fold=None) for record in records] == [
-        next(record for record in each.setup.tuning if record.key == EBRANK) for each in single
+        next(record for record in each.setup.tuning if record.label == label) for each in single
     ]
     assert both.setup.also == ("ebrank:beta=2, tuned",)
     own = [each.setup.run("ebrank:beta=2, tuned").ranker for each in single]
@@ -176,20 +176,18 @@ def test_each_fold_has_its_own_choice(both: FinishedDataset, single: list[Finish
 
 @pytest.mark.slow
 def test_the_record_says_which_folds(both: FinishedDataset, single: list[FinishedDataset]) -> None:
-    record = assembly.dataset_part("x", both, several=False)[0]
-    own = [assembly.dataset_part("x", each, several=False)[0] for each in single]
+    record = document("x", "x", PLAN, both)
+    own = [document("x", "x", PLAN, each) for each in single]
     assert (record.name, record.folds) == ("MQ2007, 2 folds", (1, 2))
     assert record.fingerprint == "+".join(each.fingerprint for each in own)
     assert (record.sessions, record.queries) == (240, max(each.queries for each in own))
-    assert record.test_queries == sum(each.test_queries or 0 for each in own)
+    assert record.test_queries == sum(each.test_queries for each in own)
     names = [row.cells[0] for row in shown(both, "table1").rows]
     assert names == ["MQ2007, fold 1", "MQ2007, fold 2"]
-    assert {run.sessions for run in record.runs} == {240}
-    assert own[0].reference == "paper"
-    assert record.reference == "", "the second fold is not as published"
+    assert {run["sessions"] for run in record.runs} == {240}
+    assert "Figures on MQ2007 by Tao Yang" in own[0].ledger[-4].note
+    assert "not those of MQ2007 as published" in record.ledger[-1].note, "of the second fold"
 
 
 def shown(finished: FinishedDataset, name: str) -> Table:
-    record, shared = assembly.dataset_part("x", finished, several=False)
-    tables = [*record.tables, *shared.values()]
-    return next(table for table in tables if table.name == name)
+    return document("x", "x", PLAN, finished).displays[name].tables[0]

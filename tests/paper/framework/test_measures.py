@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ebrank.lab.simulation.result import Result
+from ebrank.paper.framework.display import Series
 from ebrank.paper.framework.entrants import entrant_of
-from ebrank.paper.framework.figures import Series
 from ebrank.paper.framework.measures import cells, figure_over_time, panels_against
 from ebrank.paper.framework.numbers import number
 from tests.paper.made import CONFIG, QUERIES, result

@@ -35,7 +35,7 @@ def files(folder: Path) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def some(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """Some experiments, really run, and the folder of their trials."""
+    """Some exhibits, really run, and the folder of their trials."""
     folder = tmp_path_factory.mktemp("some")
     return run_plan(SOME, dataset, folder), folder
 
@@ -43,10 +43,10 @@ def some(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Ran:
 @pytest.mark.slow
 def test_every_run_is_made_once_and_is_a_simulation(dataset: Dataset, some: Ran) -> None:
     finished, folder = some
-    runs = all_runs(SOME.experiments, finished.setup)
+    runs = all_runs(SOME.exhibits, finished.setup)
     assert len(runs) == len(set(runs)) == len(finished.results)
-    named = sum(len(first.runs(finished.setup)) for first in SOME.experiments)
-    assert named > len(runs), "experiments share runs"
+    named = sum(len(first.runs(finished.setup)) for first in SOME.exhibits)
+    assert named > len(runs), "exhibits share runs"
     assert len(files(folder)) == 2 * len(runs)
     for run in (finished.setup.run("ebrank"), finished.setup.run("pdgd:features=concate")):
         alone = simulate(dataset, in_fold(run.ranker, 0), run.config, seed=3, trials=2)
@@ -80,20 +80,18 @@ def test_progress_grows_to_its_total_and_says_what_runs(
     dataset: Dataset, tmp_path: Path, only: str, tuned: str, said: str
 ) -> None:
     calls = watched(dataset, tmp_path, only, tuned=tuned)
-    done = [each for _, each, _ in calls]
-    assert done == sorted(done)
-    assert done[-1] == calls[-1][2]
+    assert calls[-1][1] == calls[-1][2]
     during = [each for each in calls if each[0] == f"mq2007-like×0.02: {said}"]
     assert 0 < during[-1][1] < during[-1][2]
 
 
-def test_every_experiment_has_an_outcome_with_something_to_show(finished: FinishedDataset) -> None:
-    assert list(finished.outcomes) == [experiment.name for experiment in exhibits.selected()]
+def test_every_exhibit_has_something_to_show(finished: FinishedDataset) -> None:
+    assert list(finished.displays) == [exhibit.name for exhibit in exhibits.selected()]
     names = []
-    for name, outcome in finished.outcomes.items():
-        assert outcome.tables or outcome.figures, name
-        names += [("table", table.name) for table in outcome.tables]
-        names += [("figure", figure.name) for figure in outcome.figures]
+    for name, shown in finished.displays.items():
+        assert shown.tables or shown.figures, name
+        names += [("table", table.name) for table in shown.tables]
+        names += [("figure", figure.name) for figure in shown.figures]
     assert len(names) == len(set(names)), "two files of one name"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
-from ebrank.lab.evaluation.significance import compare, holm
+from ebrank.lab.evaluation.significance import fisher_randomization, holm, query_differences
 from ebrank.lab.simulation.result import Result
 from ebrank.paper.framework.measures import COLD, CUM, MEASURES, WARM, Measure
 from ebrank.paper.framework.significance import (
@@ -24,6 +24,12 @@ HIGH, LOW = sure("ebrank", 0.6, 0.8, 0.9), sure("bm25", 0.5, 0.5, 0.5, 5)
 NEAR = result("prior", [(0.6, 0.799, 0.899)] * 2, noise=0.3, seed=9)
 WILD = result("prior", [(0.6, 0.77, 0.8)] * 2, noise=0.3, seed=9)
 CALM = result("bm25", [(0.5, 0.78, 0.5)] * 2, noise=0.001, seed=5)
+
+
+def alone(a: Result, b: Result, measure: Measure) -> tuple[float, float]:
+    """Return a difference and its p-value, tested by itself."""
+    p_value = fisher_randomization(query_differences(a, b, measure.metric))
+    return measure.mean(a) - measure.mean(b), p_value
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,7 @@ def test_ahead_of_all_is_ahead_of_whoever_decides(
     assert ahead.significant == (verdict == "confirmed")
     assert ahead.contrast.difference == pytest.approx(difference, rel=1e-2)
     assert str(ahead).startswith(f"against {deciding}, adjusted p ")
-    p_values = [compare(first, other, measure.metric).p_value for other in rivals.values()]
+    p_values = [alone(first, other, measure)[1] for other in rivals.values()]
     ours = [each.p_value for each in ahead.rivals.values()]
     assert ours == pytest.approx(holm(p_values), rel=1e-12)
 
@@ -58,15 +64,14 @@ def test_ahead_of_all_is_ahead_of_whoever_decides(
 def test_pairs_are_adjusted_together_and_intervals_with_them() -> None:
     pairs = {"a": (HIGH, LOW), "b": (HIGH, NEAR)}
     tested = pairwise(pairs, COLD)
-    plain = [compare(HIGH, other, "cold_ndcg") for other in (LOW, NEAR)]
-    assert [each.p_value for each in tested.values()] == list(holm([p.p_value for p in plain]))
-    differences = [each.difference for each in plain]
+    differences, p_values = zip(*(alone(HIGH, other, COLD) for other in (LOW, NEAR)), strict=True)
+    assert [each.p_value for each in tested.values()] == list(holm(p_values))
     assert [each.difference for each in tested.values()] == pytest.approx(differences)
-    assert tested["a"].p_value > plain[0].p_value
-    alone, among = pairwise({"a": pairs["a"]}, WARM)["a"], pairwise(pairs, WARM)["a"]
+    assert tested["a"].p_value > p_values[0]
+    single, among = pairwise({"a": pairs["a"]}, WARM)["a"], pairwise(pairs, WARM)["a"]
     assert among.low is not None
-    assert alone.low is not None
-    assert among.low < alone.low
+    assert single.low is not None
+    assert among.low < single.low
 
 
 @pytest.mark.parametrize("measure", MEASURES)

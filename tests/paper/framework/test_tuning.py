@@ -14,12 +14,12 @@ from ebrank.lab.rankers.base import Ranker
 from ebrank.lab.simulation import parallel
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.result import Result
-from ebrank.lab.simulation.tuning import tune, tuning_seed
+from ebrank.lab.simulation.tuning import GridPoint, TuningRecord, search, tuning_seed
 from ebrank.paper import exhibits
 from ebrank.paper.framework import tuning
 from ebrank.paper.framework.entrants import EXPOSURE, EXPOSURE_BOTH, TUNING
-from ebrank.paper.framework.experiment import GridPoint, Setup, TuningRecord
-from ebrank.paper.report.tables.markdown import markdown
+from ebrank.paper.framework.exhibit import Setup
+from ebrank.paper.report.tables import markdown
 from tests.golden import check_golden
 
 SHORT = SimulationConfig(sessions=200, updates=2)
@@ -96,11 +96,12 @@ def test_the_choice_is_that_of_tuning_under_its_own_eta_and_seed(dataset: Datase
     values = [point.value for point in record.grid]
     assert values == sorted(values)
     assert set(tuning.grid_of("ucbrank")["epsilon"]) <= set(values)
-    expected = tune(registry.parse("ucbrank"), {"epsilon": values}, running(dataset, slow, 2), 3)
-    assert ranker == expected.best.ranker
-    assert record.ranker == expected.best.text
+    run = running(dataset, slow, 2)
+    expected = search(registry.parse("ucbrank"), {"epsilon": values}, run, 3, wider=0)
+    assert ranker == registry.parse(expected.best.ranker)
+    assert record.ranker == expected.best.ranker
     for point, theirs in zip(record.grid, expected.points, strict=True):
-        assert point.trials == tuple(theirs.validation_ndcg)
+        assert point.trials == theirs.validation_ndcg
     best = max(record.grid, key=lambda point: sum(point.trials))
     assert record.value == best.value == registry.parse(record.ranker).epsilon  # type: ignore[attr-defined]
 
@@ -122,10 +123,10 @@ def test_five_tuning_trials_at_most_and_fewer_for_several_parameters() -> None:
 
 
 GRID = (GridPoint(0.0, (0.5, 0.6)), GridPoint(5.0, (0.7, 0.9)))
-SLOW = TuningRecord("ebrank", "EBRank", 0.1, 5.0, "ebrank:epsilon=5", -2, False, GRID)
-FAST = TuningRecord("ebrank", "EBRank", 1.0, 0.0, "ebrank:epsilon=0", -2, False, GRID[:1])
+SLOW = TuningRecord("EBRank", 0.1, 5.0, "ebrank:epsilon=5", -2, False, GRID)
+FAST = TuningRecord("EBRank", 1.0, 0.0, "ebrank:epsilon=0", -2, False, GRID[:1])
 EDGE = replace(SLOW, at_the_edge=True)
-GIVEN = TuningRecord("ucbrank", "UCBRank", 1.0, 0.4, "ucbrank:epsilon=0.4")
+GIVEN = TuningRecord("UCBRank", 1.0, 0.4, "ucbrank:epsilon=0.4")
 STRENGTH = replace(FAST, label="Smoothed CTR", parameter="strength", value=5.0, grid=GRID)
 
 

@@ -9,22 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ebrank
 from ebrank.lab.data.dataset import Dataset, Origin
 from ebrank.lab.rankers import registry
 from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.paper.framework.display import Finding
 from ebrank.paper.framework.entrants import PAPER, TUNED
-from ebrank.paper.framework.experiment import Results, Setup
+from ebrank.paper.framework.exhibit import Results, Setup
 from ebrank.paper.framework.folds import Fold, RankerByFold
-from ebrank.paper.framework.outcome import Finding
-from ebrank.paper.ledger import LedgerEntry, ledger
+from ebrank.paper.ledger import MARK, compared, ledger
 from ebrank.paper.references import variants
 from ebrank.paper.report.ledger import ledger_markdown
 from tests.golden import check_golden
 from tests.paper.made import result, with_trials
-from tests.paper.report.sample import dataset as record
 from tests.paper.report.sample import document
 
 COMMAND = "ebrank reproduce --gamma 0.9"
@@ -32,7 +32,7 @@ GOLDEN = Path(__file__).parent / "golden"
 USUAL = SimulationConfig()
 SHORT = SimulationConfig(sessions=120, updates=2, warmup_sessions=5)
 SOME = ("bm25", "cftopk:features=concate", "ebrank")
-FINDING = Finding("x", "it holds", "undecided", "it may not")
+FINDING = Finding("x", "it holds", "undecided", "it may not", "Claims", "it")
 MQ2007, MQ2008 = Origin("MQ2007", fold=1), Origin("MQ2008", fold=1)
 ODD = replace(MQ2007, differences=("MQ2007 (train): 2 queries, expected 1,017",))
 
@@ -96,8 +96,7 @@ def test_the_ledger_of(
     results = made(setup, keys) if keys != () else {}
     findings = [replace(FINDING, verdict="confirmed", ours=True), FINDING]
     sections = ledger(COMMAND, setup, results, findings if name == "stand-in" else ())
-    shown = replace(record(setup.name), ledger=sections)
-    text = ledger_markdown(document(datasets=(shown,)))
+    text = ledger_markdown(document(name=setup.name, ledger=sections))
     check_golden(GOLDEN / f"{name}.md", text)
 
 
@@ -118,5 +117,7 @@ def test_the_ledger_of(
 def test_a_difference_beyond_the_spread_is_marked(
     reference: float | None, ours: float | None, sd: float | None, digits: int, marked: bool
 ) -> None:
-    entry = LedgerEntry("EBRank", "Warm-NDCG", reference, ours, sd, digits)
-    assert entry.beyond_the_spread == marked
+    trials = [0.0] if sd is None else [-sd, 0.0, sd]
+    values = None if ours is None else np.array(trials) + ours
+    difference = compared(reference, values, digits)[-1]
+    assert difference.marks == (MARK if marked else "")

@@ -11,7 +11,7 @@ from ebrank.lab.rankers import registry
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.paper import references
 from ebrank.paper.framework.entrants import TUNED
-from ebrank.paper.framework.experiment import Setup
+from ebrank.paper.framework.exhibit import Setup
 from ebrank.paper.references import (
     AS_RELEASED,
     REFERENCES,

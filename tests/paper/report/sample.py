@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebrank.paper.document import DatasetRecord, Document, RunRecord
+import numpy as np
+
+from ebrank.paper.document import Document
+from ebrank.paper.framework.display import (
+    Cell,
+    Column,
+    Display,
+    Effect,
+    Figure,
+    Finding,
+    Panel,
+    Row,
+    Series,
+    Table,
+)
 from ebrank.paper.framework.entrants import FIGURES
-from ebrank.paper.framework.figures import Figure, Panel, Series
-from ebrank.paper.framework.outcome import Cell, Column, Effect, Finding, Row, Table
-from ebrank.paper.ledger import LedgerEntry, LedgerSection
+from ebrank.paper.ledger import LedgerSection, compared
 
 NASTY = "<script>document.title='hit'</script> & \"q\" 'a' | \\x{y} `c` $z$ %_^~#*[1]"
 """What a folder, and so a dataset, might be called."""
@@ -27,6 +39,11 @@ PERFORMANCE = Table(
         Row(("EBRank", *[Cell(171.3, sd=10.2, digits=1, best=True, marks="*†")] * 6), "W/-Behav"),
         Row(("Oracle", *[Cell(None)] * 6), "W/-Behav", apart=True),
     ),
+)
+HOSTILE = Table(
+    *("odd", NASTY, NASTY),
+    (Column(NASTY), Column("x", NASTY), Column("y")),
+    (Row((NASTY, NASTY, Cell(0.5)), NASTY),),
 )
 
 
@@ -51,8 +68,8 @@ def bars(names: tuple[str, ...]) -> Panel:
 
 
 GRID = Panel(
-    *("Cum-NDCG", "ε", "Cum-NDCG"),
-    (Series("EBRank", "ebrank", (0.0, 1.0, 50.0, 70.0, 100.0), (1.0, 2.0, 3.0, 2.0, 1.0)),),
+    *("Cum-NDCG", "η", "Cum-NDCG"),
+    (Series("EBRank", "ebrank", (0.1, 0.2, 0.7, 1.0), (1.0, 2.0, 3.0, 2.0)),),
     log_x=True,
 )
 FIGURE = Figure("time", "Performance over time", "Bands are deviations.", (over_time(),) * 3)
@@ -65,12 +82,12 @@ OTHERS = Figure(
 FINDINGS = (
     Finding(
         *("one", "EBRank is first", "confirmed", "p = .01", "Someone is first", "EBRank"),
-        effect=Effect(0.1, 0.05, 0.15, "Warm-NDCG", whole=0.5),
+        effect=Effect(0.1, 0.05, 0.15, "Warm-NDCG"),
     ),
     Finding("two", f"{NASTY} is last", "contradicted", "p = <.0001", NASTY, NASTY),
     Finding(
         *("three", "UCBRank is first", "undecided", "p = .3", "Someone is first", "UCBRank"),
-        effect=Effect(-0.1, -0.25, 0.05, NASTY, border=-0.02, whole=0.5),
+        effect=Effect(-0.1, -0.25, 0.05, NASTY),
     ),
 )
 LEDGER = (
@@ -78,30 +95,16 @@ LEDGER = (
     LedgerSection(
         "Table 2",
         "Reference: the paper.",
-        (
-            LedgerEntry("EBRank", "Warm", 0.849, 0.852, 0.004, group="with"),
-            LedgerEntry("EBRank", "Cum", 171.3, 100.0, 3.0, digits=1, group="with"),
-            LedgerEntry(NASTY, "Warm", 0.5, None, group="with"),
+        Table(
+            *("ledger", "Table 2", ""),
+            (Column("ranker"), *(Column(name, "Warm") for name in ("reference", "ours", "diff"))),
+            (
+                Row(("EBRank", *compared(0.849, np.array([0.8, 0.802]))), "with"),
+                Row((NASTY, *compared(0.5, None)), "with"),
+            ),
         ),
     ),
-    LedgerSection("Table 1", "", (LedgerEntry("data", "queries", 1643.0, 164.0, digits=0),)),
 )
-
-
-def dataset(name: str = NASTY) -> DatasetRecord:
-    trials = (0.5, 0.6)
-    run = RunRecord(
-        *("ebrank", "EBRank", "ebrank:epsilon=5.0", 1.0, None, "pbm", 1.0, 9000),
-        *(trials, trials, trials, trials),
-    )
-    columns, row = (Column(NASTY), Column("y", NASTY)), Row((NASTY, Cell(0.5)), NASTY)
-    return DatasetRecord(
-        *(name, "00ff", "MQ2007", 1643, 67000, 40, 59000, (), (run,)),
-        tables=(Table("odd", NASTY, NASTY, columns, (row,)),),
-        figures=(FIGURE, OTHERS),
-        findings=FINDINGS,
-        ledger=LEDGER,
-    )
 
 
 def document(**changes: Any) -> Document:  # noqa: ANN401
@@ -109,10 +112,18 @@ def document(**changes: Any) -> Document:  # noqa: ANN401
         "command": f"ebrank reproduce --dataset '{NASTY}'",
         "seed": 1,
         "trials": 2,
-        "only": ("table2", "time"),
         "versions": {"ebrank": "0.1.0", "numpy": NASTY},
-        "config": {"entering_probability": 1.0, "cutoffs": [5, 10], "sessions": None},
-        "tables": (PERFORMANCE,),
-        "datasets": (dataset(),),
+        "config": {
+            **{"entering_probability": 1.0, "cutoffs": [5, 10], "sessions": None},
+            **{"list_length": 5, "warmup_sessions": 20, "updates": 10},
+        },
+        **{"name": NASTY, "fingerprint": "00ff", "stands_in_for": "MQ2007", "queries": 1643},
+        **{"rows": 67000, "features": 40, "sessions": 59000, "test_queries": 300, "folds": ()},
+        **{"headline": "", "tuning": (), "runs": ({"ranker": "ebrank"},)},
+        "displays": {
+            "table2": Display((PERFORMANCE, HOSTILE), (), FINDINGS),
+            "time": Display(figures=(FIGURE, OTHERS)),
+        },
+        "ledger": LEDGER,
     }
     return Document(**(fields | changes))

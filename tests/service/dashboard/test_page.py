@@ -11,7 +11,7 @@ from selenium.webdriver import Chrome, Keys
 
 import ebrank
 from ebrank.addons import demo
-from ebrank.paper.report.figures.palette import LOOKS
+from ebrank.paper.report.figures import LOOKS
 from ebrank.service.api import Insights
 from ebrank.service.learning import training
 from tests.browser import COLORS, violations

@@ -15,8 +15,7 @@ array([0.03, 0.06, 0.06])
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +24,8 @@ from ebrank.errors import ParameterError
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import kernel
 from ebrank.kernels.threads import map_blocks
+from ebrank.lab.simulation.result import Result, TrialResult
 from ebrank.typing import Floats
-
-if TYPE_CHECKING:
-    from ebrank.lab.simulation.result import Result, TrialResult
 
 Metric = Literal["cold_ndcg", "warm_ndcg", "cum_ndcg", "run_ndcg"]
 ADDS_UP = ("cum_ndcg", "run_ndcg")
@@ -41,26 +38,6 @@ SUBSETS = 1 << BITS
 OCTETS_PER_WORD = 8
 ROUNDING = 1e-12
 """Sums that differ by less than this share of the sum of absolute values count as equal."""
-
-
-@dataclass(frozen=True)
-class PairedComparison:
-    """Two rankers by one metric.
-
-    Attributes:
-        metric: what was compared.
-        a, b: the rankers.
-        difference: by how much the mean of `a` over trials exceeds that of `b`.
-        p_value: of Fisher's randomization test, two-sided; before `holm`.
-        queries: test queries with a difference.
-    """
-
-    metric: Metric
-    a: str
-    b: str
-    difference: float
-    p_value: float
-    queries: int
 
 
 def fisher_randomization(
@@ -101,24 +78,6 @@ def holm(p_values: npt.ArrayLike) -> Floats:
     return adjusted
 
 
-def compare(a: Result, b: Result, metric: Metric) -> PairedComparison:
-    """Return how two rankers that met the same queries differ, and how sure that is.
-
-    Cold- and Warm-NDCG of a query are averaged over trials, and so is what it adds to Cum- and
-    Run-NDCG: these parts add up to the difference.
-    """
-    differences = query_differences(a, b, metric)
-    whole = differences.sum() if metric in ADDS_UP else differences.mean()
-    return PairedComparison(
-        metric=metric,
-        a=a.ranker,
-        b=b.ranker,
-        difference=float(whole),
-        p_value=fisher_randomization(differences),
-        queries=int(np.count_nonzero(differences)),
-    )
-
-
 def query_differences(a: Result, b: Result, metric: Metric) -> Floats:
     """Return by how much `a` exceeds `b` on each test query, averaged over trials."""
     if metric not in get_args(Metric):
@@ -131,7 +90,7 @@ def query_differences(a: Result, b: Result, metric: Metric) -> Floats:
 
 def _paired_trials(a: Result, b: Result) -> list[tuple[TrialResult, TrialResult]]:
     """Return the trials of both; raise unless they met the same queries at the same times."""
-    paired = len(a.trials) == len(b.trials) > 0 and a.config.discount == b.config.discount
+    paired = len(a.trials) == len(b.trials) > 0 and a.config["discount"] == b.config["discount"]
     if not paired or not all(
         np.array_equal(x.test_queries, y.test_queries)
         and len(x.cold_by_query) == len(y.cold_by_query)

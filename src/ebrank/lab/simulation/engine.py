@@ -22,7 +22,6 @@ from ebrank.equations import examination
 from ebrank.errors import DataError, EBRankError, ParameterError
 from ebrank.kernels import streams
 from ebrank.lab.data.dataset import SPLITS, Dataset
-from ebrank.lab.evaluation.metrics import cum_ndcg
 from ebrank.lab.rankers.base import Ranker, ScoreModel, Trial
 from ebrank.lab.rankers.bm25 import fixed_model
 from ebrank.lab.sessions import schedule
@@ -30,8 +29,8 @@ from ebrank.lab.sessions.session import NO_OUTCOME
 from ebrank.lab.sessions.world import Schedule, World
 from ebrank.lab.simulation import play
 from ebrank.lab.simulation.config import SimulationConfig
-from ebrank.lab.simulation.measures import Promises, Waiting, shares
-from ebrank.lab.simulation.result import Result, TrialResult
+from ebrank.lab.simulation.records import Predictions, Waiting, cum_ndcg, shares
+from ebrank.lab.simulation.result import Result, TrialResult, about_config
 from ebrank.lab.simulation.supervision import Supervised
 from ebrank.lab.simulation.world import believe, ideal_dcg, new_world, stats_of, unseen
 from ebrank.typing import Bools, Floats, Ints
@@ -61,7 +60,7 @@ def simulate(
         run_trial(dataset, ranker, config, seed, trial, threads=threads, progress=progress)
         for trial in range(trials)
     )
-    return Result(dataset.name, str(ranker), config, seed, done)
+    return Result(dataset.name, str(ranker), about_config(config), seed, done)
 
 
 def run_trial(
@@ -181,7 +180,7 @@ class _Run:
     def foresee(self, model: ScoreModel, update: int) -> None:
         """Halfway through, record the prior of test items that have not been shown."""
         if update == self.config.updates // 2:
-            self.promises = Promises(self.dataset, self.trial.sums(), model)
+            self.predictions = Predictions(self.dataset, self.trial.sums(), model)
 
     def result(self, model: ScoreModel, seconds: tuple[float, float, float]) -> TrialResult:
         """Return the measurements."""
@@ -208,7 +207,7 @@ class _Run:
             test_ndcg=test_ndcg,
             validation_ndcg=_mean_of(late_on_vali.sum(), len(late_on_vali)),
             **self.waiting.waits(self.world),
-            calibration=self.promises.outcome(
+            calibration=self.predictions.outcome(
                 self.trial.sums(), self.world.click[self.world.grades]
             ),
             shares=None if self.dataset.items is None else shares(self.world, asked, served),

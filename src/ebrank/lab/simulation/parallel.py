@@ -21,12 +21,11 @@ from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers.base import Ranker
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import Progress, check_test_queries, compile_for, run_trial
-from ebrank.lab.simulation.result import Result, TrialResult
+from ebrank.lab.simulation.result import Result, TrialResult, about_config
 from ebrank.lab.simulation.storage import StoredTrials
 
 Task = tuple[int, int]
 """Which trial of which ranker."""
-Finished = Callable[[list[Result]], None]
 Tick = Callable[[Task, int], None]
 """Called with a task and how many of its updates are done."""
 
@@ -61,14 +60,6 @@ class Interrupted(KeyboardInterrupt):
         self.results = results
 
 
-class NotKept(OSError):
-    """Results could not be written, for example to a full disk; holds all finished ones."""
-
-    def __init__(self, problem: OSError, results: list[Result]) -> None:
-        super().__init__(problem.errno, problem.strerror or str(problem), problem.filename)
-        self.results = results
-
-
 class Stopped(Exception):
     """Raised inside a trial to end it."""
 
@@ -84,7 +75,6 @@ def run(
     pool: TrialPool | None = None,
     store: StoredTrials | None = None,
     progress: Progress | None = None,
-    finished: Finished | None = None,
 ) -> list[Result]:
     """Return the results of some rankers on a dataset, in their order.
 
@@ -98,13 +88,11 @@ def run(
         pool: where they run instead, such as on a cluster.
         store: where finished trials are kept, and looked for first.
         progress: called with the model updates done and to be done.
-        finished: called with the results so far whenever a trial is done.
 
     Raises:
         Interrupted: on Ctrl-C, with the results of finished trials.
-        NotKept: if results cannot be written, likewise.
     """
-    config, finished = config or SimulationConfig(), finished or (lambda results: None)
+    config = config or SimulationConfig()
     if trials < 1 or jobs < 1:
         raise ParameterError("trials and jobs must be 1 or more")
     check_test_queries(dataset)
@@ -116,14 +104,11 @@ def run(
     try:
         left = batch.take_stored(tasks)
         batch.meter.begin(tasks, batch.done)
-        finished(batch.results())
         if left:
-            batch.run(left, pool or _Threads(min(jobs, len(left)), batch.meter.tick), finished)
+            batch.run(left, pool or _Threads(min(jobs, len(left)), batch.meter.tick))
         return batch.results()
     except KeyboardInterrupt:
         raise Interrupted(batch.results()) from None
-    except OSError as problem:
-        raise NotKept(problem, batch.results()) from problem
 
 
 @dataclass
@@ -147,7 +132,7 @@ class _Batch:
                 self.done |= {(index, trial): result for trial, result in stored.items()}
         return [task for task in tasks if task not in self.done]
 
-    def run(self, tasks: Sequence[Task], pool: TrialPool, finished: Finished) -> None:
+    def run(self, tasks: Sequence[Task], pool: TrialPool) -> None:
         """Run the tasks in a pool."""
         planned = {
             task: PlannedTrial(self.dataset, self.rankers[task[0]], self.config, self.seed, task[1])
@@ -156,7 +141,6 @@ class _Batch:
         try:
             for task, result in pool.run(planned):
                 self._take(task, result)
-                finished(self.results())
         except BaseException:
             for task, result in pool.stop():
                 with contextlib.suppress(OSError):  # results are still in memory
@@ -169,7 +153,7 @@ class _Batch:
             Result(
                 self.dataset.name,
                 str(ranker),
-                self.config,
+                about_config(self.config),
                 self.seed,
                 tuple(self.done[task] for task in sorted(self.done) if task[0] == index),
             )

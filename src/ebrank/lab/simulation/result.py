@@ -86,12 +86,13 @@ class Result:
     """Several trials of one ranker on one dataset.
 
     Attributes:
+        config: the simulation, as `about_config` returns it.
         by_fold: if folds are pooled, the mean over trials in each fold, by measure; else empty.
     """
 
     dataset: str
     ranker: str
-    config: SimulationConfig
+    config: Mapping[str, Any]
     seed: int
     trials: tuple[TrialResult, ...]
     by_fold: Mapping[str, Floats] = field(default_factory=dict)

@@ -1,10 +1,10 @@
 """Hyper-parameters are chosen on validation queries, under seeds that no report uses.
 
-`tune` tries every point of a grid; `search` tries one parameter after the other, and goes beyond a
-grid whose end is best. Every point runs for some trials. The best has the highest mean NDCG,
-undiscounted, of the lists served to validation queries in the second half of the run; of equals,
-the first wins. Tuning never uses test queries, nor trials that a report could run: reports use
-seeds from 0 up, tuning for seed s uses the seed −2 − s, below zero.
+`search` tries one parameter after the other, and goes beyond a grid whose end is best. Every point
+runs for some trials. The best has the highest mean NDCG, undiscounted, of the lists served to
+validation queries in the second half of the run; of equals, the first wins. Tuning never uses test
+queries, nor trials that a report could run: reports use seeds from 0 up, tuning for seed s uses the
+seed −2 − s, below zero.
 
 >>> [tuning_seed(seed) for seed in (0, 1, 2)]
 [-2, -3, -4]
@@ -13,7 +13,7 @@ seeds from 0 up, tuning for seed s uses the seed −2 − s, below zero.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -24,7 +24,6 @@ from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers.base import Ranker
 from ebrank.lab.simulation.result import Result
 from ebrank.parameters import Parameter, typed
-from ebrank.typing import Floats
 
 Grid: TypeAlias = Mapping[str, Sequence[Any]]
 """The values to try of each parameter."""
@@ -37,64 +36,84 @@ WIDER = 4
 """How many values `search` adds to a parameter's grid at most."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Point:
-    """A point of the grid: the ranker with these values, and how it did on validation queries."""
+    """Values that were tried, the ranker's text, and its NDCG on validation queries by trial."""
 
-    ranker: Ranker
     values: dict[str, Any]
-    result: Result
-
-    @property
-    def text(self) -> str:
-        """The text for `registry.parse`, with tuned parameters and those not at their default."""
-        value = self.ranker.value
-        settings = [
-            f"{parameter.name}={typed(value(parameter.name))}"
-            for parameter in self.ranker.parameters()
-            if parameter.name in self.values or value(parameter.name) != parameter.default
-        ]
-        return f"{self.ranker.called}:{','.join(settings)}"
-
-    @property
-    def validation_ndcg(self) -> Floats:
-        """The quantity to maximize, for each trial."""
-        return np.array([trial.validation_ndcg for trial in self.result.trials])
+    ranker: str
+    validation_ndcg: tuple[float, ...]
 
     @property
     def score(self) -> float:
-        """Its mean over trials."""
-        return float(self.validation_ndcg.mean())
+        """What is maximized."""
+        return float(np.mean(self.validation_ndcg))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
+class GridPoint:
+    """A value of one parameter, and the NDCG on validation queries, trial by trial."""
+
+    value: float
+    trials: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class TuningRecord:
+    """How a ranker got the value of a parameter.
+
+    Attributes:
+        label: what readers call the ranker.
+        entering_probability: η, for which it was tuned.
+        value: the choice.
+        ranker: text of the ranker with this value.
+        seed: of the tuning trials, which no report uses; None where the value was given.
+        at_the_edge: whether a wider grid may do better.
+        grid: what was tried with all other parameters at their best; () where it was given.
+        parameter: the tuned parameter.
+        world: how the config differed from the usual one, apart from η.
+        fold: on whose validation queries; None where folds are not pooled, or the value was given.
+    """
+
+    label: str
+    entering_probability: float
+    value: float
+    ranker: str
+    seed: int | None = None
+    at_the_edge: bool = False
+    grid: tuple[GridPoint, ...] = ()
+    parameter: str = "epsilon"
+    world: str = ""
+    fold: int | None = None
+
+
+@dataclass(frozen=True)
 class Tuning:
-    """All points that were tried, in their order."""
+    """All points that were tried, in their order; the best; and which values end their grids."""
 
     points: tuple[Point, ...]
+    best: Point
+    at_the_edge: tuple[str, ...]
     seed: int
 
-    @property
-    def best(self) -> Point:
-        """The point to use."""
-        return max(self.points, key=lambda point: point.score)
-
-    @property
-    def at_the_edge(self) -> list[str]:
-        """Parameters whose best value ends the grid, but not the range of the parameter."""
-        declared = {parameter.name: parameter for parameter in self.best.ranker.parameters()}
-        tried = {
-            name: {point.values[name] for point in self.points} - {None}
-            for name in self.best.values
-        }
-        return [
-            name
-            for name, value in self.best.values.items()
-            if declared[name].kind in (int, float)
-            and len(tried[name]) > 1
-            and value in (min(tried[name]), max(tried[name]))
-            and value not in (declared[name].at_least, declared[name].at_most)
-        ]
+    def records(self, label: str, eta: float, world: str = "") -> Iterator[TuningRecord]:
+        """Yield a record of each numeric parameter; a choice of words shows in the text."""
+        for name, value in self.best.values.items():
+            if not isinstance(value, int | float):
+                continue
+            others = {other: own for other, own in self.best.values.items() if other != name}
+            points = [
+                GridPoint(float(point.values[name]), point.validation_ndcg)
+                for point in self.points
+                if others.items() <= point.values.items() and point.values[name] is not None
+            ]
+            yield TuningRecord(
+                *(label, eta, float(value), self.best.ranker, self.seed),
+                at_the_edge=name in self.at_the_edge,
+                grid=tuple(sorted(points, key=lambda point: point.value)),
+                parameter=name,
+                world=world,
+            )
 
 
 def check_validation(dataset: Dataset) -> None:
@@ -103,18 +122,8 @@ def check_validation(dataset: Dataset) -> None:
         raise DataError(f"{dataset.name!r} has no validation queries to tune on")
 
 
-def tune(ranker: Ranker, grid: Grid, run: RunAll, seed: int = 0) -> Tuning:
-    """Return how every point of a grid does on the validation queries.
-
-    `ranker` gives the other parameters; `seed` is that of the report to tune for.
-    """
-    combinations = _product(grid)
-    rankers = [ranker.with_parameters(**values) for values in combinations]
-    return Tuning(_points(rankers, combinations, run(rankers)), tuning_seed(seed))
-
-
-def search(ranker: Ranker, grid: Grid, run: RunAll, seed: int = 0) -> Tuning:
-    """Return the points that a coordinate search tries.
+def search(ranker: Ranker, grid: Grid, run: RunAll, seed: int = 0, *, wider: int = WIDER) -> Tuning:
+    """Return the points that a coordinate search tries; `seed` is that of the report to tune for.
 
     It chooses one parameter after the other, with the others at their best so far, until nothing
     changes. Where the end of a grid is best, further values are tried, each at least twice or half
@@ -130,27 +139,31 @@ def search(ranker: Ranker, grid: Grid, run: RunAll, seed: int = 0) -> Tuning:
     def try_all(combinations: Sequence[dict[str, Any]]) -> None:
         new = [own for own in combinations if tuple(own.values()) not in tried]
         rankers = [ranker.with_parameters(**own) for own in new]
-        for point in _points(rankers, new, run(rankers) if rankers else []):
-            tried[tuple(point.values.values())] = point
+        for own, tuned, result in zip(new, rankers, run(rankers) if new else (), strict=True):
+            tried[tuple(own.values())] = _point(own, tuned, result)
 
     def best_of(combinations: Sequence[dict[str, Any]]) -> dict[str, Any]:
         try_all(combinations)
         return max(combinations, key=lambda own: tried[tuple(own.values())].score)
 
-    coarse = {name: own[1::2] or own for name, own in values.items()}
-    best = best_of(_product(coarse if len(grid) > 1 else values))
+    coarse = {name: own[1::2] or own for name, own in values.items()} if len(grid) > 1 else values
+    best = best_of(
+        [dict(zip(coarse, own, strict=True)) for own in itertools.product(*coarse.values())]
+    )
     for _ in range(ROUNDS):
         before = best
         for name in grid:
             while True:
                 best = best_of([best | {name: own} for own in values[name]])
                 value = _beyond(declared[name], values[name], best[name])
-                if value is None or len(values[name]) == len(grid[name]) + WIDER:
+                if value is None or len(values[name]) == len(grid[name]) + wider:
                     break
                 values[name].append(value)
         if best == before or len(grid) == 1:
             break
-    return Tuning(tuple(tried.values()), tuning_seed(seed))
+    points = tuple(tried.values())
+    chosen = max(points, key=lambda point: point.score)
+    return Tuning(points, chosen, tuple(_at_the_edge(points, chosen, declared)), tuning_seed(seed))
 
 
 def _beyond(parameter: Parameter, values: Sequence[Any], best: Any) -> Any:  # noqa: ANN401
@@ -176,19 +189,31 @@ def _beyond(parameter: Parameter, values: Sequence[Any], best: Any) -> Any:  # n
     return value if inside and value not in numbers else None
 
 
-def _product(grid: Grid) -> list[dict[str, Any]]:
-    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-
-
-def _points(
-    rankers: Sequence[Ranker], combinations: Sequence[dict[str, Any]], results: Sequence[Result]
-) -> tuple[Point, ...]:
-    points = tuple(map(Point, rankers, combinations, results))
-    if any(np.isnan(point.validation_ndcg).any() for point in points):
+def _point(values: dict[str, Any], ranker: Ranker, result: Result) -> Point:
+    ndcg = tuple(trial.validation_ndcg for trial in result.trials)
+    if np.isnan(ndcg).any():
         raise ParameterError(
             "no validation query was served in the second half of the run; set more sessions"
         )
-    return points
+    settings = [
+        f"{parameter.name}={typed(ranker.value(parameter.name))}"
+        for parameter in ranker.parameters()
+        if parameter.name in values or ranker.value(parameter.name) != parameter.default
+    ]
+    return Point(values, f"{ranker.called}:{','.join(settings)}", ndcg)
+
+
+def _at_the_edge(
+    points: Sequence[Point], best: Point, declared: Mapping[str, Parameter]
+) -> Iterator[str]:
+    """Yield parameters whose best value ends the grid, but not the range of the parameter."""
+    for name, value in best.values.items():
+        parameter = declared[name]
+        tried = {point.values[name] for point in points} - {None}
+        if parameter.kind in (int, float) and len(tried) > 1:
+            ends = {min(tried), max(tried)} - {parameter.at_least, parameter.at_most}
+            if value in ends:
+                yield name
 
 
 def tuning_seed(seed: int) -> int:

@@ -8,12 +8,11 @@ from typing import Any
 
 from ebrank.lab.simulation.result import Result
 from ebrank.paper.framework import measures
+from ebrank.paper.framework.display import Column, Display, Figure, Finding, Row, Table
 from ebrank.paper.framework.entrants import EBRANK, EXPOSURE, Entrant, entrant_of
-from ebrank.paper.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
-from ebrank.paper.framework.figures import Figure
+from ebrank.paper.framework.exhibit import Exhibit, NamedResults, NamedRuns, Setup
 from ebrank.paper.framework.measures import CUM, WARM, Measure
 from ebrank.paper.framework.numbers import p_text
-from ebrank.paper.framework.outcome import Column, Finding, Outcome, Row, Table
 from ebrank.paper.framework.significance import Contrast, pairwise
 
 
@@ -71,13 +70,13 @@ def runs(setup: Setup) -> NamedRuns:
     }
 
 
-def outcome(setup: Setup, results: NamedResults) -> Outcome:
+def display(setup: Setup, results: NamedResults) -> Display:
     """Return a figure and a table for both estimators."""
     by_entrant = {
         entrant_of(key): {part: results[key, part] for part in (FULL, *PARTS)}
         for key in (EBRANK, EXPOSURE)
     }
-    return Outcome(
+    return Display(
         tables=(table(by_entrant),),
         figures=tuple(figure(*each) for each in by_entrant.items()),
         findings=tuple(finding for each in by_entrant.items() for finding in findings(*each)),
@@ -157,4 +156,4 @@ def _against_full(parts: dict[Part, Result]) -> dict[Measure, dict[Part, Contras
     return {measure: pairwise(pairs, measure) for measure in COMPARED}
 
 
-EXPERIMENT = Experiment("ablation", "Figure: ablation of EBRank", outcome, runs)
+EXHIBIT = Exhibit("ablation", display, runs)

@@ -22,6 +22,17 @@ from ebrank.lab.simulation.result import Result
 from ebrank.lab.simulation.users import parse
 from ebrank.paper.exhibits.entering import ETAS
 from ebrank.paper.framework import measures
+from ebrank.paper.framework.display import (
+    Cell,
+    Column,
+    Display,
+    Figure,
+    Finding,
+    Panel,
+    Row,
+    Series,
+    Table,
+)
 from ebrank.paper.framework.entrants import (
     AUTO,
     BOTH,
@@ -38,11 +49,9 @@ from ebrank.paper.framework.entrants import (
     Entrant,
     entrant_of,
 )
-from ebrank.paper.framework.experiment import Experiment, NamedResults, NamedRuns, Run, Setup
-from ebrank.paper.framework.figures import Figure, Panel, Series
+from ebrank.paper.framework.exhibit import Exhibit, NamedResults, NamedRuns, Run, Setup
 from ebrank.paper.framework.measures import CUM, MEASURES, RUN, Measure
 from ebrank.paper.framework.numbers import p_text
-from ebrank.paper.framework.outcome import Cell, Column, Finding, Outcome, Row, Table
 from ebrank.paper.framework.significance import Contrast, pairwise
 from ebrank.parameters import typed
 from ebrank.typing import Floats
@@ -137,7 +146,7 @@ def runs(setup: Setup) -> NamedRuns:
     }
 
 
-def outcome(setup: Setup, results: NamedResults) -> Outcome:
+def display(setup: Setup, results: NamedResults) -> Display:
     """Return the table, two figures, and whether `auto` does what it must."""
     by_world: dict[str, ByKey] = {}
     chosen: dict[str, dict[str, str]] = {}
@@ -147,7 +156,7 @@ def outcome(setup: Setup, results: NamedResults) -> Outcome:
     note = given(setup)
     shown = table(setup.config, by_world, chosen)
     drawn = (gains(setup, by_world), over_eta(setup, by_world))
-    return Outcome(
+    return Display(
         tables=(replace(shown, caption=shown.caption + note),),
         figures=tuple(replace(figure, caption=figure.caption + note) for figure in drawn),
         findings=tuple(
@@ -311,4 +320,4 @@ def _by_fold(auto: Result, rival: Result, measure: Measure) -> str:
     return "; by fold " + ", ".join(measure.text(own, signed=True) for own in each.tolist())
 
 
-EXPERIMENT = Experiment("beyond", TITLE, outcome, runs, on_request=True)
+EXHIBIT = Exhibit("beyond", display, runs, on_request=True)

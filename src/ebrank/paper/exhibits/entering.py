@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ebrank.paper.framework.display import VERDICTS, Display, Figure, Finding
 from ebrank.paper.framework.entrants import (
     EBRANK,
     EXPOSURE,
@@ -13,10 +14,8 @@ from ebrank.paper.framework.entrants import (
     Entrant,
     entrant_of,
 )
-from ebrank.paper.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
-from ebrank.paper.framework.figures import Figure
+from ebrank.paper.framework.exhibit import Exhibit, NamedResults, NamedRuns, Setup
 from ebrank.paper.framework.measures import CUM, WARM, Measure, averaged, panels_against
-from ebrank.paper.framework.outcome import VERDICTS, Finding, Outcome
 from ebrank.paper.framework.significance import Lead, lead, pairwise
 
 FIRST = "EBRank leads under every entering probability"
@@ -35,7 +34,7 @@ def runs(setup: Setup) -> NamedRuns:
     }
 
 
-def outcome(setup: Setup, results: NamedResults) -> Outcome:
+def display(setup: Setup, results: NamedResults) -> Display:
     """Return the figure, and whether EBRank is first throughout."""
     lines = {entrant: {eta: results[entrant, eta] for eta in ETAS} for entrant in FIGURES}
     figure = Figure(
@@ -45,7 +44,7 @@ def outcome(setup: Setup, results: NamedResults) -> Outcome:
         f"{averaged(setup.trials)}; ε is tuned for each η.",
         panels_against("entering probability η", lines),
     )
-    return Outcome(figures=(figure,), findings=tuple(findings(results)))
+    return Display(figures=(figure,), findings=tuple(findings(results)))
 
 
 def findings(results: NamedResults) -> Iterator[Finding]:
@@ -101,4 +100,4 @@ def _by_eta(leads: dict[float, Lead]) -> str:
     )
 
 
-EXPERIMENT = Experiment("entering", "Figure: entering probability", outcome, runs)
+EXHIBIT = Exhibit("entering", display, runs)

@@ -25,19 +25,21 @@ from ebrank.model.policy import policies
 from ebrank.model.prior.learners.linear import linear_scores
 from ebrank.paper.exhibits.beyond import AHEAD, BEHIND, LEVEL_WITH, RARE, RATE, SIGNS, USUAL
 from ebrank.paper.framework import measures
-from ebrank.paper.framework.entrants import AUTO
-from ebrank.paper.framework.experiment import Experiment, NamedResults, NamedRuns, Run, Setup
-from ebrank.paper.framework.figures import Figure, Panel, Series
-from ebrank.paper.framework.measures import COLD, CUM, MEASURES, RUN, Measure
-from ebrank.paper.framework.numbers import p_text
-from ebrank.paper.framework.outcome import (
+from ebrank.paper.framework.display import (
     VERDICTS,
     Column,
+    Display,
+    Figure,
     Finding,
-    Outcome,
+    Panel,
     Row,
+    Series,
     Table,
 )
+from ebrank.paper.framework.entrants import AUTO
+from ebrank.paper.framework.exhibit import Exhibit, NamedResults, NamedRuns, Run, Setup
+from ebrank.paper.framework.measures import COLD, CUM, MEASURES, RUN, Measure
+from ebrank.paper.framework.numbers import p_text
 from ebrank.paper.framework.significance import Contrast, pairwise
 from ebrank.statistics.trust import trust
 from ebrank.typing import Bools, Features, Floats
@@ -237,10 +239,10 @@ def runs(setup: Setup) -> NamedRuns:
     }
 
 
-def outcome(setup: Setup, results: NamedResults) -> Outcome:
+def display(setup: Setup, results: NamedResults) -> Display:
     """Return the table, two figures, and whether `auto` does what it must."""
     shares = trusted(setup, results)
-    return Outcome(
+    return Display(
         tables=(table(setup, results, shares),),
         figures=(by_corruption(setup, results, shares), by_opinion(setup, results)),
         findings=tuple(findings(results)),
@@ -400,4 +402,4 @@ def _finding(
     )
 
 
-EXPERIMENT = Experiment("opinions", TITLE, outcome, runs, on_request=True)
+EXHIBIT = Exhibit("opinions", display, runs, on_request=True)

@@ -32,10 +32,9 @@ from ebrank.lab.simulation.result import SHARES
 from ebrank.lab.simulation.users import parse
 from ebrank.model.policy import policies
 from ebrank.paper.framework import measures
-from ebrank.paper.framework.experiment import Experiment, NamedResults, Setup
-from ebrank.paper.framework.figures import Figure, Panel, Series
+from ebrank.paper.framework.display import Column, Display, Figure, Panel, Row, Series, Table
+from ebrank.paper.framework.exhibit import Exhibit, NamedResults, Setup
 from ebrank.paper.framework.numbers import number
-from ebrank.paper.framework.outcome import Column, Outcome, Row, Table
 from ebrank.typing import Floats
 
 TAUS = (0.0, 0.4, 0.8, 1.2)
@@ -164,10 +163,10 @@ def run(setup: Setup, condition: Condition, contestant: Contestant, world: int) 
     return result.shares
 
 
-def outcome(setup: Setup, results: NamedResults) -> Outcome:
+def display(setup: Setup, results: NamedResults) -> Display:
     """Run everything; return the table and the figure."""
     shares = all_shares(setup)
-    return Outcome((table(setup, shares),), (figure(setup, shares),))
+    return Display((table(setup, shares),), (figure(setup, shares),))
 
 
 def mean_relevance(setup: Setup, condition: Condition) -> float:
@@ -275,4 +274,4 @@ def figure(setup: Setup, shares: Shares) -> Figure:
     return Figure("beyond-shared", TITLE, caption, panels)
 
 
-EXPERIMENT = Experiment("shared", TITLE, outcome, on_request=True)
+EXHIBIT = Exhibit("shared", display, on_request=True)

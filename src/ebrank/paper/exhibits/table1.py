@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ebrank.paper.framework.experiment import Experiment, NamedResults, Setup
+from ebrank.paper.framework.display import Cell, Column, Display, Row, Table
+from ebrank.paper.framework.exhibit import Exhibit, NamedResults, Setup
 from ebrank.paper.framework.folds import Fold
-from ebrank.paper.framework.outcome import Cell, Column, Outcome, Row, Table
 
 
-def outcome(setup: Setup, results: NamedResults) -> Outcome:
+def display(setup: Setup, results: NamedResults) -> Display:
     """Return a line about the dataset, or about each of its folds."""
     rows = [_figures(part) for part in setup.parts]
     table = Table(
@@ -21,7 +21,7 @@ def outcome(setup: Setup, results: NamedResults) -> Outcome:
             for part, figures in zip(setup.parts, rows, strict=True)
         ),
     )
-    return Outcome(tables=(table,))
+    return Display(tables=(table,))
 
 
 def _figures(part: Fold) -> dict[str, Cell | str]:
@@ -40,4 +40,4 @@ def _count(number: int) -> Cell:
     return Cell(float(number), digits=0)
 
 
-EXPERIMENT = Experiment("table1", "Table 1: datasets", outcome)
+EXHIBIT = Exhibit("table1", display)

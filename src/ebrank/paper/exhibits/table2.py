@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from ebrank.lab.simulation.result import Result
 from ebrank.paper.framework import measures
+from ebrank.paper.framework.display import Cell, Column, Display, Finding, Row, Table
 from ebrank.paper.framework.entrants import (
     AUTO,
     CONCATENATING,
@@ -27,10 +28,9 @@ from ebrank.paper.framework.entrants import (
     entrant_of,
     twin,
 )
-from ebrank.paper.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
+from ebrank.paper.framework.exhibit import Exhibit, NamedResults, NamedRuns, Setup
 from ebrank.paper.framework.measures import COLD, CUM, MEASURES, RUN, WARM, Measure
 from ebrank.paper.framework.numbers import p_text
-from ebrank.paper.framework.outcome import Cell, Column, Finding, Outcome, Row, Table
 from ebrank.paper.framework.significance import lead, pairwise
 from ebrank.paper.references import variants
 
@@ -72,15 +72,14 @@ def entrants_of(setup: Setup) -> tuple[Entrant, ...]:
     return (*ENTRANTS, *own)
 
 
-def outcome(setup: Setup, results: NamedResults) -> Outcome:
+def display(setup: Setup, results: NamedResults) -> Display:
     """Return the table, and which of the paper's findings hold."""
-    return Outcome(tables=(table(setup, results),), findings=tuple(findings(results)))
+    return Display(tables=(table(setup, results),), findings=tuple(findings(results)))
 
 
 def table(setup: Setup, results: ByKey) -> Table:
     """Return the table of one dataset."""
     titles = (*(measure.title for measure in MEASURES), *measures.BY_LABELS.values())
-    columns = [Column(title, setup.name) for title in titles]
     marked = [marks(results, measure) for measure in MEASURES]
     rows = []
     for entrant in entrants_of(setup):
@@ -96,7 +95,7 @@ def table(setup: Setup, results: ByKey) -> Table:
         "Ranking performance",
         f"{measured} on test queries, {measures.mean_of(list(results.values()))}. "
         f"{measures.LABELS_CAPTION} {MARKS} {HINGES} (variants in the ledger).",
-        (Column("ranker"), *columns),
+        (Column("ranker"), *map(Column, titles)),
         tuple(rows),
     )
 
@@ -225,4 +224,4 @@ def better_than(rival: str) -> str:
     return f"auto-better-than-{entrant_of(rival).style}"
 
 
-EXPERIMENT = Experiment("table2", "Table 2: ranking performance", outcome, runs)
+EXHIBIT = Exhibit("table2", display, runs)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ebrank.paper.framework.display import Column, Display, Effect, Finding, Row, Table
 from ebrank.paper.framework.entrants import CONCATENATING, Entrant
-from ebrank.paper.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
+from ebrank.paper.framework.exhibit import Exhibit, NamedResults, NamedRuns, Setup
 from ebrank.paper.framework.measures import behavior_ratios, cell
 from ebrank.paper.framework.numbers import number
-from ebrank.paper.framework.outcome import Column, Effect, Finding, Outcome, Row, Table
 from ebrank.paper.framework.significance import over_trials
 from ebrank.typing import Floats
 
@@ -20,7 +20,7 @@ def runs(setup: Setup) -> NamedRuns:
     return {entrant: setup.run(entrant.key) for entrant in ORDER}
 
 
-def outcome(setup: Setup, results: NamedResults) -> Outcome:
+def display(setup: Setup, results: NamedResults) -> Display:
     """Return the table, and whether x^b dominates."""
     ratios = {entrant: behavior_ratios(result) for entrant, result in results.items()}
     table = Table(
@@ -35,7 +35,7 @@ def outcome(setup: Setup, results: NamedResults) -> Outcome:
         ),
     )
     findings = tuple(_finding(entrant, values) for entrant, values in ratios.items())
-    return Outcome(tables=(table,), findings=findings)
+    return Display(tables=(table,), findings=findings)
 
 
 def _finding(entrant: Entrant, values: Floats) -> Finding:
@@ -53,4 +53,4 @@ def _finding(entrant: Entrant, values: Floats) -> Finding:
     )
 
 
-EXPERIMENT = Experiment("table3", "Table 3: exploitation ratios", outcome, runs)
+EXHIBIT = Exhibit("table3", display, runs)

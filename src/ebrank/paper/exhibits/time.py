@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ebrank.paper.framework.display import Display
 from ebrank.paper.framework.entrants import FIGURES
-from ebrank.paper.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
+from ebrank.paper.framework.exhibit import Exhibit, NamedResults, NamedRuns, Setup
 from ebrank.paper.framework.measures import AT_UPDATES, BANDS, averaged, figure_over_time
-from ebrank.paper.framework.outcome import Outcome
 
 
 def runs(setup: Setup) -> NamedRuns:
@@ -13,11 +13,11 @@ def runs(setup: Setup) -> NamedRuns:
     return {entrant: setup.run(entrant.key) for entrant in FIGURES}
 
 
-def outcome(setup: Setup, results: NamedResults) -> Outcome:
+def display(setup: Setup, results: NamedResults) -> Display:
     """Return the figure: a panel for each measure, a line for each ranker."""
     begin = averaged(setup.trials, AT_UPDATES, BANDS)
     caption = f"{begin}. All rankers but BM25 use behavior."
-    return Outcome(figures=(figure_over_time("time", "Performance over time", caption, results),))
+    return Display(figures=(figure_over_time("time", "Performance over time", caption, results),))
 
 
-EXPERIMENT = Experiment("time", "Figure: performance over time", outcome, runs)
+EXHIBIT = Exhibit("time", display, runs)

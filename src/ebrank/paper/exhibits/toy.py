@@ -18,7 +18,6 @@ from ebrank.equations import relevance_probability
 from ebrank.kernels import streams
 from ebrank.lab.data.dataset import SPLITS, Dataset
 from ebrank.lab.data.preparation import prepare
-from ebrank.lab.evaluation.metrics import exploitation_ratio
 from ebrank.lab.rankers import registry
 from ebrank.lab.rankers.base import Ranker, ScoreModel, Trial
 from ebrank.lab.rankers.bm25 import fixed_model
@@ -29,11 +28,22 @@ from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.world import new_world, stats_of
 from ebrank.model import scoring
 from ebrank.model.formula import ItemPrior, Score
+from ebrank.paper.framework.display import (
+    Cell,
+    Column,
+    Display,
+    Effect,
+    Figure,
+    Finding,
+    Panel,
+    Row,
+    Series,
+    Table,
+)
 from ebrank.paper.framework.entrants import EBRANK, Entrant, entrant_of
-from ebrank.paper.framework.experiment import Experiment, NamedResults, Setup
-from ebrank.paper.framework.figures import Figure, Panel, Series
+from ebrank.paper.framework.exhibit import Exhibit, NamedResults, Setup
+from ebrank.paper.framework.measures import exploitation_ratio
 from ebrank.paper.framework.numbers import number, p_text
-from ebrank.paper.framework.outcome import Cell, Column, Effect, Finding, Outcome, Row, Table
 from ebrank.paper.framework.significance import contrast
 from ebrank.typing import Floats
 
@@ -76,11 +86,11 @@ class Fate:
     shown: float
 
 
-def outcome(setup: Setup, results: NamedResults) -> Outcome:
+def display(setup: Setup, results: NamedResults) -> Display:
     """Return the picture, a table with the numbers behind it, and whether G is buried."""
     data = dataset(setup.seed)
     fates = {entrant: watch(data, registry.parse(entrant.key), setup) for entrant in (BIASED, OURS)}
-    return Outcome((table(fates),), (figure(fates),), (buried(fates),))
+    return Display((table(fates),), (figure(fates),), (buried(fates),))
 
 
 def dataset(seed: int) -> Dataset:
@@ -243,8 +253,8 @@ def buried(fates: dict[Entrant, Fate]) -> Finding:
         f"rate it {losses[0]} and {losses[1]} below its old twin A; {p_text(lower.p_value)}",
         "Clicks as a feature bury a new item",
         "toy example",
-        effect=Effect(lower.difference, lower.low, lower.high, "ranks", 1, whole=len(ITEMS)),
+        effect=Effect(lower.difference, lower.low, lower.high, "ranks", 1),
     )
 
 
-EXPERIMENT = Experiment("toy", "Figure: toy example of exploitation bias", outcome)
+EXHIBIT = Exhibit("toy", display)

@@ -5,7 +5,7 @@ sessions of an item's query since it entered. Many items are still waiting when 
 shares are Kaplan and Meier's estimate (`evaluation.survival`), all trials together.
 
 The top is that of the list that the model alone would make. It is checked only at model updates,
-and without exploration: see `simulation.measures`.
+and without exploration: see `simulation.records`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ebrank.lab.simulation.result import Result
+from ebrank.paper.framework.display import Cell, Column, Display, Figure, Panel, Row, Series, Table
 from ebrank.paper.framework.entrants import EBRANK, ENTRANTS, FIGURES, Entrant
-from ebrank.paper.framework.experiment import Experiment, NamedResults, NamedRuns, Setup
-from ebrank.paper.framework.figures import Figure, Panel, Series
-from ebrank.paper.framework.outcome import Cell, Column, Outcome, Row, Table
+from ebrank.paper.framework.exhibit import Exhibit, NamedResults, NamedRuns, Setup
 from ebrank.statistics.survival import Curve, kaplan_meier
 
 Wait: TypeAlias = Literal["wait_shown", "wait_top"]
@@ -54,7 +53,7 @@ def runs(setup: Setup) -> NamedRuns:
     return {entrant: setup.run(entrant.key) for entrant in ENTRANTS}
 
 
-def outcome(setup: Setup, results: NamedResults) -> Outcome:
+def display(setup: Setup, results: NamedResults) -> Display:
     """Return the curves of the rankers in the figures, and a table of all rankers."""
     events = waits(setup.config.list_length)
     curves = {
@@ -74,7 +73,7 @@ def outcome(setup: Setup, results: NamedResults) -> Outcome:
     )
     title = "Waiting times of new relevant items"
     figure = Figure("waiting", title, f"{NOTE} {LOOKED} {BANDS}", panels)
-    return Outcome(tables=(_table(title, events, results, curves),), figures=(figure,))
+    return Display(tables=(_table(title, events, results, curves),), figures=(figure,))
 
 
 def curve(result: Result, event: Wait) -> Curve:
@@ -138,4 +137,4 @@ def _cells(curve: Curve) -> tuple[Cell, ...]:
     return (Cell(median, digits=0), *(Cell(share, digits=2) for share in shares))
 
 
-EXPERIMENT = Experiment("waiting", "Waiting times of new relevant items", outcome, runs)
+EXHIBIT = Exhibit("waiting", display, runs)

@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from ebrank.lab.evaluation.metrics import behavior_and_other
 from ebrank.lab.evaluation.significance import Metric
 from ebrank.lab.simulation.result import LABELS, Result, TrialResult, spread
+from ebrank.paper.framework.display import Cell, Column, Figure, Panel, Series
 from ebrank.paper.framework.entrants import Entrant
-from ebrank.paper.framework.figures import Figure, Panel, Series
 from ebrank.paper.framework.numbers import number
-from ebrank.paper.framework.outcome import Cell, Column
 from ebrank.typing import Floats
 
 T = TypeVar("T")
@@ -158,6 +157,27 @@ def behavior_ratios(result: Result) -> Floats:
     return np.array(
         [np.mean([behavior_and_other(own) for own in rows], axis=0) for rows in weights]
     )
+
+
+def exploitation_ratio(weights: npt.ArrayLike) -> Floats:
+    """Return |w_j| / Σ_i |w_i| of each weight, shape (features,); all 0 if every weight is 0.
+
+    >>> exploitation_ratio([1.0, -1.0, 2.0])
+    array([0.25, 0.25, 0.5 ])
+    """
+    sizes = np.abs(np.asarray(weights, np.float64))
+    total = sizes.sum()
+    return sizes / total if total > 0 else sizes
+
+
+def behavior_and_other(weights: npt.ArrayLike) -> tuple[float, float]:
+    """Return the ratio of the last weight, that of x^b, and the largest of all others.
+
+    >>> behavior_and_other([1.0, -3.0, 4.0])
+    (0.5, 0.375)
+    """
+    ratios = exploitation_ratio(weights)
+    return float(ratios[-1]), float(ratios[:-1].max())
 
 
 def series(label: str, style: str, x: tuple[float | str, ...], values: Floats) -> Series:

@@ -1,6 +1,6 @@
-"""The one runner: chooses every ε, makes each run once, then asks each experiment for its outcome.
+"""The one runner: chooses every ε, makes each run once, then asks each exhibit for its display.
 
-The outcome is a pure function of the dataset, the config, the seed and the number of trials.
+The result is a pure function of the dataset, the config, the seed and the number of trials.
 Finished trials are kept in a folder and reused, so stopping loses only the trials under way.
 """
 
@@ -21,23 +21,22 @@ from ebrank.lab.simulation import parallel
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.result import Result, TrialResult
 from ebrank.lab.simulation.storage import StoredTrials
-from ebrank.lab.simulation.tuning import check_validation, tuning_seed
+from ebrank.lab.simulation.tuning import TuningRecord, check_validation, tuning_seed
 from ebrank.paper.framework import tuning
-from ebrank.paper.framework.experiment import (
-    Experiment,
+from ebrank.paper.framework.display import Display
+from ebrank.paper.framework.exhibit import (
+    Exhibit,
     Need,
     Results,
     Run,
     Setup,
-    TuningRecord,
     pooled_setup,
     world_of,
 )
 from ebrank.paper.framework.folds import Fold, in_fold, pooled
-from ebrank.paper.framework.outcome import Outcome
 
 Watch: TypeAlias = Callable[[int, int, str], None]
-"""Called with how many model updates are done, how many there will be, and what runs."""
+"""Called with how many thousandths of all stages are done, how many there are, and what runs."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class ReproductionPlan:
     """What to run, on any dataset.
 
     Attributes:
-        experiments: which tables and figures.
+        exhibits: which tables and figures.
         config: the simulation.
         seed: of all trials.
         trials: of each run.
@@ -54,7 +53,7 @@ class ReproductionPlan:
         tune: the same, but first tuned on validation queries.
     """
 
-    experiments: tuple[Experiment, ...]
+    exhibits: tuple[Exhibit, ...]
     config: SimulationConfig = field(default_factory=SimulationConfig)
     seed: int = 0
     trials: int = 5
@@ -70,13 +69,13 @@ class FinishedDataset:
     Attributes:
         setup: the dataset, and the rankers with their ε.
         results: of all runs.
-        outcomes: by the experiment's name.
+        displays: by the exhibit's name.
         fingerprint: a hash of its content; those of all folds, joined.
     """
 
     setup: Setup
     results: Results
-    outcomes: dict[str, Outcome]
+    displays: dict[str, Display]
     fingerprint: str
 
 
@@ -120,8 +119,8 @@ def run_folds(
     if folds:
         setup = pooled_setup(setups, folds)
         results = _pooled(plan, setup, by_fold)
-    outcomes = {each.name: each.outcome_of(setup, results) for each in plan.experiments}
-    return FinishedDataset(setup, results, outcomes, "+".join(fingerprints))
+    displays = {each.name: each.display_of(setup, results) for each in plan.exhibits}
+    return FinishedDataset(setup, results, displays, "+".join(fingerprints))
 
 
 def _as_all(first: Dataset, folds: Sequence[Fold]) -> Dataset:
@@ -136,7 +135,7 @@ def _as_all(first: Dataset, folds: Sequence[Fold]) -> Dataset:
 def _pooled(plan: ReproductionPlan, setup: Setup, by_fold: Sequence[Results]) -> dict[Run, Result]:
     """Return the results of all folds as one."""
     whole: dict[Run, Result] = {}
-    for config, runs in _by_config(all_runs(plan.experiments, setup)).items():
+    for config, runs in _by_config(all_runs(plan.exhibits, setup)).items():
         each = [
             pooled(
                 [own[Run(in_fold(run.ranker, place), config)] for place, own in enumerate(by_fold)],
@@ -148,9 +147,9 @@ def _pooled(plan: ReproductionPlan, setup: Setup, by_fold: Sequence[Results]) ->
     return whole
 
 
-def all_runs(experiments: Iterable[Experiment], setup: Setup) -> list[Run]:
-    """Return the runs that some experiments need, each once."""
-    needed = (run for experiment in experiments for run in experiment.runs(setup).values())
+def all_runs(exhibits: Iterable[Exhibit], setup: Setup) -> list[Run]:
+    """Return the runs that some exhibits need, each once."""
+    needed = (run for exhibit in exhibits for run in exhibit.runs(setup).values())
     return list(dict.fromkeys(needed))
 
 
@@ -173,13 +172,14 @@ class _Work:
     jobs: int
     pool: parallel.TrialPool | None
     watch: Watch | None
-    done: int = 0
+    stage: int = 0
 
     def __post_init__(self) -> None:
-        self.needs = tuning.needs(self.plan.experiments, self.setup)
-        untuned = replace(self.setup, chosen=self.needs)  # as many runs as with the chosen values
-        runs = all_runs(self.plan.experiments, untuned)
-        self.total = self._tuning_work() + self._running_work(runs)
+        self.needs = tuning.needs(self.plan.exhibits, self.setup)
+        untuned = replace(self.setup, chosen=self.needs)  # as many configs as with chosen values
+        running = _by_config(all_runs(self.plan.exhibits, untuned))
+        tuned = [need for need in self.needs if need[0] not in self.plan.given]
+        self.stages = len(tuned) + len(self.plan.tune) + len(running)
 
     def tuned(self) -> Setup:
         """Return the setup with every ε chosen."""
@@ -202,8 +202,7 @@ class _Work:
 
     def results(self, setup: Setup) -> dict[Run, Result]:
         """Run the trials that the folder lacks, and return all results."""
-        needed = all_runs(self.plan.experiments, setup)
-        self.total = self.done + self._running_work(needed)
+        needed = all_runs(self.plan.exhibits, setup)
         results: dict[Run, Result] = {}
         for config, runs in _by_config(needed).items():
             rankers = [in_fold(run.ranker, 0) for run in runs]  # plain: the setup is of one fold
@@ -214,6 +213,7 @@ class _Work:
                     "set more --sessions"
                 )
             results.update(zip(runs, slimmed(finished), strict=True))
+            self.stage += 1
         return results
 
     def _tune(self, need: Need) -> tuple[Ranker, list[TuningRecord]]:
@@ -224,7 +224,9 @@ class _Work:
         def run(rankers: Sequence[Ranker]) -> list[Result]:
             return self._run(f"tuning {key}", rankers, config, seed, trials)
 
-        return tuning.tune(need, plan.config, plan.seed, run)
+        tuned = tuning.tune(need, plan.config, plan.seed, run)
+        self.stage += 1
+        return tuned
 
     def _run(
         self,
@@ -235,12 +237,12 @@ class _Work:
         trials: int,
     ) -> list[Result]:
         """Run some rankers, or take their trials from the folder."""
-        before, about = self.done, _about(config, self.plan.config)
+        about, stage = _about(config, self.plan.config), self.stage
 
         def report(done: int, total: int) -> None:
-            self.done = before + done
             if self.watch is not None:
-                self.watch(self.done, self.total, f"{self.name}: {what}{about}")
+                part = 1000 * done // max(total, 1)
+                self.watch(1000 * stage + part, 1000 * self.stages, f"{self.name}: {what}{about}")
 
         return parallel.run(
             self.dataset,
@@ -253,19 +255,6 @@ class _Work:
             store=StoredTrials(self.folder, self.dataset, config, seed),
             progress=report,
         )
-
-    def _tuning_work(self) -> int:
-        needs = [need for need in self.needs if need[0] not in self.plan.given]
-        own = [(text, self.plan.config) for text in self.plan.tune]
-        return sum(
-            tuning.expected_points(key)
-            * tuning.tuning_trials(self.plan.trials, key)
-            * config.updates
-            for key, config in [*needs, *own]
-        )
-
-    def _running_work(self, runs: Sequence[Run]) -> int:
-        return self.plan.trials * sum(run.config.updates for run in runs)
 
 
 def _about(config: SimulationConfig, usual: SimulationConfig) -> str:

@@ -29,9 +29,9 @@ from ebrank.lab.evaluation.significance import (
     query_differences,
 )
 from ebrank.lab.simulation.result import Result
+from ebrank.paper.framework.display import Effect, Finding, Verdict
 from ebrank.paper.framework.measures import Measure
 from ebrank.paper.framework.numbers import counted, p_text
-from ebrank.paper.framework.outcome import Effect, Finding, Verdict
 from ebrank.typing import Floats
 
 K = TypeVar("K", bound=Hashable)
@@ -86,10 +86,7 @@ class Contrast:
     ) -> Finding:
         """Return the check of the claim that the difference is above the border."""
         detail = detail or f"adjusted {p_text(self.p_value)}"
-        effect = Effect(
-            *(self.difference, self.low, self.high, unit or measure.title, measure.digits),
-            *(self.border, self.whole),
-        )
+        effect = Effect(self.difference, self.low, self.high, unit or measure.title, measure.digits)
         return Finding(name, claim, self.verdict, detail, theme, subject, ours, effect)
 
 

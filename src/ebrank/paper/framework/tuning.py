@@ -19,18 +19,11 @@ from ebrank.lab.rankers import registry
 from ebrank.lab.rankers.base import Ranker
 from ebrank.lab.simulation import tuning
 from ebrank.lab.simulation.config import SimulationConfig
-from ebrank.lab.simulation.tuning import Grid, RunAll
+from ebrank.lab.simulation.tuning import Grid, RunAll, TuningRecord
+from ebrank.paper.framework.display import Cell, Column, Row, Table
 from ebrank.paper.framework.entrants import GRIDS, TUNING, entrant_of
-from ebrank.paper.framework.experiment import (
-    Experiment,
-    GridPoint,
-    Need,
-    Setup,
-    TuningRecord,
-    world_of,
-)
+from ebrank.paper.framework.exhibit import Exhibit, Need, Setup, world_of
 from ebrank.paper.framework.measures import cell
-from ebrank.paper.framework.outcome import Cell, Column, Row, Table
 from ebrank.parameters import typed
 
 TRIALS = 5
@@ -55,11 +48,11 @@ class _Untuned(dict[Need, Ranker]):
         return self.setdefault(need, registry.parse(need[0]))
 
 
-def needs(experiments: Iterable[Experiment], setup: Setup) -> dict[Need, Ranker]:
-    """Return the rankers that the runs of some experiments need tuned."""
+def needs(exhibits: Iterable[Exhibit], setup: Setup) -> dict[Need, Ranker]:
+    """Return the rankers that the runs of some exhibits need tuned."""
     untuned = _Untuned()
-    for experiment in experiments:
-        experiment.runs(replace(setup, chosen=untuned))
+    for exhibit in exhibits:
+        exhibit.runs(replace(setup, chosen=untuned))
     return dict(untuned)
 
 
@@ -75,16 +68,6 @@ def grid_of(key: str) -> Grid:
     together = {name: GRIDS[name] for name in TUNING[key] if BETA in TUNING[key] and name in GRIDS}
     own = [name for name in TUNING[key] if name not in together]
     return together | (dict(tuning.read_grid(ranker, own, [])) if own else {})
-
-
-def expected_points(key: str) -> int:
-    """Return about how many points the tuning of an entrant, or of a user's ranker, takes.
-
-    >>> expected_points("ebrank")
-    8
-    """
-    grid = grid_of(key)
-    return sum(map(len, grid.values())) * (1 if len(grid) == 1 else 2)
 
 
 def read_given(texts: Sequence[str]) -> dict[str, Ranker]:
@@ -127,11 +110,10 @@ def take_given(
 ) -> tuple[Ranker, list[TuningRecord]]:
     """Return a given ranker, and a record of each of its parameters."""
     key, config = need
-    ranker = given[key]
-    about = entrant_of(key).label, config.entering_probability
+    ranker, about = given[key], (entrant_of(key).label, config.entering_probability)
     records = [
         TuningRecord(
-            *(key, *about, float(ranker.value(parameter)), str(ranker)),
+            *(*about, float(ranker.value(parameter)), str(ranker)),
             parameter=parameter,
             world=world_of(config, usual),
         )
@@ -143,34 +125,13 @@ def take_given(
 def tune(
     need: Need, usual: SimulationConfig, seed: int, run: RunAll
 ) -> tuple[Ranker, list[TuningRecord]]:
-    """Return an entrant, or a user's ranker, as it does best on validation queries.
-
-    Each numeric parameter has a record: what was tried of it, with the others at their best.
-    """
+    """Return an entrant, or a user's ranker, as it does best on validation queries."""
     key, config = need
-    tuned = tuning.search(registry.parse(key), grid_of(key), run, seed)
-    best = tuned.best
+    ranker = registry.parse(key)
+    tuned = tuning.search(ranker, grid_of(key), run, seed)
     label = entrant_of(key).label if key in TUNING else key
-    records = []
-    for name, value in best.values.items():
-        if not isinstance(value, int | float):
-            continue  # a choice of words, which shows in the ranker's text
-        others = {other: chosen for other, chosen in best.values.items() if other != name}
-        points = [
-            GridPoint(float(point.values[name]), tuple(point.validation_ndcg.tolist()))
-            for point in tuned.points
-            if others.items() <= point.values.items() and point.values[name] is not None
-        ]
-        records.append(
-            TuningRecord(
-                *(key, label, config.entering_probability, float(value), best.text, tuned.seed),
-                at_the_edge=name in tuned.at_the_edge,
-                grid=tuple(sorted(points, key=lambda point: point.value)),
-                parameter=name,
-                world=world_of(config, usual),
-            )
-        )
-    return best.ranker, records
+    records = tuned.records(label, config.entering_probability, world_of(config, usual))
+    return ranker.with_parameters(**tuned.best.values), list(records)
 
 
 def tuning_trials(trials: int, key: str) -> int:
@@ -196,7 +157,8 @@ def table(records: Sequence[TuningRecord]) -> Table | None:
             cells = (_grid_cell(own.get(world), value) for world in worlds)
             rows.append(Row((name, *cells), group))
     only_epsilon = all(record.parameter == EPSILON for record in records)
-    columns = (Column("ε" if only_epsilon else "value"), *map(Column, worlds))
+    measured = worlds if len(worlds) > 1 else ["validation NDCG"]
+    columns = (Column("ε" if only_epsilon else "value"), *map(Column, measured))
     folds = BY_FOLD if any(record.fold is not None for record in records) else ""
     edge = AT_THE_EDGE if any(record.at_the_edge for record in records) else ""
     title = "Tuning of ε" if only_epsilon else "Tuning"

@@ -1,1 +1,1 @@
-"""Renders results of experiments: tables, plots, a page. Nothing here runs an experiment."""
+"""The report of a reproduction: a page, tables, figures and the ledger; nothing here runs one."""

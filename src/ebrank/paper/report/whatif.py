@@ -9,10 +9,9 @@ import numpy as np
 
 from ebrank.addons.whatif.forecast import LEVEL, Forecast, Interval, interval
 from ebrank.environment.files import write_whole
-from ebrank.paper.framework.figures import Figure, Panel, Series
-from ebrank.paper.framework.outcome import Column, Row, Table
-from ebrank.paper.report.figures.render import FIGURE_FILES, inline_panels
-from ebrank.paper.report.page.html import environment
+from ebrank.paper.framework.display import Column, Figure, Panel, Row, Series, Table
+from ebrank.paper.report.figures import svg
+from ebrank.paper.report.page import environment
 from ebrank.paper.report.tables import TABLE_FILES
 from ebrank.typing import Floats
 
@@ -144,31 +143,21 @@ def _text(values: Interval, *, digits: int = 4, signed: bool = False) -> str:
     return f"{mean} [{low}, {high}]"
 
 
-def page(forecast: Forecast) -> str:
-    """Return the page, which needs no network and no other file."""
-    picture = figure(forecast)
-    return (
-        environment()
-        .get_template("whatif.html")
-        .render(
-            forecast=forecast,
-            title=title(forecast),
-            sentences=sentences(forecast),
-            shown=table(forecast),
-            figure=picture,
-            panels=inline_panels(picture, "whatif"),
-            files={},
-        )
-    )
-
-
 def write(forecast: Forecast, folder: Path) -> Path:
     """Write the page, its table and its figure into a folder; return the page."""
-    files: dict[str, bytes] = {PAGE: page(forecast).encode()}
-    files |= {
-        f"whatif.{form}": make(table(forecast)).encode() for form, make in TABLE_FILES.items()
-    }
-    files |= {f"whatif.{form}": draw(figure(forecast)) for form, draw in FIGURE_FILES.items()}
+    shown, drawn = table(forecast), figure(forecast)
+    picture = svg(drawn)
+    template = environment().get_template(PAGE)
+    page = template.render(
+        forecast=forecast,
+        title=title(forecast),
+        sentences=sentences(forecast),
+        shown=shown,
+        drawn=drawn,
+        picture=picture,
+    )
+    files = {f"whatif.{form}": make(shown).encode() for form, make in TABLE_FILES.items()}
+    files |= {"whatif.svg": picture, PAGE: page.encode()}
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         write_whole(folder / name, content)

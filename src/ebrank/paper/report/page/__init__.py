@@ -1,1 +1,0 @@
-"""The report's web page; start with `html`. `templates/` has its HTML, CSS and JavaScript."""
