@@ -78,7 +78,7 @@ PUBLISHED = (COLD, WARM, CUM)
 BY_LABELS = dict(zip(LABELS, ("Cold (labels)", "Warm (labels)", "Run (labels)"), strict=True))
 """Titles of the measures with standard gains."""
 LABELS_CAPTION = "(labels): NDCG with the standard gain 2^label − 1 instead of R."
-BANDS = "; bands are one standard deviation"
+BANDS = "; bands, of emphasized lines alone if there are many, are one standard deviation"
 AT_UPDATES = " at each model update"
 
 
@@ -87,7 +87,7 @@ def averaged(trials: int, at: str = "", spread: str = " and one standard deviati
 
     >>> averaged(5), averaged(1)
     ('Mean of the trials and one standard deviation', 'One trial')
-    >>> averaged(5, " at each update", BANDS)
+    >>> averaged(5, " at each update", "; bands are one standard deviation")
     'Mean of the trials at each update; bands are one standard deviation'
     """
     return f"One trial{at}" if trials == 1 else f"Mean of the trials{at}{spread}"
