@@ -141,7 +141,7 @@ def test_rankers_of_ones_own_have_rows_and_are_tuned(monkeypatch: pytest.MonkeyP
     reproduced = read_document(Path("a"))
     assert "--also own_ranker:Mine --also auto" in reproduced.command
     assert "--tune smoothedctr" in reproduced.command
-    (record,) = (each for each in reproduced.tuning if each.label == "smoothedctr")
+    (record,) = (each for each in reproduced.tuning if each.label == "Smoothed CTR")
     assert record.parameter == "strength"
     assert record.value in [point.value for point in record.grid]
     assert max(record.grid, key=lambda point: sum(point.trials)).value == record.value

@@ -194,13 +194,12 @@ class StoredRun:
 
 
 def stored_runs(folder: Path) -> list[StoredRun]:
-    """Return the runs in a folder as they began; of several versions of the code, this one's.
+    """Return the runs in a folder by name; of several versions of the code, this one's.
 
     Raises:
         DataError: if there is none, or a trial is missing or damaged.
     """
-    paths = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime_ns)
-    read = [read_trial(path) for path in paths]
+    read = [read_trial(path) for path in sorted(folder.glob("*.npz"))]
     version = f"{versions()['ebrank']} {versions()['source'][:8]}"
     ours = [own for own in read if own[1]["conditions"][VERSION] == version]
     runs: dict[str, dict[int, tuple[TrialResult, dict[str, Any]]]] = {}

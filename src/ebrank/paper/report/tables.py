@@ -207,7 +207,7 @@ def _grid(table: Table, columns: Sequence[int]) -> Grid:
         lines += [heading for heading, _ in table.blocks if index == 0]
         least = max(map(len, (*lines, *column.title.split(), "-")))
         above = textwrap.wrap(column.group if column.group != group else "", least)
-        headings.append(above + textwrap.wrap(column.title, max(least, 16)))
+        headings.append(above + textwrap.wrap(column.title, least))
         widths.append(least)
         group = column.group
     height = max(map(len, headings))
