@@ -164,11 +164,11 @@ class _Batch:
         """Keep a result, unless that was done before."""
         if task in self.done:
             return
-        self.done[task] = result
         self.meter.tick(task, self.config.updates)  # even those not reported yet
         if self.store is not None:
             index, trial = task
             self.store.save(self.rankers[index], trial, result)
+        self.done[task] = result
 
 
 class _Threads:
