@@ -28,7 +28,6 @@ from ebrank.service.store.base import StoreError
 from ebrank.service.store.records import ArmSums
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.statistics.sequential import Moments, difference
-from tests.service.faulty import FaultyStore
 from tests.service.scenes import DAY, Scene, better, click, ids, items, played, settings
 
 QUERIES = [f"q{number}" for number in range(60)]
@@ -37,6 +36,17 @@ THREE = {"own": "own", "auto": "auto", "greedy": "auto:bonus=none"}
 TWO = {"a": "auto", "b": "auto:bonus=none"}
 ALL_A: dict[str, Any] = {"arms": TWO, "shares": {"a": 0.99999, "b": 0.00001}}
 """An experiment in which every query is in the arm `a`."""
+
+
+async def learned(engine: Scene) -> None:
+    """Let a training run begin and end."""
+    await engine.train()
+    await engine._training.finished()
+
+
+async def liked(engine: Scene) -> None:
+    for _ in range(30):
+        await engine.clicked(await engine.ranked(), "i0")
 
 
 async def filled(engine: Scene) -> None:
@@ -74,6 +84,7 @@ def test_a_ramp_moves_no_more_cells_than_it_must() -> None:
 async def test_each_query_has_an_arm_and_every_list_and_click_counts_there(engine: Scene) -> None:
     await filled(engine)
     await started(engine)
+    assert arm_of(await engine.ranked("q0")) == "", "the caller has no order of its own"
     arms, lists, clicks = dict[str, str](), Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     rng = np.random.default_rng(5)
     for turn in range(600):
@@ -87,20 +98,15 @@ async def test_each_query_has_an_arm_and_every_list_and_click_counts_there(engin
         lists[name, query] += 1
         if turn % 3 == 0:
             clicks[name, query] += await engine.clicked(answer, ids(answer)[0])
-    assert {entry.arm for entry in await engine.lists()} == {"t:own", "t:auto", "t:greedy"}
-    shown = await engine.experiment("t")
-    moments = {}
+    assert {entry.arm for entry in (await engine.lists())[1:]} == {"t:own", "t:auto", "t:greedy"}
+    shown, moments = await engine.experiment("t"), {}
     for each in shown.arms:
-        mine = [query for query in QUERIES if arms.get(query) == f"t:{each.name}"]
-        assert each.lists == sum(lists[each.name, query] for query in mine)
-        assert each.units == len(mine)
-        assert each.clicks.value == pytest.approx(
-            sum(clicks[each.name, query] for query in mine) / each.lists
+        mine = [key for key in lists if key[0] == each.name]
+        of = moments[each.name] = Moments.of(
+            [clicks[key] for key in mine], [lists[key] for key in mine]
         )
-        moments[each.name] = Moments.of(
-            [clicks[each.name, query] for query in mine],
-            [lists[each.name, query] for query in mine],
-        )
+        assert (each.lists, each.units) == (of.weight, of.units)
+        assert each.clicks.value == pytest.approx(of.mean)
     estimate, low, _ = difference(moments["auto"], moments["own"])
     compared = shown.arms[1].difference["clicks"]
     assert compared.value == pytest.approx(estimate)
@@ -132,18 +138,6 @@ async def test_outcomes_are_weighted_and_what_is_new_is_found_once(engine: Scene
     later = await engine.ranked()
     await engine.clicked(later, second)
     assert await figures() == [0.5, 0.125, 0.5], "no longer new"
-
-
-@played(on=FaultyStore, count=2)
-async def test_what_the_store_does_not_take_counts_later(engine: Scene) -> None:
-    await started(engine, **ALL_A)
-    await engine.clicked(await engine.ranked(), "i0")
-    engine.store.full = True
-    with pytest.raises(StoreError):
-        await engine._activity.save()
-    engine.store.full = False
-    arm = (await engine.experiment("t")).arms[0]
-    assert (arm.lists, arm.clicks.value) == (1, 1.0)
 
 
 @played(settings(ranking={"window": 60.0, "k": 2}), count=6)
@@ -178,6 +172,9 @@ def test_experiments_of_an_earlier_version_are_read() -> None:
     old = text[:-1].replace('"unit":"query"', '"unit":"query","evidence":"apart"')
     by_caller = old[1:].replace('"t"', '"u"').replace('"unit":"query"', '"unit":"caller"')
     assert experiments.read(f"{old},{by_caller}}}") == experiments.read(text)
+    arms = ["t:a", "t:a:2", "u:a", "t:interleaved"]
+    policies = [experiments.policy_of(arm, experiments.read(text)) for arm in arms]
+    assert policies == ["auto", "", "", ""]
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.05])
@@ -195,13 +192,6 @@ def test_lost_lists_are_seen_where_every_cell_has_some(lost: float) -> None:
     assert shown.sample_ratio_p is not None
     assert (shown.sample_ratio_p < 0.01) == bool(lost)
     assert any("shares of units or lists" in note for note in shown.notes) == bool(lost)
-
-
-@played(count=4)
-async def test_requests_without_an_order_take_no_part_in_a_holdout(engine: Scene) -> None:
-    await started(engine)
-    assert arm_of(await engine.ranked()) == ""
-    assert arm_of(await engine.ranked(items=ORDER[:4])) != ""
 
 
 @played(settings(ranking={"exploration_budget": 0.1, "window": 60.0}), count=4)
@@ -261,38 +251,29 @@ async def test_only_comparable_stretches_are_read(engine: Scene) -> None:
     other = dict(reversed((THREE | {"greedy": "ebrank"}).items()))
     shown = await ramped(arms=other, shares=dict(zip(other, (0.1, 0.2, 0.3), strict=True)))
     assert (shown.stretches, shown.left_out) == (4, 3)
-    assert [(arm.name, arm.share) for arm in shown.arms] == [
-        ("own", 0.3),
-        ("auto", 0.2),
-        ("greedy", 0.1),
-    ]
+    assert {arm.name: arm.share for arm in shown.arms} == dict(
+        zip(THREE, (0.3, 0.2, 0.1), strict=True)
+    )
     assert (await ramped(arms=THREE | {"greedy": "ebrank"})).stretches == 4, "nothing changed"
 
 
 @played(settings(ranking={"policy": "ebrank"}, training={"min_rows": 1}), count=6)
 async def test_an_arm_with_other_parts_waits_for_a_prior_of_its_own(engine: Scene) -> None:
-    for _ in range(30):
-        answer = await engine.ranked()
-        await engine.clicked(answer, ids(answer)[0])
+    await liked(engine)
     await engine._adopt(better(1.0, 0.0, features=("p0", "p1")), 0)
-    arms = {"a": "ebrank:bonus=none", "b": "auto"}
-    shown = await started(engine, arms=arms)
+    shown = await started(engine, arms={"a": "ebrank:bonus=none", "b": "auto"})
     assert shown.state == "waiting"
     assert arm_of(await engine.ranked()) == ""
     assert any("prior of its own" in note for note in shown.notes)
     assert engine._training.due(), "a run is asked for"
     assert (await engine.opened())._training.due(), "after a restart, too"
-    await engine.train()
-    await engine._training.finished()
+    await learned(engine)
     assert (await engine.experiment("t")).state == "running", (await engine.models()).training
     assert arm_of(await engine.ranked()) != ""
-    model, deployed = engine.resources.active.model, engine.resources.active.deployment.arms
-    rankers = {name: arm.ranker for name, arm in deployed.items()}
-    assert rankers["a"].state_ is not None
-    assert rankers["a"].policy.choices.bonus == "none"
-    assert rankers["b"].policy.choices.family == "shape"
-    assert rankers["b"].state_ is not None
-    assert list(await engine.store.models.arms(model.version)) == [fitted_parts("auto")]
+    rankers = [arm.ranker for arm in engine.resources.active.deployment.arms.values()]
+    assert None not in [ranker.state_ for ranker in rankers]
+    assert (rankers[0].policy.choices.bonus, rankers[1].policy.choices.family) == ("none", "shape")
+    assert list(await engine.store.models.arms(engine.version)) == [fitted_parts("auto")]
     again = await engine.opened()
     assert again.resources.active.deployment.arms["b"].fit == fitted_parts("auto")
 
@@ -302,12 +283,10 @@ async def test_an_arm_that_cannot_be_fitted_keeps_nobody_else_from_learning(
     engine: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "lightgbm", None)  # as if it were not installed
-    for _ in range(30):
-        await engine.clicked(await engine.ranked(), "i0")
+    await liked(engine)
     await engine._adopt(better(1.0, 0.0, features=("p0", "p1")), 0)
     await started(engine, arms={"a": "auto", "b": "auto:learner=trees"})
-    await engine.train()
-    await engine._training.finished()
+    await learned(engine)
     models = await engine.models()
     assert (models.active, models.prior.state) == (2, "live")
     assert "; the arm auto:learner=trees cannot be fitted (" in models.training.outcome
@@ -341,10 +320,8 @@ class Hopeful(Bonus):
 async def test_a_part_of_ones_own_locks_neither_arms_nor_other_settings_out(
     engine: Scene, hopeful: str
 ) -> None:
-    for _ in range(30):
-        await engine.clicked(await engine.ranked(), "i0")
-    await engine.train()
-    await engine._training.finished()
+    await liked(engine)
+    await learned(engine)
     arms = {"a": "ebrank", "b": "ebrank:bonus=none"}
     assert (await started(engine, arms=arms)).state == "running"
     again = await engine.opened()
@@ -353,8 +330,7 @@ async def test_a_part_of_ones_own_locks_neither_arms_nor_other_settings_out(
     plain = await engine.opened(settings(ranking={"policy": "ebrank"}, training={"min_rows": 1}))
     prior = (await plain.models()).prior
     assert (prior.state, "does not name" in prior.reason) == ("unused", True)
-    await plain.train()
-    await plain._training.finished()
+    await learned(plain)
     assert ((await plain.models()).prior.state, plain.version) == ("live", 2)
 
 
@@ -373,18 +349,6 @@ async def test_an_arm_that_this_version_does_not_know_keeps_no_server_from_start
     assert (await again.experiment("t")).state == "waiting"
     assert "arm a of experiment t: auto has no parameter 'telepathy'" in caplog.text
     assert (await again.train()).started
-
-
-@played(pair=True, count=4)
-async def test_other_servers_follow(engine: Scene) -> None:
-    await started(engine, **ALL_A)
-    await engine.other._follow_experiments()
-    assert arm_of(await engine.other.ranked()) == arm_of(await engine.ranked()) == "t:a"
-    await engine.other._activity.save()
-    assert (await engine.experiment("t")).arms[0].lists == 2
-    await engine.stop_experiment("t")
-    await engine.other._follow_experiments()
-    assert arm_of(await engine.other.ranked()) == ""
 
 
 @played(count=4)
@@ -409,11 +373,11 @@ async def test_arms_are_those_of_the_last_change_whatever_takes_long(
 
 
 @played(pair=True, count=4)
-async def test_a_server_that_could_not_follow_tries_again(
+async def test_other_servers_follow_as_soon_as_they_can(
     engine: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await started(engine, **ALL_A)
-    active = engine.other.resources.active
+    other, active = engine.other, engine.other.resources.active
 
     async def fails(version: int) -> Any:  # noqa: ANN401 (never returns)
         raise StoreError("no connection")
@@ -421,15 +385,18 @@ async def test_a_server_that_could_not_follow_tries_again(
     with monkeypatch.context() as patched:
         patched.setattr(active, "load", fails)
         with pytest.raises(StoreError):
-            await engine.other._follow_experiments()
-    await engine.other._follow_experiments()
-    assert arm_of(await engine.other.ranked()) == "t:a"
+            await other._follow_experiments()
+    await other._follow_experiments()
+    assert arm_of(await other.ranked()) == arm_of(await engine.ranked()) == "t:a"
+    await other._activity.save()
+    assert (await engine.experiment("t")).arms[0].lists == 2
     early = await active.load(active.model.version)
     await engine.stop_experiment("t")
-    await engine.other._follow_experiments()
+    await other._follow_experiments()
+    assert arm_of(await other.ranked()) == ""
     active.use(early)  # a version that went live meanwhile
-    await engine.other._follow_experiments()
-    assert arm_of(await engine.other.ranked()) == ""
+    await other._follow_experiments()
+    assert arm_of(await other.ranked()) == ""
 
 
 @played(count=4)
@@ -452,32 +419,29 @@ async def test_the_dashboard_adds_up_an_experiment_now_and_then(engine: Scene) -
     assert await shown() == []
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"arms": {"a": "auto"}}, "an arm alone"),
-        ({"arms": {"a": "nonsense", "b": "auto"}}, r"arm a: .*nonsense"),
-        ({"arms": {"a": "ebrank:bonus=os:Path", "b": "auto"}}, "parts of your own"),
-        ({"shares": {"own": 0.5}}, "a share for each arm"),
-        ({"shares": dict.fromkeys(THREE, 0.5)}, "at most 1 together"),
-        ({"name": "old"}, "there is an experiment 'old' already"),
-    ],
-)
-@played()
-async def test_what_cannot_be_compared_is_refused(
-    engine: Scene, given: dict[str, Any], told: str
-) -> None:
-    await started(engine, name="old")
-    await engine.stop_experiment("old")
-    with pytest.raises(Problem, match=told):
-        await started(engine, **given)
+def test_what_cannot_be_compared_is_refused() -> None:
+    def begun(text: str, **given: Any) -> str:  # noqa: ANN401 (any field)
+        request = StartExperimentRequest(**{"name": "t", "arms": THREE} | given)
+        return experiments.started(text, request, 1.0)
+
+    text = experiments.stopped(begun("{}", name="old"), "old", 2.0)
+    for told, given in (
+        ("an arm alone", {"arms": {"a": "auto"}}),
+        ("for all traffic", {"arms": {"a": "own"}, "shares": {"a": 0.5}}),
+        (r"arm a: .*nonsense", {"arms": {"a": "nonsense", "b": "auto"}}),
+        ("parts of your own", {"arms": {"a": "ebrank:bonus=os:Path", "b": "auto"}}),
+        ("a share for each arm", {"shares": {"own": 0.5}}),
+        ("at most 1 together", {"shares": dict.fromkeys(THREE, 0.5)}),
+        ("there is an experiment 'old' already", {"name": "old"}),
+    ):
+        with pytest.raises(Problem, match=told):
+            begun(text, **given)
     with pytest.raises(Problem, match="has ended"):
-        await engine.stop_experiment("old")
+        experiments.stopped(text, "old", 3.0)
     with pytest.raises(NotFound, match="there are old"):
-        await engine.experiment("t")
-    await started(engine)
+        experiments.named(experiments.read(text), "t")
     with pytest.raises(Problem, match="'t' is running"):
-        await started(engine, name="other")
+        begun(begun(text), name="other")
 
 
 @played(on=SqliteStore, count=3)

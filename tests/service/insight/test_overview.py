@@ -111,7 +111,10 @@ async def test_exploration_has_a_cost_and_finds_something_that_stays_found(engin
 
 @played(on=FaultyStore, count=2)
 async def test_sums_the_store_does_not_take_are_kept(engine: Scene) -> None:
-    await engine.ranked()
+    """Those of minutes, and those of arms."""
+    request = api.StartExperimentRequest("t", dict.fromkeys("ab", "auto"), unit="user")
+    await engine.start_experiment(request)
+    await engine.clicked(await engine.ranked(user="ann"), "i0")
     engine.store.full = True
     with pytest.raises(StoreError):
         await engine._activity.save()
@@ -119,6 +122,8 @@ async def test_sums_the_store_does_not_take_are_kept(engine: Scene) -> None:
     await engine.ranked()
     view = await engine.insights()
     assert view.buckets[0].rankings == view.totals.rankings == 2
+    arms = (await engine.experiment("t")).arms
+    assert [(arm.lists, arm.clicks.value) for arm in arms if arm.lists] == [(1, 1.0)]
 
 
 @played(count=2)

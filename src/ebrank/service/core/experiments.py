@@ -1,4 +1,4 @@
-"""Experiments: which arm makes a list, and what each arm's lists earned.
+"""Experiments: which arm makes a list, and sums over the lists of each arm.
 
 An arm is a policy, or `own`: the caller's own order, a control group whose clicks count. Arms are
 drawn per query unless you say otherwise, since a split of users lets the control profit from what
@@ -37,7 +37,7 @@ EXPERIMENTS = "experiments"
 """The setting of the store that holds all experiments, as JSON."""
 OWN = "own"
 CELLS = 2**14
-MOST_EXPERIMENTS, MOST_ARMS, MOST_STRETCHES = 200, 10, 200
+MOST_EXPERIMENTS, MOST_STRETCHES = 200, 200
 Unit: TypeAlias = Literal["query", "user"]
 ArmCell: TypeAlias = tuple[str, int, str, int]
 """An experiment, the number of a stretch, an arm, and a cell: whose lists are added up."""
@@ -113,7 +113,6 @@ class Assigner:
 
     Attributes:
         experiment: the one that runs.
-        needs_items: whether only requests with an order of their own take part.
     """
 
     def __init__(self, experiment: Experiment) -> None:
@@ -123,7 +122,7 @@ class Assigner:
         self._cells = experiment.stretch.cells
         number = len(experiment.stretches)
         self._suffix = "" if number == 1 else f":{number}"
-        self.needs_items = OWN in experiment.stretch.arms.values()
+        self._needs_items = OWN in experiment.stretch.arms.values()
 
     def of_query(self, query: str) -> str:
         """Return the arm of a query, "" if it has none, or its lists may be of any."""
@@ -132,7 +131,7 @@ class Assigner:
     def assigned(self, request: api.RankRequest, query: str, user: str | None) -> Assignment | None:
         """Return the arm of a request, None if it does not take part."""
         experiment = self.experiment
-        if self.needs_items and request.items is None:
+        if self._needs_items and request.items is None:
             return None  # in no arm, or arms would differ by who sends items
         unit = query if experiment.unit == "query" else user
         if unit is None:
@@ -153,8 +152,8 @@ class Assigner:
 
     def cell_of(self, entry: RankingEntry) -> int:
         """Return the cell of a list that was read from the log."""
-        by_query = self.experiment.unit == "query" or entry.user is None
-        return self._cell(entry.query if by_query else entry.user or "")
+        user = entry.user if self.experiment.unit == "user" else None
+        return self._cell(user or entry.query)
 
 
 def parted(label: str) -> tuple[str, str, int]:
@@ -171,7 +170,7 @@ def policy_of(label: str, experiments: Mapping[str, Experiment]) -> str:
     """Return the policy of a list's arm, given as it is logged; empty if that is unknown here."""
     name, arm, stretch = parted(label)
     stretches = experiments[name].stretches if name in experiments else []
-    return stretches[stretch - 1].arms[arm] if stretch <= len(stretches) else ""
+    return stretches[stretch - 1].arms.get(arm, "") if stretch <= len(stretches) else ""
 
 
 # --- starting, changing and stopping -------------------------------------------------------------
@@ -204,7 +203,7 @@ def started(text: str, request: api.StartExperimentRequest, now: float) -> str:
         raise Problem(f"experiment {other.name!r} is running. Stop it first", "name")
     if len(experiments) >= MOST_EXPERIMENTS:
         raise Problem(f"a store keeps {MOST_EXPERIMENTS} experiments. Copy it to a new one", "name")
-    shares = request.shares or dict.fromkeys(request.arms, 1.0 / max(len(request.arms), 1))
+    shares = request.shares or dict.fromkeys(request.arms, 1.0 / len(request.arms))
     stretch = _stretch(request.arms, shares, [""] * CELLS, now)
     made = Experiment(name, request.unit, [stretch])
     return _text(experiments | {name: made})
@@ -258,10 +257,6 @@ def _text(experiments: Mapping[str, Experiment]) -> str:
 def _stretch(
     arms: Mapping[str, str], shares: Mapping[str, float], before: list[str], now: float
 ) -> Stretch:
-    if not 1 <= len(arms) <= MOST_ARMS:
-        raise Problem(f"an experiment has 1 to {MOST_ARMS} arms", "arms")
-    if len(arms) == 1 and OWN not in arms.values():
-        raise Problem("an arm alone is compared with nothing: only `own` makes sense alone", "arms")
     for arm, policy in arms.items():
         if ":" in policy.partition(":")[2]:  # no request may import a module
             raise Problem(f"arm {arm}: parts of your own belong into ranking.policy", "arms")
@@ -271,8 +266,11 @@ def _stretch(
             raise Problem(f"arm {arm}: {problem}", "arms") from None
     if set(shares) != set(arms):
         raise Problem(f"give a share for each arm: {', '.join(arms)}", "shares")
-    if sum(shares.values()) > 1.0 + 1e-9 or min(shares.values()) <= 0.0:
-        raise Problem("shares must be above 0, and at most 1 together", "shares")
+    if sum(shares.values()) > 1.0 + 1e-9:
+        raise Problem("shares must be at most 1 together", "shares")
+    if len(arms) == 1 and (OWN not in arms.values() or min(shares.values()) < 1.0):
+        alone = "only `own` makes sense alone, for all traffic"
+        raise Problem(f"an arm alone is compared with nothing: {alone}", "arms")
     cells = dealt(before, shares)
     runs = [(arm, sum(1 for _ in run)) for arm, run in itertools.groupby(cells)]
     return Stretch(now, dict(arms), {arm: shares[arm] for arm in arms}, runs)
