@@ -64,17 +64,13 @@ def test_a_replay_finds_a_counter_that_was_touched(store: Blocking) -> None:
 
 
 @pytest.mark.usefixtures("store")
-def test_an_export_there_and_back() -> None:
+def test_an_export_says_what_it_holds() -> None:
     counts = (
         "5 items, 2 catalog, 11 evidence, 0 snapshot, 3 rankings, 5 events, 0 minutes, 0 models, "
         "0 arm_sums, 0 deletions"
     )
     assert good("export", "store", "out").stdout == f"out: {counts}\n"
-    assert good("import", "out", "copy").stdout == f"copy: {counts}\n"
-    replays = [good("replay", path).stdout for path in ("out", "copy", "store")]
-    assert len(set(replays)) == 1
-    rows = answered("export", "copy", "out2")["rows"]
-    assert answered("import", "out2", "copy2")["rows"] == rows
+    assert answered("export", "store", "out2")["rows"]["events"] == 5
 
 
 def test_a_backup_to_a_file_and_to_a_folder(store: Blocking) -> None:
@@ -160,11 +156,10 @@ def test_servers_whose_clocks_differ_a_little_leave_nothing_to_repair(database: 
     good("store", "copy", url, "copy")
     for path, about_it in ((url, "PostgreSQL"), ("copy", about())):
         assert good("check", path).stdout == f"nothing is wrong\n{about_it}\n"
-    assert good("repair", "copy").stdout == "nothing to repair\n"
     asyncio.run(spoiled())
     done = ebrank("check", url)
-    assert (done.exit_code, "restore a backup of the database" in done.stdout) == (1, True)
-    assert "restore a backup of the database" in refused("repair", url)
+    assert (done.exit_code, "Restore a backup" in done.stdout) == (1, True)
+    assert "Restore a backup of the database" in refused("store", "copy", url, "other")
 
 
 async def held(url: str) -> dict[str, Any]:

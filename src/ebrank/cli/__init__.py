@@ -43,7 +43,7 @@ GROUPS = {
     },
     "Bring in what users did before": {
         "aggregate": "Turn logs of any size into evidence for each query and item.",
-        "import": "Create a store from an export or from the output of `ebrank aggregate`.",
+        "import": "Create a store from the output of `ebrank aggregate`.",
         "examine": "Estimate how far down users look.",
         "judgments": "Write how relevant each item is to its query, as users showed it.",
         "whatif": "Forecast what policies would do with the traffic of a log.",
@@ -52,7 +52,6 @@ GROUPS = {
         "backup": "Back up a store to a file or a folder, even while it is in use.",
         "check": "Check a store for damage.",
         "export": "Write a store's items, log and models as Parquet files.",
-        "repair": "Repair a store, or show what a repair would change.",
         "replay": "Verify that a store's counters match its log.",
         "store": "Create, copy or migrate a store.",
     },
@@ -63,7 +62,7 @@ MODULES = {
     "contents": ("items", "features", "delete", "retract"),
     "history": ("aggregate", "import", "examine", "judgments", "whatif"),
     "reproduce": ("reproduce", "report"),
-    "upkeep": ("backup", "check", "export", "repair", "replay", "store"),
+    "upkeep": ("backup", "check", "export", "replay", "store"),
 }
 """The modules of several verbs; any other verb has one of its own name."""
 

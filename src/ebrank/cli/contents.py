@@ -251,7 +251,7 @@ def delete(
 
     If no server is running, the command then rewrites the store's files, so that no trace remains.
     If a server is running, give its URL instead of STORE, and run this with --vacuum once you have
-    stopped it. Backups, exports and log.db.before-… files still contain the data: delete them too.
+    stopped it. Backups, exports and copies still contain the data: delete them too.
 
     Examples:
         ebrank delete ebrank-store --item sencha

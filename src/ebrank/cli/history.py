@@ -163,7 +163,7 @@ def print_applications(applications: Sequence[Application]) -> None:
 
 @verb(name="import")
 def import_(
-    path: str = arg("EXPORT|EVIDENCE"),
+    path: str = arg("EVIDENCE"),
     store: str = arg(""),
     features: str | None = opt(
         None,
@@ -178,46 +178,31 @@ def import_(
     ),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Create a store from an export or from the output of `ebrank aggregate`.
+    """Create a store from the output of `ebrank aggregate`.
 
-    STORE appears only once it is complete and its counters match the export. Without --features,
-    items in evidence are inactive until you put them; they keep their history. With --features,
-    a first prior is trained at once. Items that the log lacks are kept: as candidates if the table
-    names their query or the log has only one, otherwise in the catalog, until a rank or a PUT names
-    them. Items that the table lacks are left out, and their history with them.
+    STORE appears only once it is complete. Without --features, items are inactive until you put
+    them; they keep their history. With --features, a first prior is trained at once. Items that the
+    log lacks are kept: as candidates if the table names their query or the log has only one,
+    otherwise in the catalog, until a rank or a PUT names them. Items that the table lacks are left
+    out, and their history with them.
 
     Examples:
-        ebrank import exports/2026-11 new-store
         ebrank import evidence.parquet new-store --features items.parquet
         ebrank import evidence.parquet new-store --config ebrank.toml --json
     """
     from ebrank.addons.logs import read_evidence
-    from ebrank.addons.logs.evidence_file import is_evidence
     from ebrank.addons.logs.importing import import_evidence
     from ebrank.service.ops import configuration
-    from ebrank.service.ops.transfer.copying import import_store
-    from ebrank.service.ops.transfer.exported import Exported
 
-    if is_evidence(path):
-        settings = configuration.read(config, environment=os.environ)
-        if literal:
-            settings = replace(settings, store=replace(settings.store, normalize_queries=False))
-        evidence = read_evidence(path, features=features, missing="drop")
-        with console.progress("importing and training") as progress:
-            making = import_evidence(evidence, store, settings=settings, progress=progress)
-            came = asyncio.run(making)
-        lines = imported_lines(store, came, features)
-        console.answer(as_json, {"store": store} | asdict(came), *lines)
-        return
-    if features is not None or literal or config is not None:
-        raise click.UsageError(
-            "--features, --literal and --config work only with evidence, not with an export."
-        )
-    exported = Exported(expanded(path))
-    with console.progress("importing") as progress:
-        asyncio.run(import_store(exported, store, progress))
-    rows = exported.manifest.rows
-    console.answer(as_json, {"store": store, "rows": rows}, console.counted(store, rows))
+    settings = configuration.read(config, environment=os.environ)
+    if literal:
+        settings = replace(settings, store=replace(settings.store, normalize_queries=False))
+    evidence = read_evidence(path, features=features, missing="drop")
+    with console.progress("importing and training") as progress:
+        making = import_evidence(evidence, store, settings=settings, progress=progress)
+        came = asyncio.run(making)
+    lines = imported_lines(store, came, features)
+    console.answer(as_json, {"store": store} | asdict(came), *lines)
 
 
 def imported_lines(store: str, came: Imported, features: str | None) -> list[str]:
@@ -257,7 +242,6 @@ def judgments(
     Examples:
         ebrank judgments ebrank-store --out judgments.parquet
         ebrank judgments ebrank-store --format opensearch --out judgments.json
-        ebrank judgments exports/2026-11 --format trec --out qrels.txt
         ebrank judgments evidence.parquet --format quepid --out ratings.csv
     """
     from ebrank.addons.judgments import WRITERS, judged
@@ -289,11 +273,10 @@ def examine(
     first. The support of a rank is its impressions, those of each item times the share of its
     impressions at other ranks. Where the support is too small or the error too large, the
     configured curve applies; everywhere, if fewer than 100 query-item pairs were shown. The store
-    may be in use; a backup, an export or the output of `ebrank aggregate` works too.
+    may be in use; a backup or the output of `ebrank aggregate` works too.
 
     Examples:
         ebrank examine ebrank-store
-        ebrank examine exports/2026-11
         ebrank examine evidence.parquet --features items.parquet
         ebrank examine ebrank-store --config ebrank.toml --json
     """
@@ -367,7 +350,7 @@ def whatif(
         ebrank whatif ebrank-store --policy today --policy "ebrank:epsilon=20"
         ebrank whatif evidence.parquet --features items.csv --policy smoothedctr
         ebrank whatif evidence.parquet --from start --worlds 64 --out forecast
-        ebrank whatif exports/2026-11 --policy auto --json
+        ebrank whatif backups/monday.db --policy auto --json
     """
     from ebrank.addons.logs import read_evidence
     from ebrank.addons.whatif import History
@@ -418,15 +401,13 @@ async def watched_store(
     work: Callable[[StoreView, Settings], Awaitable[T]],
     of_evidence: Callable[[Settings], T] | None = None,
 ) -> T:
-    """Return what some work learns from a store, a backup, an export or evidence.
+    """Return what some work learns from a store, a backup or evidence.
 
     Evidence becomes a store in memory, unless there is a shorter way.
     """
     from ebrank.addons.logs.evidence_file import is_evidence
     from ebrank.addons.logs.importing import in_memory
     from ebrank.service.ops import configuration
-    from ebrank.service.ops.transfer.exported import Exported
-    from ebrank.service.ops.transfer.exporting import is_export
     from ebrank.service.store import open
 
     settings = configuration.read(config, environment=os.environ, flags={})
@@ -436,7 +417,5 @@ async def watched_store(
         return await work(*await in_memory(path, features, settings))
     if features is not None:
         raise click.UsageError("--features works only with evidence: a store has its own features.")
-    if is_export(path):
-        return await work(Exported(path), settings)
     async with open(path, "browse") as store:
         return await work(store, settings)

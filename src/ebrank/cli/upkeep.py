@@ -1,4 +1,4 @@
-"""Looking after a store: `ebrank backup`, `check`, `export`, `repair`, `replay` and `store`."""
+"""Looking after a store: `ebrank backup`, `check`, `export`, `replay` and `store`."""
 
 from __future__ import annotations
 
@@ -71,17 +71,15 @@ def check(
 
     Checks the files, references between tables, every query, the log, the models and the settings,
     and replays the log. STORE may be in use, and may be a backup. Exit code 0 means no damage, 1
-    damage, 2 no readable store. To fix a store, see `ebrank repair`.
+    damage, 2 no readable store. To save what can be read, see `ebrank store copy`.
 
     Examples:
         ebrank check ebrank-store
         ebrank check backups/monday.db --json
         ebrank check ebrank-store --config ebrank.toml
     """
-    from ebrank.service.store.urls import RESTORE, can_rebuild
-
     about, faults = faults_of(store, config)
-    remedy = f"See `ebrank repair {store}`" if can_rebuild(store) else RESTORE
+    remedy = f"Restore a backup, or save what can be read: `ebrank store copy {store} NEW`"
     lines = [f"{fault.kind}: {fault.what}" for fault in faults]
     lines += [f"{len(faults)} faults (at most ten of each kind). {remedy}"]
     document = {"store": store, "database": about, "good": not faults}
@@ -125,7 +123,7 @@ def export(
     """Write a store's items, log and models as Parquet files.
 
     STORE may be in use: the export is a snapshot from the moment it began. FOLDER must be new or
-    empty. docs/store.md describes the columns; `ebrank import` reads them back.
+    empty. docs/store.md describes the columns. To move a store, use `ebrank store copy`.
 
     With --format ubi, it gets the file ubi.ndjson: the lists and events that the log still holds,
     as bulk lines for OpenSearch's ubi_queries and ubi_events. `ebrank aggregate --ubi` reads it.
@@ -135,8 +133,8 @@ def export(
         ebrank export backups/monday.db exports/monday --json
         ebrank export ebrank-store exports/ubi --format ubi
     """
+    from ebrank.addons.exporting import export
     from ebrank.addons.logs.ubi_export import export_ubi
-    from ebrank.service.ops.transfer.exporting import export
 
     def write(opened: Store, progress: Progress) -> Awaitable[dict[str, int]]:
         if format == "ubi":
@@ -148,61 +146,20 @@ def export(
 
 
 @verb()
-def repair(
-    store: str,
-    apply: bool = opt(False, "Repair the store; without this, nothing changes."),
-    as_json: bool = AS_JSON,
-) -> None:
-    """Repair a store, or show what a repair would change.
-
-    Sets future times, left by a wrong clock, to the current time; recomputes counters from the log;
-    leaves out unreadable data. With --apply, a new store atomically replaces the old one, which
-    stays next to it as log.db.before-…: delete it when all is well. Stop the server first.
-
-    Exit code 0 means that nothing was wrong or that the store is repaired, 1 that a repair is
-    needed, 2 that the store is unreadable or in use.
-
-    Examples:
-        ebrank repair ebrank-store
-        ebrank repair ebrank-store --apply
-        ebrank repair ebrank-store --apply --json
-    """
-    from ebrank.service.ops.repair import repair, survey
-
-    with console.progress("repairing" if apply else "looking") as progress:
-        report = asyncio.run((repair if apply else survey)(store, progress))
-    outcome = f"Repaired. The old store is in {report.kept}"
-    if not report.needed:
-        outcome = "nothing to repair"
-    elif report.kept is None:
-        outcome = "Nothing was changed. Stop the server, and run this again with --apply"
-    document = {"store": store, "needed": report.needed, **asdict(report)}
-    console.answer(as_json, document, *report.lines(), outcome)
-    if report.needed and report.kept is None:
-        raise click.exceptions.Exit(1)
-
-
-@verb()
-def replay(path: str = arg("STORE|EXPORT"), as_json: bool = AS_JSON) -> None:
+def replay(path: str = arg("STORE"), as_json: bool = AS_JSON) -> None:
     """Verify that a store's counters match its log.
 
     Rebuilds the counters from the snapshot and the log, and compares them bit by bit. The store may
-    be in use; a backup or an export works too. Exit code 0 means equal, 1 different, 2 unreadable.
+    be in use; a backup works too. Exit code 0 means equal, 1 different, 2 unreadable.
 
     Examples:
         ebrank replay ebrank-store
         ebrank replay backups/monday.db
-        ebrank replay exports/2026-11 --json
+        ebrank replay ebrank-store --json
     """
     from ebrank.service.ops.replay import replay
-    from ebrank.service.ops.transfer.exported import Exported
-    from ebrank.service.ops.transfer.exporting import is_export
 
-    if is_export(path):
-        with console.progress("replaying") as progress:
-            report = asyncio.run(replay(Exported(path), progress))
-    else:
-        report = looked_after(path, "read", "replaying", replay)
+    report = looked_after(path, "read", "replaying", replay)
     lines = [str(report), *(f"  {difference}" for difference in report.differences)]
     lines += ["  …"] if report.different > len(report.differences) else []
     console.answer(as_json, {"path": path, "equal": report.equal, **asdict(report)}, *lines)
@@ -221,16 +178,23 @@ def copy(source: str = arg("FROM"), target: str = arg("TO"), as_json: bool = AS_
     once it is complete and verified. Changes made meanwhile are not copied, so stop the servers of
     FROM first.
 
+    If FROM is a damaged folder, the copy gets what can be read, with counts that agree with it, and
+    the command says what it left out. Exit code 0 means equal, 1 that something was left out.
+
     Examples:
         ebrank store copy ebrank-store postgresql://owner@db.example/shop
         ebrank store copy postgresql://server@db.example/shop ebrank-store --json
     """
-    from ebrank.service.ops.transfer.copying import copy_store
+    from ebrank.service.ops.copying import copy_store
 
     with console.progress("copying") as progress:
         copied = asyncio.run(copy_store(source, target, progress))
-    line = f"equal: {copied.items:,} items of {copied.queries:,} queries and {copied.entries:,} "
-    console.answer(as_json, copied._asdict(), line + "entries of the log copied")
+    lines = [f"left out: {what}" for what in copied.left_out]
+    counts = f"{copied.items:,} items of {copied.queries:,} queries and {copied.entries:,} entries"
+    lines.append(f"{'copied' if lines else 'equal'}: {counts} of the log")
+    console.answer(as_json, copied._asdict(), *lines)
+    if copied.left_out:
+        raise click.exceptions.Exit(1)
 
 
 @verb()

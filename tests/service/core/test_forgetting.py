@@ -1,9 +1,8 @@
-"""A service that forgets: memory, store, replay, export and repair agree to the bit."""
+"""A service that forgets: memory, store, replay and copies agree to the bit."""
 
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,7 @@ import pytest
 from ebrank.environment.config import SettingsError
 from ebrank.service.api import DeletionRequest
 from ebrank.service.learning.fitting import TrainingJob, gather
-from ebrank.service.ops.repair import repair
-from ebrank.service.ops.replay import replay
-from ebrank.service.ops.transfer.copying import import_store
-from ebrank.service.ops.transfer.exported import Exported
-from ebrank.service.ops.transfer.exporting import export
-from ebrank.service.store import open
+from ebrank.service.ops.copying import copy_store
 from ebrank.service.store.rows import reach
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.testing.histories import contents
@@ -33,7 +27,6 @@ from tests.service.scenes import (
     items,
     played,
     settings,
-    stored,
 )
 
 EVENTS: dict[str, Any] = {
@@ -95,18 +88,11 @@ async def test_memory_store_and_log_agree_to_the_bit(engine: Scene, impressions:
     assert await engine.replays()
 
 
-@played(settings(events=EVENTS, store=KEPT))
-async def test_a_store_that_forgets_is_exported_and_imported(engine: Scene, tmp_path: Path) -> None:
+@played(settings(events=EVENTS, store=KEPT), on=SqliteStore)
+async def test_a_store_that_forgets_is_copied(engine: Scene, tmp_path: Path) -> None:
     await live(engine, 30, engine.clock)
     await engine.store.log.roll_up(engine.clock.now - DAY)
-    await export(engine.store, tmp_path / "export")
-    assert (await replay(Exported(tmp_path / "export"))).equal
-    await import_store(Exported(tmp_path / "export"), str(tmp_path / "store"))
-    async with open(str(tmp_path / "store"), "read") as new:
-        assert (await replay(new)).equal
-        here, there = await contents(new), await contents(engine.store)
-        for part in ("current", "snapshot", "log"):
-            assert here[part] == there[part]
+    assert not (await copy_store(str(engine.store.url), str(tmp_path / "copy"))).left_out
 
 
 @pytest.mark.slow
@@ -187,26 +173,3 @@ async def test_training_takes_all_queries_as_they_are_remembered_now(engine: Sce
     shown = table.stats.shown.tolist()
     assert shown[1:] == [0, 0, 1]
     assert shown[0] == pytest.approx(25, abs=15)
-
-
-@played(settings(events=EVENTS), on=SqliteStore, start=time.time() - 30 * DAY, count=1)
-async def test_a_repair_takes_back_epochs_of_a_clock_that_was_ahead(
-    engine: Scene, tmp_path: Path
-) -> None:
-    async def shown() -> tuple[int, int]:
-        async with open(str(tmp_path / "store"), "read") as store:
-            assert (await replay(store)).equal
-            state = await stored(store)
-            return int(state.counts[:, 0].sum()), state.epoch
-
-    for years in (0, 0, 5):
-        engine.clock.now += years * 365 * DAY
-        for _ in range(100):
-            await engine.ranked()
-    await engine.close()
-    await engine.store.close()
-    assert await shown() == (100, 365 * 5 // 2)
-    await repair(str(tmp_path / "store"))
-    count, epoch = await shown()
-    assert epoch == 15  # quarters of eight days in thirty days
-    assert count == pytest.approx(100 + 200 * 2 ** (-15 / 4), abs=15)

@@ -8,11 +8,13 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from ebrank import EBRanker
+from ebrank.addons.exporting import export
 from ebrank.errors import EBRankError
 from ebrank.model.policy import model_file
 from ebrank.service.core.catalog import SCHEMA
@@ -20,14 +22,14 @@ from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.learning.fitting import gather
 from ebrank.service.learning.training import job
 from ebrank.service.ops.check import check
-from ebrank.service.ops.repair import repair, survey
+from ebrank.service.ops.copying import copy_store
 from ebrank.service.ops.replay import replay
-from ebrank.service.ops.transfer.exporting import export
 from ebrank.service.settings import Settings
 from ebrank.service.store import Store, StoreView, open
 from ebrank.service.store.records import Minute, ModelRecord, Operation
 from ebrank.service.store.sqlite import SqliteStore
-from ebrank.testing.histories import contents, event, new_items, ranking
+from ebrank.testing.histories import event, new_items, ranking
+from tests.cli.commands import ebrank, refused
 from tests.in_process import in_process
 from tests.service.scenes import linear_state
 
@@ -113,6 +115,17 @@ async def each_query(store: StoreView) -> None:
         await store.items.load(query)
 
 
+async def saved(folder: Path, copy: Path) -> list[str]:
+    """Copy what can be read of a store; return what was left out. The copy is sound."""
+    before = (folder / "log.db").read_bytes()
+    copied = await copy_store(str(folder), str(copy))
+    assert (folder / "log.db").read_bytes() == before
+    async with open(str(copy), "read") as store:
+        assert (await replay(store)).equal
+        assert [fault for fault in await check(store, NOW) if fault.kind != "model"] == []
+    return [*copied.left_out]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_damage_anywhere_is_told_and_found(sound: Path, tmp_path: Path, seed: int) -> None:
@@ -134,46 +147,100 @@ def test_damage_anywhere_is_told_and_found(sound: Path, tmp_path: Path, seed: in
         refused = await opened(folder, look)
         if any(told.values()):
             assert refused or found, told
-        before = (folder / "log.db").read_bytes()
-        await outcome(survey(str(folder)))
-        assert (folder / "log.db").read_bytes() == before
-        if not await outcome(repair(str(folder))):
-            again = await opened(folder, look_again)
-            assert again == "", again
-
-    async def look_again(store: Store) -> None:
-        assert (await replay(store)).equal
-        faults = [fault for fault in await check(store, NOW) if fault.kind != "model"]
-        assert faults == []
+        if not await opened(folder, lambda store: asyncio.sleep(0)):
+            await saved(folder, tmp_path / "new")
 
     asyncio.run(scene())
 
 
-async def test_a_sound_store_has_no_faults_and_needs_no_repair(sound: Path, tmp_path: Path) -> None:
-    async with open(str(sound), "read") as store:
-        assert await check(store, NOW) == []
-        before = await contents(store)
-    assert not (await survey(str(sound))).needed
-    assert (await repair(str(sound))).kept is None
-    async with open(str(sound), "read") as store:
-        assert await contents(store) == before
+@pytest.fixture
+def folder(sound: Path, tmp_path: Path) -> Path:
+    """A copy of a sound store."""
+    return Path(shutil.copytree(sound, tmp_path / "store"))
+
+
+def changed(folder: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(folder / "log.db")) as database, database:
+        for statement in statements:
+            assert database.execute(statement).rowcount != 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [b"", b"\x0a" + bytes(4) + b"\x10\0\0"])
+def test_any_table_or_index_may_be_lost(folder: Path, tmp_path: Path, page: bytes) -> None:
+    """Random bytes, or an empty page, which is what remains if a write was lost."""
+    with closing(sqlite3.connect(folder / "log.db")) as database:
+        roots = database.execute("SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0")
+        places = dict(roots.fetchall())
+    whole, chance = (folder / "log.db").read_bytes(), random.Random(1)
+    for name, number in places.items():
+        begin, end = 4096 * (number - 1), 4096 * number
+        content = page.ljust(4096, b"\0") if page else chance.randbytes(4096)
+        (folder / "log.db").write_bytes(whole[:begin] + content + whole[end:])
+        left_out = asyncio.run(saved(folder, tmp_path / name))
+        if name.startswith(("sqlite", "catalog_")):
+            assert len(left_out) <= 1, name  # an index is made again
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "words"),
+    [
+        ("UPDATE evidence SET count = count + 1", "counter", "the log gives"),
+        ("UPDATE evidence SET slot = 99 WHERE slot = 0 AND query = 3", "row", "in slot 99"),
+        ("UPDATE evidence SET count = 99 WHERE outcome > 0", "row", "more clicks than impressions"),
+        ("DELETE FROM queries WHERE number = 2", "orphan", "rows of query 2, which is not there"),
+        ("UPDATE queries SET size = 9 WHERE number = 1", "row", "9 are expected"),
+        ("UPDATE features SET numbers = x'000000' WHERE place = 1", "row", "wrong size"),
+        ("UPDATE rankings SET items = '[1, 77]'", "orphan", "place 77"),
+        ("UPDATE rankings SET items = 'no list'", "row", "holds no list"),
+        ("UPDATE rankings SET relevance = x'00'", "row", "parts of other lengths"),
+        ("UPDATE events SET time = 'noon'", "row", "values of time are not of the type REAL"),
+        ("UPDATE events SET received = received - 500 WHERE seq = 1000", "time", "goes back"),
+        ("UPDATE state SET active_model = 7", "model", "model 7 is not there"),
+        (
+            "UPDATE meta SET value = '{' WHERE key = 'features'",
+            "setting",
+            "its list of features cannot be read",
+        ),
+        (
+            "INSERT INTO models (version, created, rows, activated, reason, features, document) "
+            "VALUES (3, 2.0, 3, 0, '', '[]', x'7b')",
+            "model",
+            "model 3: not an ebrank model, or a damaged one",
+        ),
+        (
+            "INSERT INTO models (version, created, rows, activated, reason, features, document) "
+            "VALUES (3, 2.0, 3, 0, '', '', x'7b')",
+            "model",
+            "the database is damaged (JSONDecodeError",
+        ),
+        ("DROP TABLE minutes", "setting", "no such table: minutes"),
+    ],
+)
+def test_check_finds_damage_of_every_kind(
+    folder: Path, statement: str, kind: str, words: str
+) -> None:
+    changed(folder, statement)
+    done = ebrank("check", folder)
+    assert done.exit_code == 1
+    found = [line for line in done.stdout.splitlines() if line.startswith(f"{kind}: ")]
+    assert any(words in line for line in found), done.stdout
 
 
 def test_a_damaged_query_fails_alone_and_is_not_named_in_the_log(
-    sound: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its requests fail with 503 and the remedy; those of other queries are served."""
-    folder = tmp_path / "store"
-    shutil.copytree(sound, folder)
-    with sqlite3.connect(folder / "log.db") as database:
-        database.execute("UPDATE features SET numbers = x'00' WHERE query = 7 AND place = 3")
-        database.execute("UPDATE evidence SET slot = 99999999 WHERE query = 9 AND place = 0")
-        database.execute("UPDATE items SET id = x'00' WHERE query = 11 AND place = 0")
-        database.execute("DELETE FROM features WHERE query = 13 AND place = 2")
-        database.execute("DELETE FROM items WHERE query = 15 AND place = 7")
-        broken = "CAST(CAST('private' AS BLOB) || x'ff' AS TEXT)"
-        database.execute(f"UPDATE items SET id = {broken} WHERE query = 17 AND place = 0")
-    database.close()
+    changed(
+        folder,
+        "UPDATE features SET numbers = x'00' WHERE query = 7 AND place = 3",
+        "UPDATE evidence SET slot = 99999999 WHERE query = 9 AND place = 0",
+        "UPDATE items SET id = x'00' WHERE query = 11 AND place = 0",
+        "DELETE FROM features WHERE query = 13 AND place = 2",
+        "DELETE FROM items WHERE query = 15 AND place = 7",
+        "UPDATE items SET id = CAST(CAST('private' AS BLOB) || x'ff' AS TEXT) "
+        "WHERE query = 17 AND place = 0",
+    )
     store = SqliteStore(folder)
     with in_process(store=store) as local:
         statuses = {}
@@ -191,3 +258,11 @@ def test_a_damaged_query_fails_alone_and_is_not_named_in_the_log(
     assert len(lines) == len(BROKEN)
     assert not re.search(r"query \d|private", caplog.text)
     asyncio.run(store.close())
+
+
+def test_a_folder_without_a_store_is_rejected(tmp_path: Path) -> None:
+    assert "no store" in refused("check", tmp_path / "absent")
+    (tmp_path / "log.db").write_bytes(b"\xa5" * 9000)
+    done = ebrank("check", tmp_path)
+    assert done.exit_code == 1
+    assert "not a database, or damaged" in done.stdout

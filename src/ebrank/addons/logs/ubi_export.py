@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ebrank.addons.exporting import make_folder
 from ebrank.environment.files import whole_file
 from ebrank.service.ops.replay import watched
-from ebrank.service.ops.transfer.exporting import make_folder
 from ebrank.service.store.base import Progress, StoreView
 from ebrank.service.store.records import EventEntry, RankingEntry
 

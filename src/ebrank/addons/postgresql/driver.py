@@ -502,6 +502,8 @@ class PostgresStore(Store):
             StoreError: if it cannot be reached, or it is not a store.
         """
         address = connections.Address(f"postgresql:{rest}")
+        if mode == "salvage":
+            raise StoreError(f"{address.name}: damaged. Restore a backup of the database.")
         if mode != "serve":
             return cls(PostgresDriver(await Session.open(address, mode)))
         database = await Pool.open(address)

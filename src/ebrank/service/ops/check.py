@@ -164,8 +164,7 @@ def check_clock(now: float, last: float, touched: float | None, most_idle: float
         raise ClockError(
             f"the machine's clock says {day(now)}, {_days(last - now)} before the log's last "
             f"entry, of {day(last)}. If the clock is wrong, set it. If it is right, an earlier "
-            "one was not: stop the server, and run `ebrank repair STORE`, or restore a backup of "
-            "the database"
+            "one was not: restore a backup from before"
         )
     latest = max(last, touched or 0.0)
     if last and most_idle and now - latest > most_idle:

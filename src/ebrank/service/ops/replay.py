@@ -1,7 +1,7 @@
 """Proof that nothing was lost and nothing counted twice: add the log up again, and compare.
 
 Counters = snapshot + log, to the bit. So counters can be checked wherever both are: in a store in
-use, a backup, or an export from last year.
+use, or a backup from last year.
 
 >>> import asyncio
 >>> from ebrank.service.store.memory import MemoryStore
@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from ebrank.service.store import counting
-from ebrank.service.store.base import Progress, StoreError, StoreView
+from ebrank.service.store.base import Damaged, Progress, StoreView
 from ebrank.service.store.counting import Tally
 from ebrank.service.store.records import EventEntry, Operation, QueryState
 from ebrank.service.store.rows import count_rows, item_rows
@@ -159,7 +159,7 @@ async def watched(store: StoreView, progress: Progress | None) -> AsyncIterator[
 def listed(query: str, state: QueryState | None) -> QueryState:
     """Return the state of a listed query, which must exist."""
     if state is None:
-        raise StoreError(
+        raise Damaged(
             f"query {query!r} is listed and cannot be found: the store is damaged. "
             "Run `ebrank check STORE` to see how far."
         )

@@ -19,6 +19,7 @@ store that only one server can open elects that one.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from ebrank.service.store.deletions import StoredDeletions
@@ -73,7 +74,10 @@ class Store:
         about: which database that is, and what to know about its version.
         url: where another process finds it (see `open`), None if none can.
         touched: when it was last changed before it was opened, by the clock of its disk, if known.
+        left_out: what could not be read, in words, of a store that was opened to `salvage`.
     """
+
+    left_out: Sequence[str] = ()
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver

@@ -1,6 +1,6 @@
 """The semantics of log entries: which events count, what they add to counters, their rows.
 
-Stores, replay, roll-up and repair all use it. `decide` finds duplicates and replaced outcomes,
+Stores, replay and roll-up all use it. `decide` finds duplicates and replaced outcomes,
 given earlier events; `steps` lists the increments of an entry. It is `BehaviorStats.record`, split
 into the moments at which a service learns of its parts: a list is shown now, what users do with it
 arrives later. Whole numbers add up in any order.
@@ -510,7 +510,7 @@ class Codec:
             ValueError: if a value is of another type than its column, as SQLite allows.
         """
         for column, value in zip(self._kinds, row, strict=False):
-            if not (isinstance(value, column.kind.python) or (column.null and value is None)):
+            if not column.holds(value):
                 raise ValueError("invalid log row")
         values = list(row[self._given : -1])
         for at, read in self._reads:

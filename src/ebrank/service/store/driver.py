@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from ebrank.errors import EBRankError
 from ebrank.service.store.records import Announced, Commit, Fault, Operation, StoreSize
@@ -22,13 +22,13 @@ from ebrank.service.store.tables import Existing, Names, Row, StoreTable
 
 T = TypeVar("T")
 
-Mode: TypeAlias = Literal["serve", "read", "browse", "new"]
+Mode: TypeAlias = Literal["serve", "read", "browse", "new", "salvage"]
 """How a store is opened.
 
 `serve`: to read and write; created if it does not exist. `read`: as it is at this moment; it must
 exist and is not changed. `browse`: the same, but each call sees the current state: nothing is held
 for long that a server would have to work around. `new`: to write; it must not exist, and does not
-appear before it is closed.
+appear before it is closed. `salvage`: what can be read of damaged files.
 """
 
 Remembered: TypeAlias = Callable[[str], int | None]
@@ -96,19 +96,6 @@ class Connection(Protocol):
 
         Return whether that is so: without waiting, not if another writes to one of them now.
         """
-
-
-class Rebuilding(NamedTuple):
-    """Where to build a store that is to replace another.
-
-    Attributes:
-        url: of the new one.
-        swapped: puts it in the place of the old one, in one step, once it is closed; returns where
-            the old one is kept.
-    """
-
-    url: str
-    swapped: Callable[[], Awaitable[str]]
 
 
 class Driver(Protocol):

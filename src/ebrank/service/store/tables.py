@@ -66,6 +66,10 @@ class StoreColumn(NamedTuple):
     null: bool
     out: str
 
+    def holds(self, value: object) -> bool:
+        """Return whether it may hold a value: SQLite keeps any."""
+        return isinstance(value, self.kind.python) or (self.null and value is None)
+
 
 def _column(text: str) -> StoreColumn:
     """Return a column written as `name:kind`, with `?` if it may be null.

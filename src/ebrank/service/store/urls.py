@@ -24,12 +24,11 @@ import importlib
 import inspect
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ebrank.service.store.base import Mode, Store, StoreError
-from ebrank.service.store.driver import Rebuilding
 
 SCHEMES = {
     "sqlite": ("ebrank.service.store.sqlite", "SqliteStore"),
@@ -37,7 +36,6 @@ SCHEMES = {
     "memory": ("ebrank.service.store.memory", "MemoryStore"),
 }
 PLAIN = "sqlite"
-RESTORE = "Only a store in a folder can be repaired: restore a backup of the database"
 
 
 @asynccontextmanager
@@ -90,25 +88,6 @@ async def migrated(url: str) -> Migrated:
     if migrate is None:
         raise StoreError(f"{url}: there are no versions of such a store. Just open it.")
     return Migrated(*await migrate(argument))
-
-
-def rebuilding(url: str) -> AbstractAsyncContextManager[Rebuilding]:
-    """Lock a store against servers while its replacement is built.
-
-    Raises:
-        StoreError: if there is none, or it is in use, or it cannot be replaced.
-    """
-    make, argument = _factory(url)
-    begin = getattr(make, "rebuilding", None)
-    if begin is None:
-        raise StoreError(f"{without_password(url)}: {RESTORE}.")
-    block: AbstractAsyncContextManager[Rebuilding] = begin(argument)
-    return block
-
-
-def can_rebuild(url: str) -> bool:
-    """Return whether a store of this kind can be replaced by a repaired one."""
-    return hasattr(_factory(url)[0], "rebuilding")
 
 
 def without_password(url: str) -> str:

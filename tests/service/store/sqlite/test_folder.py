@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ebrank.service.ops.transfer.copying import import_store
-from ebrank.service.ops.transfer.exported import Exported
-from ebrank.service.ops.transfer.exporting import export
+from ebrank.addons.exporting import export
+from ebrank.service.ops.copying import copy_store
 from ebrank.service.store import open
 from ebrank.service.store.sqlite.store import private_copy
 from ebrank.testing.histories import fill
@@ -37,7 +36,7 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> dict[Path, set[str]]:
     return names
 
 
-async def test_a_store_a_backup_and_an_import_have_their_names_on_disk(
+async def test_a_store_a_backup_and_a_copy_have_their_names_on_disk(
     tmp_path: Path, flushed: dict[Path, set[str]]
 ) -> None:
     async with open(str(tmp_path / "new" / "deep" / "store")) as store:
@@ -48,9 +47,8 @@ async def test_a_store_a_backup_and_an_import_have_their_names_on_disk(
         assert {"log.db", "lock"} <= flushed[tmp_path / "new" / "deep" / "store"]
         await store.backup(tmp_path / "copy.db")
         assert "copy.db" in flushed[tmp_path]
-        await export(store, tmp_path / "exported")
-    await import_store(Exported(tmp_path / "exported"), str(tmp_path / "imported"))
-    assert "imported" in flushed[tmp_path]
+    await copy_store(str(tmp_path / "copy.db"), str(tmp_path / "copied"))
+    assert "copied" in flushed[tmp_path]
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077])
@@ -66,7 +64,7 @@ def modes(folder: Path) -> dict[str, int]:
     return {".": folder.stat().st_mode & 0o777, **found}
 
 
-async def test_store_backup_export_and_import_are_private_whatever_the_umask(
+async def test_store_backup_export_and_copy_are_private_whatever_the_umask(
     tmp_path: Path, umask: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open(str(tmp_path / "store")) as store:
@@ -76,9 +74,9 @@ async def test_store_backup_export_and_import_are_private_whatever_the_umask(
         found = modes(tmp_path / "store")
         assert found.keys() == {".", "lock", "log.db", "log.db-wal", "log.db-shm"}
         assert found == {name: 0o700 if name == "." else 0o600 for name in found}
-    await import_store(Exported(tmp_path / "exported"), str(tmp_path / "imported"))
+    await copy_store(str(tmp_path / "store"), str(tmp_path / "copied"))
     assert modes(tmp_path / "copies") == {".": 0o700, "copy.db": 0o600}
-    for folder in ("exported", "imported"):
+    for folder in ("exported", "copied"):
         found = modes(tmp_path / folder)
         assert found == {name: 0o700 if name == "." else 0o600 for name in found}
     assert "access" not in caplog.text

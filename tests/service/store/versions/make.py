@@ -21,7 +21,7 @@ from typing import Any
 
 from ebrank.service.api import DeletionRequest, ItemIn, RankRequest
 from ebrank.service.engine import Engine
-from ebrank.service.ops.transfer.copying import copy_store
+from ebrank.service.ops.copying import copy_store
 from ebrank.service.store import Store, open
 from ebrank.service.store.records import RankingEntry
 from ebrank.service.store.rows import count_rows

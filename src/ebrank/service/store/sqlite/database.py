@@ -23,7 +23,7 @@ import sqlite3
 import struct
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
@@ -45,10 +45,10 @@ MENDED = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
 
 _DAMAGED = (
     "the database is damaged",
-    "Run `ebrank check STORE` to see how far, then `ebrank repair STORE`, or restore the latest "
-    "backup (see docs/store.md).",
+    "Run `ebrank check STORE` to see how far, then restore the latest backup, or save what can be "
+    "read: `ebrank store copy STORE NEW`.",
 )
-_SENSELESS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
+SENSELESS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
 """What decoding damaged rows may raise."""
 _REMEDIES = (
     ("SQLITE_FULL", "the disk is full", "Free some space; nothing of this was stored."),
@@ -74,7 +74,14 @@ T = TypeVar("T")
 
 
 class Connections:
-    """The connections to a database: here one, for everything, in the caller's thread."""
+    """The connections to a database: here one, for everything, in the caller's thread.
+
+    Attributes:
+        path: of the database.
+        left_out: what could not be read, in words.
+    """
+
+    left_out: Sequence[str] = ()
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -113,10 +120,14 @@ class Connections:
 
 
 class MemoryDatabase(Connections):
-    """An in-memory database, which lives as long as it is referenced."""
+    """A database of this process, which lives as long as it is referenced.
 
-    def __init__(self) -> None:
-        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    Args:
+        name: `:memory:`, or empty for a temporary file.
+    """
+
+    def __init__(self, name: str = ":memory:") -> None:
+        connection = sqlite3.connect(name, isolation_level=None, check_same_thread=False)
         super().__init__(Path(":memory:"), connection)
         make_tables(connection)
         weakref.finalize(self, connection.close)
@@ -375,7 +386,7 @@ def explained(path: Path, *, reading: bool = False) -> Iterator[None]:
         raise error(path, problem) from problem
     except UnicodeEncodeError as problem:
         raise StoreError(f"{path}: a name is not valid Unicode text.") from problem
-    except _SENSELESS as problem:
+    except SENSELESS as problem:
         if not (reading or isinstance(problem, UnicodeDecodeError)):
             raise
         what, remedy = _DAMAGED

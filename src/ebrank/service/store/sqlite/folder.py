@@ -22,8 +22,6 @@ from ebrank.environment.files import make_private_file, make_private_folder
 from ebrank.service.store.driver import StoreError
 
 NAME, LOCK = "log.db", "lock"
-REBUILT = f"{NAME}.rebuilt"
-"""Where a repair builds a store, on the same disk as the one whose place it takes."""
 
 _UNFINISHED = re.compile(
     rf"(\..+\.[0-9a-f]{{8}}\.unfinished|\.{re.escape(NAME)}\.[0-9a-f]{{8}})(-journal|-wal|-shm)?"
@@ -201,9 +199,6 @@ class Lock:
             ) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
-        for path in folder.iterdir():  # only the holder of the lock rebuilds
-            if path.name.removeprefix(".").startswith(REBUILT):
-                _remove(path)
         remove_leftovers(folder)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A store in a folder: opened, copied while it is served, replaced.
+"""A store in a folder: opened, and copied while it is served.
 
 The pages of a copy are read in one transaction, so it is the store at that moment; the server keeps
 writing to its WAL meanwhile, which grows until all pages are copied. A backup appears under its
@@ -10,20 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shutil
 import sqlite3
 import tempfile
-import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from ebrank.environment.files import make_private_file, make_private_folder
 from ebrank.environment.paths import expanded
 from ebrank.service.store.base import Store
-from ebrank.service.store.driver import Mode, Progress, Rebuilding, StoreError
+from ebrank.service.store.driver import Mode, Progress, StoreError
 from ebrank.service.store.schema import SQLITE
 from ebrank.service.store.sqlite.database import (
+    Connections,
     Database,
     Snapshot,
     connect,
@@ -34,7 +33,6 @@ from ebrank.service.store.sqlite.database import (
 from ebrank.service.store.sqlite.driver import SqliteDriver, ended
 from ebrank.service.store.sqlite.folder import (
     NAME,
-    REBUILT,
     Lock,
     database_of,
     flush_folder,
@@ -44,6 +42,7 @@ from ebrank.service.store.sqlite.folder import (
     unfinished,
     unusable,
 )
+from ebrank.service.store.sqlite.salvage import SalvagedDatabase
 
 PAGES_AT_ONCE = 2000
 
@@ -94,7 +93,7 @@ class SqliteStore(Store):
     def __init__(self, folder: str | os.PathLike[str], mode: Mode = "serve") -> None:
         driver = FolderDriver(expanded(folder), mode)
         super().__init__(driver)
-        self.database = driver.database
+        self.database, self.left_out = driver.database, driver.database.left_out
         self.flush = driver.database.flush  # type: ignore[method-assign]
         if mode == "serve":
             try:
@@ -103,23 +102,16 @@ class SqliteStore(Store):
                 log.warning("a deletion is unfinished, and will be at the next start: %s", problem)
 
     @classmethod
-    @asynccontextmanager
-    async def rebuilding(cls, folder: str) -> AsyncIterator[Rebuilding]:
-        """Keep servers from a store while another is built, which may take its place."""
-        with _alone(folder) as (path, database):
-            place = path / REBUILT
-            try:
-                yield Rebuilding(
-                    str(place), lambda: asyncio.to_thread(lambda: str(swapped(database, place)))
-                )
-            finally:
-                shutil.rmtree(place, ignore_errors=True)
-
-    @classmethod
     async def migrate(cls, folder: str) -> tuple[str, int, int]:
         """Bring a store to this version; return its name and the versions before and now."""
+        path = expanded(folder)
+        database = database_of(path)
+        if not path.is_dir():
+            raise StoreError(
+                f"{path}: a backup. Put it into a new folder as {NAME}, and name that."
+            )
         with (
-            _alone(folder) as (path, database),
+            closing(Lock(path)),
             explained(database),
             closing(connect(database)) as connection,
         ):
@@ -128,18 +120,9 @@ class SqliteStore(Store):
                 return str(path), migrate(connection, database), SQLITE.version
 
 
-@contextmanager
-def _alone(folder: str) -> Iterator[tuple[Path, Path]]:
-    """Lock a store against servers; yield its folder and its database."""
-    path = expanded(folder)
-    database = database_of(path)
-    if not path.is_dir():
-        raise StoreError(f"{path}: a backup. Put it into a new folder as {NAME}, and name that.")
-    with closing(Lock(path)):
-        yield path, database
-
-
-def _opened(folder: Path, mode: Mode) -> Database | Snapshot:
+def _opened(folder: Path, mode: Mode) -> Connections:
+    if mode == "salvage":
+        return SalvagedDatabase(database_of(folder))
     if mode == "browse":
         return Snapshot(database_of(folder), lasting=False)
     if mode == "read":
@@ -169,7 +152,7 @@ def _beside(place: Path, building: ExitStack) -> Path:
         raise unusable(place, problem) from problem
 
 
-# --- copies, and one database in the place of another --------------------------------------------
+# --- copies --------------------------------------------------------------------------------------
 
 
 def backup(source: Path, target: Path, progress: Progress | None = None) -> Path:
@@ -229,31 +212,3 @@ def _place(target: Path) -> Path:
     except OSError as problem:
         raise StoreError(f"{place.parent}: cannot be made: {problem.strerror}.") from None
     return place
-
-
-def swapped(database: Path, rebuilt: Path) -> Path:
-    """Put the database of the folder `rebuilt` in the place of another; return the old one.
-
-    Nobody may use either. A process that is killed on the way leaves the old one or the new one in
-    place, never none.
-    """
-    _without_wal(database)
-    kept = database.with_name(f"{NAME}.before-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
-    try:
-        os.link(database, kept)
-    except OSError:  # some file systems have no links
-        shutil.copy2(database, kept)
-    flush_folder(database.parent)
-    (rebuilt / NAME).replace(database)
-    flush_folder(database.parent)
-    return kept
-
-
-def _without_wal(database: Path) -> None:
-    """Checkpoint a database and remove its write-ahead log, which fits no other database."""
-    with explained(database), closing(connect(database)) as connection:
-        mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
-    if mode != "delete":
-        raise StoreError(
-            f"{database}: still in use. Stop the programs that read it, then try again."
-        )

@@ -17,13 +17,12 @@ import os
 from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from ebrank.environment.extras import import_extra
 from ebrank.environment.files import make_private_file, make_private_folder, write_whole
-from ebrank.environment.paths import expanded
 from ebrank.service.ops.replay import listed, watched
 from ebrank.service.store import records
 from ebrank.service.store.base import SALT, Progress, StoreError, StoreView
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row: TypeAlias = dict[str, Any]
-Record = TypeVar("Record")
 
 MANIFEST = "export.json"
 VERSION = 4
@@ -51,31 +49,21 @@ OF_ITEM = ("item", "entered", "active", "first_shown")
 OF_COUNT = ("outcome", "slot", "count", "epoch")
 
 
-class Kind(msgspec.Struct, kw_only=True):
-    """What the manifest of every version says."""
-
-    format: Literal["ebrank export"]
-    version: int
-
-
-class Manifest(Kind):
+class Manifest(msgspec.Struct, kw_only=True):
     """What an export says about itself, written last."""
 
+    format: str
+    version: int
     last_time: float
     active_model: int
     settings: dict[str, str]
     rows: dict[str, int]
 
 
-def is_export(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is the folder of an export that was finished."""
-    return (expanded(path) / MANIFEST).is_file()
-
-
 def arrow() -> Any:  # noqa: ANN401 (pyarrow has no types)
     """Return pyarrow, or say how to install it."""
-    import_extra("pyarrow.parquet", extra="service", purpose="to read and write exports")
-    return import_extra("pyarrow", extra="service", purpose="to read and write exports")
+    import_extra("pyarrow.parquet", extra="service", purpose="to write Parquet files")
+    return import_extra("pyarrow", extra="service", purpose="to write Parquet files")
 
 
 def schema(table: str) -> pa.Schema:
@@ -109,12 +97,6 @@ def rows_of_counts(state: QueryState) -> list[Row]:
 def row_of(record: object) -> Row:
     """Return the row of an entry of the log, a model or a deletion."""
     return {name: getattr(record, name) for name in _FIELDS[type(record)]}
-
-
-def record_of(kind: type[Record], row: Row) -> Record:
-    """Return the record of a row; the inverse of `row_of`."""
-    values = ((name, row[name]) for name in _FIELDS[kind])
-    return kind(**{name: tuple(cell) if isinstance(cell, list) else cell for name, cell in values})
 
 
 class _ParquetFile:

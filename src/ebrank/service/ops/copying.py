@@ -1,19 +1,17 @@
-"""A new store made from another store or an export, whole or not at all, and equal to the bit."""
+"""A new store made from another, whole or not at all: equal to the bit, unless that is damaged."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import fields
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ebrank.errors import DataError
-from ebrank.service.ops.replay import listed, watched
-from ebrank.service.ops.transfer.exported import Exported
+from ebrank.service.ops.replay import listed, replay, watched
 from ebrank.service.store import Store, StoreError, StoreView, open
-from ebrank.service.store.base import Progress
+from ebrank.service.store.base import Damaged, Progress
 from ebrank.service.store.records import NewItem, QueryState
 
 T = TypeVar("T")
@@ -22,44 +20,46 @@ ENTRIES_AT_ONCE = 1000
 
 
 class Copied(NamedTuple):
-    """How much was copied."""
+    """How much was copied.
+
+    Attributes:
+        left_out: what could not be read, in words; empty if the copy is equal.
+    """
 
     queries: int
     items: int
     entries: int
+    left_out: Sequence[str] = ()
 
 
 async def copy_store(source: str, target: str, progress: Progress | None = None) -> Copied:
     """Make a new store from another, salt included, and compare the two.
 
-    Raises:
-        StoreError: if there is something at its place, or the copy is not equal.
-    """
-    async with open(source, "read") as view, open(target, "new") as store:
-        await fill(store, view, progress)
-        counts = Counter[str]()
-        if difference := await _difference(view, store, counts):
-            raise StoreError(f"{difference}. Run `ebrank check` on the store.")
-        return Copied(**{name: counts[name] for name in Copied._fields})
-
-
-async def import_store(exported: Exported, url: str, progress: Progress | None = None) -> None:
-    """Make a new store from an export, and check that it is what was exported.
+    If the other is damaged, the new one gets what can be read, with counters that agree.
 
     Raises:
-        StoreError: if something exists in its place.
-        DataError: if the export contradicts itself.
+        StoreError: if there is something at its place, or nothing can be read.
     """
-    async with open(url, "new") as store:
-        await fill(store, exported, progress)
-        if difference := await _difference(exported, store, Counter()):
-            remedy = "Run `ebrank replay` for details, then export again."
-            problem = f"the export contradicts itself: {difference}"
-            raise DataError(problem, path=exported.folder, remedy=remedy)
+    counts = Counter[str]()
+    try:
+        async with open(source, "read") as view, open(target, "new") as store:
+            await fill(store, view, progress)
+            if difference := await _difference(view, store, counts):
+                raise Damaged(f"{difference}. Run `ebrank check` on the store.")
+            return Copied(counts["queries"], counts["items"], counts["entries"])
+    except Damaged as damage:
+        async with open(source, "salvage") as view, open(target, "new") as store:
+            await fill(store, view, progress)
+            report = await replay(store)
+            if not report.equal:
+                raise StoreError(f"{damage} What can be read does not fit together.") from damage
+            entries = report.rankings + report.events
+            left_out = (str(damage), *view.left_out)
+            return Copied(report.queries, report.items, entries, left_out)
 
 
 async def fill(store: Store, source: StoreView, progress: Progress | None = None) -> None:
-    """Put everything in another store, or in an export, into an empty store."""
+    """Put everything in another store into an empty one."""
     last_time = await source.log.last_time()
     some, items = list[QueryState](), 0
     for query in await source.items.queries():
@@ -75,7 +75,7 @@ async def fill(store: Store, source: StoreView, progress: Progress | None = None
     async for entries in _portions(watched(source, progress)):
         written = (await store.log.write(entries)).written
         if any(outcome.status != "accepted" for outcome in written):
-            raise DataError("the log contains an event twice")
+            raise Damaged("the log contains an event twice")
     await store.deletions.restore(await source.deletions.all())
     for record in await source.models.all():
         document = await source.models.document(record.version)
