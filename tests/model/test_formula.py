@@ -104,8 +104,8 @@ def test_each_quantity_is_computed_once() -> None:
         },
     )
     text = formula.text()
-    assert text.count("shared_ =") == text.count("exposure =") == text.count("clicks =") == 1
-    assert "weighted_clicks =" not in text  # nothing that is not needed
+    assert text.count("shared_ =") == text.count("exposure_ =") == text.count("clicks_ =") == 1
+    assert "weighted_clicks_ =" not in text  # nothing that is not needed
     _, _, quantities = some_items()
     rate = quantities["clicks"] / (quantities["shown"] + 1.0)
     exposure = quantities["exposure"]

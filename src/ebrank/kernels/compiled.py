@@ -166,10 +166,10 @@ class FirstClass:
         modules = sorted({str(value.__module__) for value in (*functions, *named)})
         described = repr([self._signature, *(_description(part) for part in parts)])
         name = f"compiled_{xxhash.xxh3_64_hexdigest(described.encode())}"
-        arguments = ", ".join(code.co_varnames[: code.co_argcount])
-        names = {"__name__": __name__, "function": numba.njit(**_PART)(self._callable(function))}
-        text = f"def {name}({arguments}):\n    return function({arguments})\n"
-        exec(compile(text, __file__, "exec"), names)
+        named_code = code.replace(co_name=name, co_qualname=name, co_filename=__file__)
+        renamed = FunctionType(
+            named_code, self._globals(function), name, None, function.__closure__
+        )
         plain = all(map(_is_plain, functions))
         folder = _folder(f"{code.co_name}s", *modules) if plain else None
         if folder is not None:
@@ -181,18 +181,17 @@ class FirstClass:
                     _cached_in(folder),
                     _turn(folder, name),
                 ):
-                    return cached(names[name])
+                    return cached(renamed)
                 shutil.rmtree(folder, ignore_errors=True)  # it cannot be read, or the disk is full
-        return numba.cfunc(self._signature, error_model="numpy")(names[name])
+        return numba.cfunc(self._signature, error_model="numpy")(renamed)
 
-    def _callable(self, function: FunctionType) -> FunctionType:
-        """Return the function with its parts, plain functions, compiled for use in kernels."""
+    def _globals(self, function: FunctionType) -> dict[str, Any]:
+        """Return what the function may name, with its parts, plain functions, compiled."""
         parts = {id(part) for part in self._made_of if isinstance(part, FunctionType)}
-        names = {
+        return {
             name: numba.njit(**_PART)(value) if id(value) in parts else value
             for name, value in function.__globals__.items()
         }
-        return FunctionType(function.__code__, names, function.__name__) if parts else function
 
 
 _COMPILING = threading.RLock()

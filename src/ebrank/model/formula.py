@@ -17,6 +17,19 @@ family, an estimator and a bonus:
 ...            "alpha": "a", "beta": 5.0, "trials": "exposure"})
 >>> print(f"{score(a=1.0, clicks=3.0, exposure=10.0, epsilon=20.0):.4f}")
 0.2695
+
+Kernels call a function that is written for the formula, which reads what the formula needs, each
+quantity once, for a batch of items. A `_Composer` writes it from the names of arguments, and a
+`CallFrame` says where each quantity is found. For the first formula this is
+
+>>> print(cautious.text())
+def formula(items, rows, a, b, ..., parameters, keys, out):
+    t = parameters[0]
+    for i in range(items):
+        a_ = a[rows[i]]
+        clicks_ = number(clicks_sum(shifted(counts, rows[i] * counts_step), ...))
+        shown_ = float(shown_sum(shifted(counts, rows[i] * counts_step), slots, table))
+        out[i] = function_0(a_, clicks_, shown_, t)
 """
 
 from __future__ import annotations
@@ -71,14 +84,12 @@ class CallFrame:
     Attributes:
         arguments: names and types of all arguments.
         quantities: what a function may name, each with the expression that gives it.
-        derived: further quantities, which take some work to compute.
         result: what to do with the value of the formula.
         batch: whether it is called for a batch of items; i is the number of each.
     """
 
     arguments: Mapping[str, str]
     quantities: Mapping[str, str]
-    derived: Mapping[str, str]
     result: str
     batch: bool = False
 
@@ -117,8 +128,6 @@ SCORE = CallFrame(
         "item_counts": f"ItemCounts({OWN}, slots, behaviors, table)",
         "key": "keys[i]",
         **LEARNED,
-    },
-    derived={
         "shown": f"float(shown_sum({OWN}, slots, table))",
         "clicks": f"number(clicks_sum({OWN}, slots, behaviors, table))",
         "weighted_clicks": "number(weighted_clicks_units[rows[i] * units_step])",
@@ -153,17 +162,16 @@ COUNTS_LOSS = CallFrame(
     quantities={
         **{name: name for name in ("score", *RAW)},
         "item_counts": "ItemCounts(counts, slots, behaviors, table)",
+        "clicks": "number(clicks_sum(counts, slots, behaviors, table))",
         **LEARNED,
     },
-    derived={"clicks": "number(clicks_sum(counts, slots, behaviors, table))"},
     result="out[0], out[1] = {}",
 )
 """The loss of a learner's score and its slope, given the counts of a row."""
 
 SUMS_LOSS = replace(
     COUNTS_LOSS,
-    quantities={"score": "score"},
-    derived={"hits": "counts[0]", "trials": "counts[1]"},
+    quantities={"score": "score", "hits": "counts[0]", "trials": "counts[1]"},
 )
 """The same, for rows with two sums instead of counts."""
 
@@ -288,11 +296,7 @@ class Score:
         if not floats or len(given) <= len(self.formula.parameters):
             raise ParameterError("a score needs an array of parameters: make it by Formula.bind")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out the compiled function."""
-        return Score, (self.formula, self.parameters)
-
-    @cached_property
+    @property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The function that kernels call."""
         return self.formula.compiled
@@ -313,7 +317,7 @@ class _Composer:
         self._needed: list[str] = []
 
     def composed(self) -> tuple[str, dict[str, Function]]:
-        taken = {*self._frame.arguments, *self._frame.derived, *self._formula.given}
+        taken = {*self._frame.arguments, *self._frame.quantities, *self._formula.given}
         for name in self._formula.parameters:
             if name in taken:
                 raise ParameterError(f"a quantity is called {name!r}; rename the parameter")
@@ -326,7 +330,7 @@ class _Composer:
             body = [*rooms, *self._for_each_item(*kept), *body]
         head = f"def formula({', '.join(self._frame.arguments)}):"
         numbers = [f"{name} = parameters[{at}]" for at, name in enumerate(self._formula.parameters)]
-        return "\n    ".join([head, *numbers, *body]) + "\n", self._functions
+        return "\n    ".join([head, *numbers, *body]), self._functions
 
     def _for_each_item(self, *last: str) -> list[str]:
         """Return the lines so far and the last ones, in a loop if there is a batch of items."""
@@ -346,46 +350,33 @@ class _Composer:
         return f"{own}({', '.join(names)})"
 
     def _named(self, name: str, user: Function) -> str:
-        """Return the expression for a quantity, after the lines that compute it."""
-        formula = self._formula
+        """Return what a quantity is called, after the line that computes it."""
         if name in self._before:
             if name not in self._needed:
                 self._needed.append(name)
             return f"{name}_of[i]"
-        if name in formula.given:
-            return self._given(name, user)
-        if name in formula.parameters:
+        if name in self._formula.parameters:
             return name
-        if name in self._frame.derived:
-            self._assign(name, self._frame.derived[name])
-            return name
-        if name in self._frame.quantities:
-            return self._frame.quantities[name].format(len(formula.parameters))
-        quantities = (*self._frame.quantities, *self._frame.derived, *formula.given)
-        raise ParameterError(
-            f"{user.__name__} takes {name!r}, which is neither a quantity "
-            f"({', '.join(quantities)}) nor declared as a parameter"
-        )
+        if f"{name}_" not in self._done:
+            _begin(name, self._pending)
+            self._lines.append(f"{name}_ = {self._expression(name, user)}")
+            self._pending.pop()
+            self._done.add(f"{name}_")
+        return f"{name}_"
 
-    def _given(self, name: str, user: Function) -> str:
-        """Return the expression for a quantity that `given` explains."""
-        source = self._formula.given[name]
+    def _expression(self, name: str, user: Function) -> str:
+        """Return the expression of a quantity that is explained by `given`, or else the frame."""
+        source, quantities = self._formula.given.get(name), self._frame.quantities
         if isinstance(source, int | float):
             return repr(float(source))
-        expression = f"{name}_"
-        if expression not in self._done:
-            _begin(name, self._pending)
-            if _is_name(source):
-                expression = self._named(source, user)
-            else:
-                self._assign(expression, self._call(source))
-            self._pending.pop()
-        return expression
-
-    def _assign(self, name: str, expression: str) -> None:
-        if name not in self._done:
-            self._lines.append(f"{name} = {expression}")
-            self._done.add(name)
+        if source is not None:
+            return self._named(source, user) if _is_name(source) else self._call(source)
+        if name in quantities:
+            return quantities[name].format(len(self._formula.parameters))
+        raise ParameterError(
+            f"{user.__name__} takes {name!r}, which is neither a quantity "
+            f"({', '.join([*quantities, *self._formula.given])}) nor declared as a parameter"
+        )
 
 
 def arguments_of(function: Function) -> tuple[str, ...]:
