@@ -25,8 +25,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.kernels.sharing import share
-from ebrank.kernels.special import beta_quantile, log, log_gamma, shifted_log_gamma
+from ebrank.kernels.registry import register
+from ebrank.kernels.special import log, log_gamma, shifted_log_gamma
 
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
@@ -148,10 +148,12 @@ def posterior_interval(
     >>> print(f"{low:.2f} {high:.2f}")
     0.05 0.95
     """
+    from scipy.special import betaincinv  # SciPy takes a while to import
+
     a = clicks + alpha
     b = np.maximum(exposure - clicks, 0.0) + beta
     tail = (1.0 - level) / 2.0
-    return beta_quantile(a, b, tail), beta_quantile(a, b, 1.0 - tail)
+    return betaincinv(a, b, tail), betaincinv(a, b, 1.0 - tail)  # type: ignore[return-value]
 
 
 def beta_of(mean: Real, spread: Real) -> tuple[Real, Real]:
@@ -205,4 +207,4 @@ def marginal_likelihood_loss(clicks: Real, exposure: Real, alpha: Real, beta: Re
     return loss + log_gamma(beta) - log_gamma(misses + beta)
 
 
-share(__name__)
+register(__name__)

@@ -41,11 +41,11 @@ def machine_code(cache: Path) -> set[Path]:
 # --- ebrank's own kernels ------------------------------------------------------------------------
 
 HELPER = """
-from ebrank.kernels.sharing import share
+from ebrank.kernels.registry import register
 K = 2.0
 def double(x):
     return K * x
-share(__name__)
+register(__name__)
 """
 KERNELS = """
 import math

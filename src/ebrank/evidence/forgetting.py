@@ -28,7 +28,8 @@ import numpy.typing as npt
 
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.slots import SLOTS
-from ebrank.typing import SmallInts
+from ebrank.kernels.mixing import child
+from ebrank.typing import Keys, SmallInts
 
 EPOCHS = 4
 """Epochs per half-life."""
@@ -37,8 +38,6 @@ DAY = 86400.0
 _FACTOR = np.uint64(round(2.0**32 * 2.0 ** (-1.0 / EPOCHS)))
 _HALF = np.uint64(32)
 _OUTCOMES = 256  # more than can be declared, so that numbers of draws never collide
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class HalfLife:
 
 
 def forgotten(
-    counts: SmallInts, keys: npt.NDArray[np.uint64], epochs: int | npt.NDArray[np.int64], until: int
+    counts: SmallInts, keys: Keys, epochs: int | npt.NDArray[np.int64], until: int
 ) -> SmallInts:
     """Return counts, of shape (items, outcomes, slots), as they are in a later epoch.
 
@@ -80,7 +79,8 @@ def forgotten(
     for epoch in range(int(began.min(initial=until)), until):
         left = np.flatnonzero((began <= epoch) & faded.any(axis=(1, 2)))
         if len(left):
-            draws = _draws(keys[left, None, None], epoch * _OUTCOMES * SLOTS + cells)
+            numbers = epoch * _OUTCOMES * SLOTS + cells
+            draws = child(keys[left, None, None], numbers) >> _HALF
             faded[left] = (faded[left].astype(np.uint64) * _FACTOR + draws) >> _HALF
         elif epoch >= began.max():
             break  # nothing is left
@@ -88,18 +88,6 @@ def forgotten(
     return faded.astype(counts.dtype)
 
 
-def item_keys(key: int, items: Sequence[int]) -> npt.NDArray[np.uint64]:
+def item_keys(key: int, items: Sequence[int]) -> Keys:
     """Return a unique number for each item of a query, given one for the query."""
-    numbers = (np.array(items, np.int64) + 1).astype(np.uint64)
-    return _mixed(np.uint64(key) + numbers * _GOLDEN)
-
-
-def _draws(keys: npt.NDArray[np.uint64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """Return 32 random bits for each key and number, by SplitMix64."""
-    return _mixed(keys + (numbers + 1).astype(np.uint64) * _GOLDEN) >> _HALF
-
-
-def _mixed(mixed: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    for shift, factor in _MIX:
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return mixed ^ (mixed >> np.uint64(31))
+    return child(np.array([key], np.uint64), np.array(items, np.int64))

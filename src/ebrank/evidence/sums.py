@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ebrank.evidence.valuation import UNIT
-from ebrank.kernels.sharing import share
+from ebrank.kernels.registry import register
 
 Numbers: TypeAlias = Sequence[Any]
 
@@ -72,4 +72,4 @@ def number(units: int) -> float:
     return units * UNIT
 
 
-share(__name__)
+register(__name__)

@@ -1,7 +1,7 @@
 """Compile kernels with Numba from the same plain functions that NumPy broadcasts.
 
 Modules such as `equations` are written as plain functions and make them callable from compiled code
-too (`kernels.sharing`), so a formula exists once. `kernel` compiles a function without the GIL;
+too (`kernels.registry`), so a formula exists once. `kernel` compiles a function without the GIL;
 `FirstClass` compiles one that kernels take as an argument.
 
 Machine code is cached on disk by Numba's `cache=True`, in a folder for each state of the sources
@@ -43,13 +43,13 @@ from numba.extending import register_jitable
 
 from ebrank.environment import paths
 from ebrank.errors import ParameterError
-from ebrank.kernels import lanes, sharing
+from ebrank.kernels import lanes, registry
 from ebrank.kernels.provenance import is_own, module_stamp
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_SHARED = {"error_model": "numpy", "forceinline": True}
-_PART = {**_SHARED, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+_INLINED = {"error_model": "numpy", "forceinline": True}
+_PART = {**_INLINED, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 _FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 _LEAF = {**_FAST, "forceinline": True, "_nrt": False, "no_cfunc_wrapper": True}
 _UNUSED_DAYS = 30
@@ -97,19 +97,6 @@ def inner(function: F) -> F:
     return cast(F, numba.njit(**_LEAF, no_cpython_wrapper=True)(function))
 
 
-def shared(function: F, *, as_written: bool = False) -> F:
-    """Make a plain function callable from kernels, which inline it; it stays a plain function.
-
-    Its sums are reassociated if the kernel's are, unless `as_written`.
-    """
-    if function not in _CALLABLE:
-        options = {**_SHARED, "fastmath": {"contract"}} if as_written else _SHARED
-        register_jitable(**options)(function)
-        _CALLABLE.add(function)
-    return function
-
-
-_CALLABLE: WeakSet[Callable[..., object]] = WeakSet()
 _QUICK: WeakSet[Any] = WeakSet()
 """Functions too quick to compile to be worth caching."""
 
@@ -349,5 +336,6 @@ _number_functions_apart()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_number_functions_apart)
 
-shared(lanes.exp_below_one, as_written=True)
-sharing.listen(shared)
+# Its sums are added as written; those of other plain functions as the kernel's are.
+register_jitable(**_INLINED, fastmath={"contract"})(lanes.exp_below_one)
+registry.listen(register_jitable(**_INLINED))

@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ebrank.kernels.sharing import share
+from ebrank.kernels.registry import register
 
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 
@@ -79,17 +79,4 @@ def shifted_log_gamma(x: Real) -> tuple[Real, Real, Real]:
     return value, log_y - 0.5 * inverse - series_slope - steps_slope / steps, steps
 
 
-def beta_quantile(a: Real, b: Real, probability: float) -> Real:
-    """Return the value below which a Beta(a, b) variable lies with this probability.
-
-    This is SciPy's `betaincinv`, which kernels cannot call.
-
-    >>> print(f"{beta_quantile(1.0, 1.0, 0.05):.4f}")
-    0.0500
-    """
-    from scipy.special import betaincinv  # SciPy takes a while to import
-
-    return betaincinv(a, b, probability)  # type: ignore[return-value]
-
-
-share(__name__)
+register(__name__)

@@ -2,8 +2,7 @@
 
 A key is 64 bits. `child(key, i)` derives the i-th key below it, so a draw is addressed like a file:
 seed / stream / query / session / item. Any thread may make any draw in any order, and two rankers
-that ask for the same user's mind get the same answer. The mixing function is that of SplitMix64
-(Steele, Lea and Flood 2014), whose finalizer passes the usual test batteries.
+that ask for the same user's mind get the same answer (`kernels.mixing`).
 
 >>> key = child(trial_key(seed=1, trial=0), USERS)
 >>> bool(0.0 <= uniform(key) < 1.0), bool(uniform(key) == uniform(key))
@@ -15,30 +14,18 @@ from __future__ import annotations
 import numpy as np
 
 from ebrank.errors import ParameterError
+from ebrank.kernels import mixing
 from ebrank.kernels.compiled import kernel, leaf
 from ebrank.typing import Floats
 
 QUERIES, ARRIVALS, USERS, TIES, RANKER, WEIGHTS = range(1, 7)
 POPULARITY, ITEMS = range(8, 10)  # the toy example's features come from stream 7
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
 _TO_UNIT = 2.0**-53
 
 
-@leaf
-def mix(z: np.uint64) -> np.uint64:
-    """Return 64 well-mixed bits of z; a bijection."""
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return z ^ (z >> np.uint64(31))
-
-
-@leaf
-def child(key: np.uint64, index: int) -> np.uint64:
-    """Derive the index-th child of a key."""
-    return mix(key + _GOLDEN * (np.uint64(index) + np.uint64(1)))
+mix = leaf(mixing.mix)
+child = leaf(mixing.child)
 
 
 @leaf

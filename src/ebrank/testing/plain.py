@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ebrank.evidence.sums import ItemCounts
-from ebrank.kernels import streams
+from ebrank.kernels import mixing, streams
 from ebrank.model.formula import Formula, Score, Source, loaded
 
 QUERIES, ARRIVALS, USERS, TIES, RANKER, WEIGHTS = 1, 2, 3, 4, 5, 6
@@ -77,7 +77,7 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _plain(function: Any, done: dict[Any, Any]) -> Any:  # noqa: ANN401 (functions of any kind)
     text = getattr(function, "py_func", function)
-    if text.__module__ == streams.__name__:
+    if text.__module__ in (streams.__name__, mixing.__name__):
         return getattr(PLAIN_STREAMS, text.__name__)
     if text in done:
         return done[text]

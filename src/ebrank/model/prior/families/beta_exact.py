@@ -21,7 +21,7 @@ import numpy as np
 
 from ebrank.equations import HIGHEST_LOG_ALPHA, LOWEST_LOG_ALPHA, prior_alpha
 from ebrank.evidence.sums import ItemCounts, clicks_sum, number
-from ebrank.kernels.compiled import shared
+from ebrank.kernels.registry import register
 from ebrank.kernels.special import log_gamma_and_digamma
 
 NODES = 49
@@ -35,7 +35,6 @@ CLOSE = 0.1
 """How precisely the center is found, as a part of the width."""
 
 
-@shared
 def odds(u: float) -> tuple[float, float, float]:
     """Return R = 1/(1 + e^−u), 1 − R, and −log of the larger of both."""
     small = np.exp(-abs(u))
@@ -44,13 +43,11 @@ def odds(u: float) -> tuple[float, float, float]:
     return (large, small, -np.log(large)) if u > 0.0 else (small, large, -np.log(large))
 
 
-@shared
 def examination_of(slot: int, item_counts: ItemCounts) -> float:
     """Return p of a slot."""
     return number(item_counts.table[item_counts.slots + slot])
 
 
-@shared
 def passed_at(slot: int, item_counts: ItemCounts) -> float:
     """Return how many impressions at a slot led to nothing, with behaviors counted by weight."""
     counts, slots, behaviors, table = item_counts
@@ -61,7 +58,6 @@ def passed_at(slot: int, item_counts: ItemCounts) -> float:
     return total
 
 
-@shared
 def center_and_width(hits: float, misses: float, item_counts: ItemCounts) -> tuple[float, float]:
     """Return where R^hits (1 − R)^misses Π (1 − p R)^passed is highest in u, and 1/√curvature.
 
@@ -88,7 +84,6 @@ def center_and_width(hits: float, misses: float, item_counts: ItemCounts) -> tup
     return u, width
 
 
-@shared
 def log_height(u: float, a: float, beta: float, item_counts: ItemCounts) -> float:
     """Return log(R^a (1 − R)^β Π (1 − p R)^passed) at R = 1/(1 + e^−u)."""
     _, q, bent = odds(u)
@@ -101,7 +96,6 @@ def log_height(u: float, a: float, beta: float, item_counts: ItemCounts) -> floa
     return float(total)
 
 
-@shared
 def reach(
     side: float, center: float, width: float, a: float, beta: float, item_counts: ItemCounts
 ) -> float:
@@ -115,7 +109,6 @@ def reach(
     return distance
 
 
-@shared
 def exact_moments(
     alpha: float, beta: float, item_counts: ItemCounts
 ) -> tuple[float, float, float, float]:
@@ -153,19 +146,16 @@ def exact_moments(
     )
 
 
-@shared
 def exact_relevance(alpha: float, beta: float, item_counts: ItemCounts) -> float:
     """Return the posterior mean of the relevance."""
     return exact_moments(alpha, beta, item_counts)[1]
 
 
-@shared
 def exact_spread(alpha: float, beta: float, item_counts: ItemCounts) -> float:
     """Return the posterior standard deviation of the relevance."""
     return exact_moments(alpha, beta, item_counts)[2]
 
 
-@shared
 def exact_loss(score: float, beta: float, item_counts: ItemCounts) -> tuple[float, float]:
     """Return −log ∫ Beta(R; α, β) L(R) dR with α = exp(score), and its slope by the score.
 
@@ -179,3 +169,6 @@ def exact_loss(score: float, beta: float, item_counts: ItemCounts) -> tuple[floa
     inside = LOWEST_LOG_ALPHA <= score <= HIGHEST_LOG_ALPHA
     slope = -alpha * (mean_log - hits_slope + all_slope) * inside
     return hits + misses - all_ - log_mass, slope
+
+
+register(__name__)
