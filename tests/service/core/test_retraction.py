@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-import subprocess
-import sys
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +16,12 @@ from ebrank.service.ops.check import check
 from ebrank.service.ops.replay import replay
 from ebrank.service.settings import Settings
 from ebrank.service.store import Store, open
-from ebrank.service.store.records import RankingEntry
+from ebrank.service.store.base import SALT, hashed
+from ebrank.service.store.records import Wanted
+from ebrank.service.store.retraction import AT_ONCE, retracted
 from tests.cli.commands import answered, good, refused
 from tests.postgres import Postgres
-from tests.service.scenes import BOTH, Clock, Scene, click, ids, items, played, settings, stored
+from tests.service.scenes import BOTH, Scene, click, ids, items, played, settings, stored
 from tests.threaded import Threaded
 
 WORTH = settings(events={"behaviors": ["click=0.3", "purchase"]})
@@ -76,24 +74,6 @@ async def test_another_server_notices_before_it_counts_anything(engine: Scene) -
     await engine.other.ranked(user="ann")
     counts = {f"i{at}": (2, int(at == 1)) for at in range(4)}
     assert await engine.other.counts() == await engine.counts() == counts
-    assert await engine.sound()
-
-
-@played(settings(events={"half_life_days": 1.0}), on=BOTH, count=4)
-async def test_events_of_a_time_go_even_if_their_lists_are_older(engine: Scene) -> None:
-    clock = engine.clock
-    old = await engine.ranked(user="ann")
-    clock.now += 100.0
-    start = clock.now
-    await engine.clicked(old, "i2")
-    await engine.ranked(user="bob")
-    clock.now += 86400.0
-    last = await engine.ranked(user="cat")
-    await engine.clicked(last, "i3")
-    request = RetractionRequest(start, start + 50.0, apply=True)
-    done = await engine.retract(request)
-    assert (done.rankings, done.events) == (1, 1)
-    assert [entry.retracted for entry in await engine.lists()] == [False, True, False]
     assert await engine.sound()
 
 
@@ -173,62 +153,25 @@ async def test_retraction_races_with_lists_and_clicks(tmp_path: Path, database: 
 
 
 @played(on=BOTH)
-async def test_two_at_the_same_time_count_nothing_again(engine: Scene) -> None:
-    for at in range(30):
-        await engine.put_items(f"q{at}", items(2))
-        for user in ("ann", "bob", "cat"):
-            answer = await engine.ranked(f"q{at}", user=user)
-            await engine.clicked(answer, "i0")
-    requests = (RetractionRequest(user=user, apply=True) for user in ("ann", "bob"))
-    done = await asyncio.gather(*map(engine.retract, requests))
-    assert [each.proof is not None and each.proof.events for each in done] == [30, 30]
-    assert await engine.counts("q7") == {"i0": (1, 1), "i1": (1, 0)}
-    assert await engine.sound()
-
-
-@pytest.mark.slow
-def test_a_killed_retraction_leaves_a_sound_store_and_is_finished_by_the_next(
-    tmp_path: Path,
+async def test_a_retraction_that_ends_early_leaves_a_sound_store_and_is_finished_by_the_next(
+    engine: Scene,
 ) -> None:
-    url = str(tmp_path / "store")
-
-    async def filled() -> None:
-        async with open(url) as store:
-            engine = await Scene.open(store, Settings(), clock=Clock(time.time() - 60.0))
-            for at in range(300):
-                await engine.put_items(f"q{at}", items(2))
-                for user in ("ann", "robot"):
-                    answer = await engine.ranked(f"q{at}", user=user)
-                    await engine.clicked(answer, "i0")
-            await engine.close()
-
-    async def left() -> int:
-        async with open(url) as store:
-            assert (await replay(store)).equal
-            assert await check(store, time.time()) == []
-            lists = [each async for each in store.log.entries() if isinstance(each, RankingEntry)]
-            proofs = await store.deletions.all()
-            left = sum(not each.retracted for each in lists) - 300
-            assert sum(proof.rankings for proof in proofs) == 300 - left
-            assert sum(proof.queries for proof in proofs) == 300 - left
-            return left
-
-    def retracted() -> int:
-        with closing(sqlite3.connect(tmp_path / "store" / "log.db")) as log:
-            return int(log.execute("SELECT count(*) FROM rankings WHERE retracted").fetchone()[0])
-
-    asyncio.run(filled())
-    words = [sys.executable, "-m", "ebrank", "retract", url, "--user", "robot", "--apply"]
-    midway = 0
-    for some in (1, 100):
-        with subprocess.Popen(words, stdout=subprocess.DEVNULL) as child:
-            while child.poll() is None and retracted() < some:
-                time.sleep(0.002)
-            child.kill()
-        midway += 0 < asyncio.run(left()) < 300
-    assert midway, "it was never killed in the middle"
-    subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
-    assert asyncio.run(left()) == 0
+    for at in range(12):
+        await engine.put_items(f"q{at}", items(2))
+        for user in ("ann", "robot"):
+            await engine.clicked(await engine.ranked(f"q{at}", user=user), "i0")
+    robots = Wanted(user=hashed("robot", engine.resources.meta[SALT]))
+    plan = await engine.store.deletions.retractable(robots)
+    async for names in retracted(engine.store.driver, robots, plan.queries, 1):
+        assert len(names) == AT_ONCE
+        break  # as if the server was killed
+    assert sum(not entry.retracted for entry in await engine.lists()) == 24 - AT_ONCE
+    assert await engine.replays()
+    done = await engine.retract(RetractionRequest(user="robot", apply=True))
+    assert done.proof is not None
+    assert (done.proof.rankings, done.proof.queries) == (12 - AT_ONCE, 12 - AT_ONCE)
+    assert sum(not entry.retracted for entry in await engine.lists()) == 12
+    assert await engine.sound()
 
 
 def test_the_command_says_what_would_change_and_then_changes_it(tmp_path: Path) -> None:

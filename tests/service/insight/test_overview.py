@@ -13,7 +13,7 @@ import ebrank
 from ebrank.service import api
 from ebrank.service.api import ItemIn
 from ebrank.service.insight.activity import latency_class, quantile
-from ebrank.service.insight.survey import Survey, calibration, waiting
+from ebrank.service.insight.survey import waiting
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
 from tests.service.faulty import FaultyStore
@@ -261,21 +261,12 @@ async def test_costly_figures_are_kept_for_a_while(engine: Scene) -> None:
     assert (await engine.insights()).waiting != first.waiting
 
 
-def test_calibration_compares_bins_of_predictions_with_click_rates() -> None:
-    two = np.array([[0.3, 0.1], [3.0, 1.0], [4.0, 2.0]])
-    more = np.array([[0.2] * 18, [0.0] * 18, [1.0] * 18])
-    bins = calibration(Survey(seen=[two, more]))
-    assert [one.rows for one in bins] == [2] * 10
-    assert bins[0].predicted == pytest.approx(0.15)
-    assert bins[0].observed == pytest.approx(1 / 3)
-    assert bins[-1].observed == pytest.approx(3 / 5)
-    assert calibration(Survey()) == []
-
-
 @played(count=20)
 async def test_calibration_weighs_items_by_what_their_exposure_can_tell(engine: Scene) -> None:
+    assert (await engine.insights()).calibration == []
     for liked in ("i3", "i7", "i3"):
         await engine.clicked(await engine.ranked(k=20), liked)
+    engine.clock.now += 60.0
     items = (await engine.query("q")).items
     evidence = np.array([item.exposure + item.alpha + item.beta for item in items])
     clicks = np.array([item.clicks for item in items]) / evidence
@@ -338,37 +329,36 @@ async def trusted(engine: Scene, given: list[ItemIn], *weights: float) -> list[a
     return (await engine.insights()).features
 
 
+THIRDS = [
+    ItemIn(f"i{i}", {"stars": float(i % 2), "age": float(i), "color": float(i % 3)})
+    for i in range(6)
+]
+EMBEDDED = [
+    ItemIn(f"i{i}", {"price": float(i), **{f"bert_{j}": float(i == j) for j in range(8)}})
+    for i in range(9)
+]
+NAMELESS = [ItemIn(f"i{i}", [0.0, float(i)]) for i in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("given", "weights", "expected"),
+    [
+        (THIRDS, (3.0, -1.0, 0.0), {("age", 1): 0.532, ("stars", 1): 0.468, ("color", 1): 0.0}),
+        (EMBEDDED, (1.0,) * 9, {("price", 1): 0.891, ("bert", 8): 0.109}),
+        (NAMELESS, (1.0, 1.0), {("2", 1): 1.0, ("1", 1): 0.0}),
+    ],
+    ids=["by how far scores move", "an embedding is one", "by position"],
+)
 @played(UNSCALED, on=BOTH)
-async def test_features_are_trusted_by_how_far_scores_move_with_them(engine: Scene) -> None:
-    given = [
-        ItemIn(f"i{i}", {"stars": float(i % 2), "age": float(i), "color": float(i % 3)})
-        for i in range(6)
-    ]
-    told = await trusted(engine, given, 3.0, -1.0, 0.0)
-    assert [(each.name, each.columns) for each in told] == [
-        *(("age", 1), ("stars", 1), ("color", 1)),
-    ]
-    moves = np.array([np.std(range(6)), 3.0 * 0.5, 0.0])
-    assert [each.share for each in told] == pytest.approx(moves / moves.sum(), rel=1e-5)
-
-
-@played(UNSCALED)
-async def test_an_embedding_is_one_feature(engine: Scene) -> None:
-    given = [
-        ItemIn(f"i{i}", {"price": float(i), **{f"bert_{j}": float(i == j) for j in range(8)}})
-        for i in range(9)
-    ]
-    price, bert = await trusted(engine, given, *[1.0] * 9)
-    assert (price.name, price.columns) == ("price", 1)
-    assert (bert.name, bert.columns) == ("bert", 8)
-    assert price.share + bert.share == pytest.approx(1.0)
-
-
-@played(UNSCALED)
-async def test_features_without_names_are_called_by_their_position(engine: Scene) -> None:
-    given = [ItemIn(f"i{i}", [0.0, float(i)]) for i in range(3)]
-    told = await trusted(engine, given, 1.0, 1.0)
-    assert [(each.name, each.share) for each in told] == [("2", 1.0), ("1", 0.0)]
+async def test_features_are_trusted_by_how_far_scores_move_with_them(
+    engine: Scene,
+    given: list[ItemIn],
+    weights: tuple[float, ...],
+    expected: dict[tuple[str, int], float],
+) -> None:
+    told = await trusted(engine, given, *weights)
+    assert [(each.name, each.columns) for each in told] == [*expected]
+    assert [each.share for each in told] == pytest.approx([*expected.values()], abs=1e-3)
 
 
 @played(settings(insights={"bucket_seconds": 2.0}))

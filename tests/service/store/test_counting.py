@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,6 @@ from ebrank.service.store.counting import (
     EVENT,
     Change,
     Placed,
-    Tally,
     change_of,
     decide,
     entry_of,
@@ -85,22 +83,3 @@ def test_changes_add_up_to_the_best_outcome_of_each_impression(
         confirmed = any(kind != "seen" for kind in types)
         assert sum(map(len, (c.shown for c in mine))) == (confirmed and not counted)
         assert all(change.ranks == [11 + place] for change in mine if change.shown)
-
-
-@given(st.lists(st.sampled_from([*KINDS]), unique=True), st.booleans())
-def test_steps_of_changes_are_those_of_the_store(kinds: list[str], counted: bool) -> None:
-    page = ranking("r1", "ab", counted=counted)
-    log: list[Placed] = [(7, (0, 1), page)]
-    for number, kind in enumerate(kinds):
-        shows = not counted and kind != "seen"
-        done = replace(event(f"e{number}", page, "b", kind), outcome=KINDS[kind], shows=shows)
-        log.append((7, (1,), done))
-    tally, counts = Tally(), Counter[tuple[int, int, int]]()
-    for (query, places, entry), result in zip(log, decide(log, []), strict=True):
-        change = change_of(entry, result, places, WEIGHTS)
-        tally.add((query, places, change.entry))
-        for row, outcome, slot, amount in change.steps:
-            counts[row, outcome, slot] += amount
-    assert {row[1:4]: row[4] for row in tally.rows() if row[4]} == {
-        key: count for key, count in counts.items() if count
-    }
