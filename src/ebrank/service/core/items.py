@@ -14,7 +14,7 @@ import numpy as np
 from ebrank.service import api
 from ebrank.service.core import problems
 from ebrank.service.core.background import Turns
-from ebrank.service.core.feature_schema import NO_FEATURES, FeatureKind, FeatureSchema
+from ebrank.service.core.feature_schema import FeatureKind, FeatureSchema
 from ebrank.service.core.fleet import Fleet
 from ebrank.service.core.live import LiveQuery
 from ebrank.service.core.problems import NotFound, Problem, unknown_query
@@ -189,10 +189,11 @@ class Items:
 
     async def _written(self, addition: Addition) -> api.PutItemsResponse:
         query, now = addition.query, addition.now
-        prepared = await self._prepared(addition)
-        live, names = prepared.live, prepared.names
-        if not names:
+        prepared = await self._prepared(addition) if addition.items else None
+        if prepared is None or not prepared.names:
+            live = await self._queries.get(query, now)
             return api.PutItemsResponse(query, 0, 0, 0 if live is None else len(live.candidates))
+        live, names = prepared.live, prepared.names
         joined = await self._joined(addition, prepared)
         added = prepared.added
         version = await self._stored(addition, prepared)
@@ -208,8 +209,6 @@ class Items:
         """Return the items to write, which fit the schema; those of a list if memory lacks them."""
         query, items = addition.query, addition.items
         live = await self._queries.get(query, addition.now)
-        if not items:
-            return Prepared(live, NO_FEATURES, NO_FEATURES, [], np.zeros((0, 0), np.float32))
         if not self._catalog.schema.features:
             await self._catalog.follow()  # another server may have had the first items
         before = self._catalog.schema

@@ -197,8 +197,11 @@ class Feedback:
             if live is not None and live.life == served.life:
                 return served, live
             own.recent.pop(ranking_id)  # its query was deleted, and maybe added again
-        if number_of(ranking_id) is None:
-            return None
+        return None if number_of(ranking_id) is None else await self._logged_list(ranking_id)
+
+    async def _logged_list(self, ranking_id: str) -> tuple[Served, LiveQuery] | None:
+        """Return a list that memory has forgotten, as the log has it."""
+        own = self._resources
         entry = await own.store.log.ranking(ranking_id)
         live = None if entry is None else await own.queries.get(entry.query, own.clock())
         if entry is None or live is None:

@@ -70,6 +70,10 @@ class QueryMessages(NamedTuple):
         model, query = _VERSIONS.unpack_from(data)
         return cls(model, query, table)
 
+    def covers(self, model: int, query: int) -> bool:
+        """Return whether it is that of a version of the prior, and of the query or a later one."""
+        return self.model == model and self.query >= query
+
     @property
     def places(self) -> SmallInts:
         """The place of each candidate's item in the sums."""
@@ -248,8 +252,7 @@ class SharedEvidence:
         room = True
         async for query, version in versions():
             own = self._said(query)
-            current = own is not None and own.model == used.version and own.query >= version
-            if current or (own is None and not room):
+            if not room if own is None else own.covers(used.version, version):
                 continue
             began = time.perf_counter()
             live = await read(query, version)
