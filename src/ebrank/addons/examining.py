@@ -25,7 +25,7 @@ class ExaminedRank:
     Attributes:
         first, last: the ranks.
         probability: that a user looks at them, given that users look at the first.
-        error: its standard error; None if the log says nothing about it.
+        error: its standard error; None if the log does not reveal it.
         configured: what the settings say.
         support: impressions there, those of each item times the share of its impressions at other
             ranks.

@@ -42,7 +42,7 @@ class Judgment(NamedTuple):
     Attributes:
         mean: the posterior relevance: the probability that a user who looks at it clicks.
         lower, upper: its central 90 % credible interval.
-        exposure: how many users have looked at it, as far as the examination curve tells.
+        exposure: how many users have examined it, by the examination curve.
     """
 
     query: str

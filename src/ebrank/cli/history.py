@@ -298,7 +298,7 @@ def examine(
             )
             for rank in curve.ranks
         ]
-        console.print_rows(("rank", "looked at", "error", "configured", "support", ""), rows)
+        console.print_rows(("rank", "looks", "error", "configured", "support", ""), rows)
     if curve.pairs < FEWEST_ROWS:
         console.note(
             f"the configured curve applies: {curve.pairs} query-item pairs were shown, too few to "

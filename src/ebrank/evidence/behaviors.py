@@ -44,7 +44,7 @@ class Behavior:
 
     Attributes:
         name: the type of its events, and the threshold of their value, if any.
-        weight: its worth, above 0 and up to 1, where 1 is what a fully relevant item earns.
+        weight: its worth, above 0 and up to 1, where 1 is the worth of a fully relevant item.
     """
 
     name: str

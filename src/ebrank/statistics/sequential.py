@@ -1,4 +1,4 @@
-"""Intervals that may be looked at every day: means and differences of arms, anytime-valid.
+"""Intervals that may be read every day: means and differences of arms, anytime-valid.
 
 An ordinary 95 % interval covers the truth at one time that was chosen in advance. If you look
 daily and stop at the first difference, you are wrong far more often than in 5 % of cases. A
@@ -39,7 +39,7 @@ from scipy.special import gammaln, lambertw, ndtri
 from ebrank.errors import ParameterError
 
 Looks = Literal["always", "once"]
-"""Whether an interval may be looked at always, or once, at a time chosen in advance."""
+"""Whether an interval may be read at any time, or once, at a time chosen in advance."""
 
 ALPHA = 0.05
 TUNED_FOR = 10_000.0
@@ -129,7 +129,7 @@ class Rule(TypedDict, total=False):
     Attributes:
         alpha: how often it may miss the truth, at any time.
         tuned_for: lists of all arms at which it is tightest.
-        looks: whether it may be looked at always, or once.
+        looks: whether it may be read at any time, or once.
         sided: 2, or 1 if each end holds at the level `alpha` on its own: use one of them, chosen in
             advance.
     """
@@ -167,7 +167,7 @@ def tuning(alpha: float, tuned_for: float) -> float:
 
 
 def _p(estimate: float, variance: float, lists: float) -> float:
-    """Return a p-value of "the truth is 0" that may be looked at always.
+    """Return a p-value of "the truth is 0" that may be read at any time.
 
     It is at most `ALPHA` exactly if the two-sided interval excludes 0: with z the estimate in
     standard errors and u = tρ², p = √(u + 1) · exp(−z² u / (2(u + 1))).
@@ -247,7 +247,7 @@ def equal_lists_p(arms: Sequence[Moments]) -> float:
 
     Each arm is `Moments.of` the lists of its units, including those without any, and is compared
     with the first; the smallest p-value counts for all comparisons (Bonferroni). It sees lost lists
-    where every unit has had some, so that the number of units says nothing.
+    where every unit has had some, so that the number of units does not show it.
     """
     first, *others = arms
     if any(arm.total**2 < FEWEST_UNITS * arm.squares for arm in arms):

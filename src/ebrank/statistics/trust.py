@@ -1,4 +1,4 @@
-"""What a score is trusted with: how far each feature, or group of features, moves it.
+"""The weight of features in a score: how far each feature, or group of features, moves it.
 
 The share of a group is the standard deviation of how far scores move if its features are replaced
 by their means, divided by the sum of these over all groups. For one feature of a linear score this

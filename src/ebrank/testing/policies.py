@@ -31,7 +31,7 @@ ITEMS = 400
 
 
 def check_policy(policy: Policy) -> None:
-    """Try a policy on made-up behavior, and raise if it breaks a promise.
+    """Try a policy on made-up behavior, and raise if it breaks a rule.
 
     Its text and its pickle restore it. Scores are finite for every state an item may reach, and the
     simulator, `EBRanker` and a ranker read from a file give the same ones, to the bit; plain Python

@@ -30,7 +30,7 @@ INDIFFERENT = PBM(setting="perfect", noise=1.0)
 def check_ranker(
     ranker: Ranker, dataset: Dataset | None = None, *, learns_from_test: bool = False
 ) -> None:
-    """Run a ranker on small datasets, and raise if it breaks a promise.
+    """Run a ranker on small datasets, and raise if it breaks a rule.
 
     Its text and its pickle restore it; its figures are finite and in range; they are a pure
     function of dataset, config and seed, for any number of threads; trials do not depend on each

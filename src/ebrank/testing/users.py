@@ -23,7 +23,7 @@ FARTHEST = 5.0
 
 
 def check_users(users: UserModel, behaviors: Behaviors = CLICKS, *, by_curve: bool = False) -> None:
-    """Show random lists to users and raise where they break a promise.
+    """Show random lists to users and raise where they break a rule.
 
     Habits are probabilities on every scale of grades, and a text form reads back. Outcomes are
     those of declared behaviors. They are a pure function of the list, the users' minds

@@ -280,15 +280,15 @@ class Workers:
 
     def _next(self, ready: SimpleQueue[Task]) -> Task:
         """Return the next task that is done; meanwhile, say once each time no worker is left."""
-        told = False
+        noted = False
         while True:
             with suppress(Empty):
                 return ready.get(timeout=LOOK_SECONDS)
             with suppress(*UNREACHABLE):
                 gone = not self.cluster.slots
-                if gone and not told:
+                if gone and not noted:
                     self.cluster.note(f"no worker is left; waiting. {self.cluster.how_to_start()}")
-                told = gone
+                noted = gone
 
     def _result(
         self, planned: PlannedTrial, future: Future[TrialResult | None]

@@ -167,7 +167,7 @@ def _matching(table: StoreTable, columns: Names, keys: Names) -> str:
 
 
 class PostgresDriver:
-    """A schema of a database, which many servers share; see `Driver` for what methods promise."""
+    """A schema of a database, which many servers share; see `Driver` for its methods."""
 
     about = "PostgreSQL"
     touched: float | None = None

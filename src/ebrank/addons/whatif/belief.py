@@ -74,12 +74,12 @@ class Belief:
         return cls(history, policy, _settled(policy, history, None, MOST_TURNS, threads), threads)
 
     def assumed(self, length: int) -> list[str]:
-        """Return the ranks of the log, and down to a length, whose curve it does not tell."""
+        """Return the ranks of the log, and down to a length, whose curve it does not reveal."""
         shown = self.history.stats.counts[:, SHOWN].any(axis=0)
-        told = shown & (self.state["examination"] != self._configured)
-        told[np.argmax(self._configured > 0.0)] = True  # the others are relative to it
+        learned = shown & (self.state["examination"] != self._configured)
+        learned[np.argmax(self._configured > 0.0)] = True  # the others are relative to it
         needed = {*np.flatnonzero(shown).tolist(), *range(slots_for(length))}
-        return [slot_name(slot) for slot in sorted(needed - set(np.flatnonzero(told).tolist()))]
+        return [slot_name(slot) for slot in sorted(needed - set(np.flatnonzero(learned).tolist()))]
 
     @property
     def _configured(self) -> Floats:

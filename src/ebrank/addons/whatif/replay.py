@@ -108,7 +108,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         value: expected outcome of a list, the mean of each period.
-        new: the part of it that items had earned which were new, over all lists.
+        new: the part of it that new items contributed, over all lists.
         found: of the new items that belong on their query's list, the share that was shown.
         wait: after how many lists of their query half of those were shown; infinite if never.
     """

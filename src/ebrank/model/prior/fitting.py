@@ -49,7 +49,7 @@ WIDEST, CLOSE = 0.5, 0.05
 FEWEST = 50.0
 """... and its support is at least this."""
 FEWEST_ROWS = 100
-"""Fewer query-item pairs say nothing about a curve: standard errors would be far too small."""
+"""Fewer query-item pairs reveal no curve: standard errors would be far too small."""
 
 
 def fit(
@@ -199,20 +199,20 @@ def examined(
     from ebrank.model.prior.families import shape_fit  # Numba takes a while to import
 
     chosen = shape_fit.sample(rows.included, MOST_ROWS)
-    believed = np.array(behavior.valuation(configured).exposure * UNIT, np.float64)
-    first = int(np.argmax(believed > 0.0))
+    assumed = np.array(behavior.valuation(configured).exposure * UNIT, np.float64)
+    first = int(np.argmax(assumed > 0.0))
     free = np.delete(np.arange(rows.slots), first)
-    p = believed.copy()
+    p = assumed.copy()
     last = state.get("examination", p)
     p[: len(last)] = last[: len(p)]
-    p[first] = believed[first]
+    p[first] = assumed[first]
     level = 0.0
     support, information = np.zeros(rows.slots), np.zeros((rows.slots + 1, rows.slots + 1))
     for _ in range(STEPS):
         p[free] = np.clip(p[free], LOWEST, HIGHEST)
         own = prior.with_state(rows, Valuation.by_slot(p, behavior.behaviors), state)
         support, slopes, information = shape_fit.examined(own, scores + level, chosen)
-        moves = _step(slopes, information, p, believed, free)
+        moves = _step(slopes, information, p, assumed, free)
         p, level = p + moves[:-1], level + moves[-1]
         if np.abs(moves).max() < SETTLED:
             break
@@ -224,22 +224,22 @@ def examined(
     sure = (error <= np.maximum(WIDEST * p, CLOSE)) & (support >= FEWEST)
     sure[first] = True
     return {
-        "examination": np.where(sure, p, believed),
+        "examination": np.where(sure, p, assumed),
         "examination_error": error,
         "examination_support": support,
     }
 
 
-def _step(slopes: Floats, information: Floats, p: Floats, believed: Floats, free: Ints) -> Floats:
+def _step(slopes: Floats, information: Floats, p: Floats, assumed: Floats, free: Ints) -> Floats:
     """Return how far to move p of each free slot, and the level of scores.
 
     Berndt, Hall, Hall and Hausman's step: like Newton's, with the outer products of slopes as the
-    curvature. Pseudo-impressions pull towards the belief. A slot that is at a bound and would leave
-    it takes no part: it would push the others aside.
+    curvature. Pseudo-impressions pull towards the assumed curve. A slot that is at a bound and
+    would leave it takes no part: it would push the others aside.
     """
     weight, slope = np.ones(len(p) + 1), slopes.copy()
     weight[free] = PSEUDO_IMPRESSIONS / (p[free] * (1.0 - p[free]))
-    slope[free] += weight[free] * (believed[free] - p[free])
+    slope[free] += weight[free] * (assumed[free] - p[free])
     leaving = np.where(slope[free] < 0.0, p[free] <= LOWEST, p[free] >= HIGHEST)
     chosen = np.append(free[~leaving], len(p))
     bend = information[np.ix_(chosen, chosen)] + np.diag(weight[chosen])

@@ -6,7 +6,7 @@
     check_store(lambda name: store.open(f"mypackage.mystore:MyStore:{folder}/{name}"))
 
 `MemoryStore` is the reference that others are compared with. `check_one` runs one of `CHECKS`: each
-coroutine function in a module of `GROUPS` is a check, and its docstring a promise.
+coroutine function in a module of `GROUPS` is a check, and its docstring the rule.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHECKS: dict[str, Check] = {
 
 
 def check_store(open: Open, *, keeps: bool = True) -> None:
-    """Raise an `AssertionError` unless stores keep their promises; takes a few seconds.
+    """Raise an `AssertionError` unless stores obey all rules; takes a few seconds.
 
     Args:
         open: opens the store with a name.

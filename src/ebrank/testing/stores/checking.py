@@ -43,7 +43,7 @@ class Stores:
 
 
 Check: TypeAlias = Callable[..., Coroutine[None, None, None]]
-"""Raises an `AssertionError` if a store breaks the promise in its docstring.
+"""Raises an `AssertionError` if a store breaks the rule in its docstring.
 
 Its one argument is a new `store`, or `stores`, to open several.
 """
