@@ -13,7 +13,7 @@ import click
 from ebrank.cli import console, lab
 from ebrank.cli.options import ALL_FOLDS, AS_JSON
 from ebrank.cli.protocol import given_options
-from ebrank.cli.verbs import arg, option, verb
+from ebrank.cli.verbs import arg, opt, verb
 from ebrank.errors import DataError, MissingExtraError, ParameterError
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ WITHOUT_RUNNING = {"runs", "out", "as_json"}
 
 
 @verb(
-    *lab.simulation_options(
-        dataset=option("--dataset NAME|FOLDER", f"{lab.DATASET}; needed to run rankers."),
+    lab.simulation_options(
+        dataset=opt(None, f"{lab.DATASET}; needed to run rankers.", "NAME|FOLDER"),
         out="Folder for compare.svg and the trials of rankers that run now; trials it already "
         "holds are not run again.",
     )

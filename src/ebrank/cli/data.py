@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import ALL_FOLDS, AS_JSON, data_dir_option, dataset_options
-from ebrank.cli.verbs import SHARED, verb, verbs
+from ebrank.cli.options import ALL_FOLDS, AS_JSON, DATA_DIR, dataset_options
+from ebrank.cli.verbs import verb, verbs
 from ebrank.errors import DataError, EBRankError, ParameterError
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ COUNTS = ("queries", "rows", "features", "max_label")
 # --- ebrank data list ----------------------------------------------------------------------------
 
 
-@verb(data_dir_option, name="list")
-def list_datasets(data_dir: str | None = SHARED, as_json: bool = AS_JSON) -> None:
+@verb(name="list")
+def list_datasets(data_dir: str | None = DATA_DIR, as_json: bool = AS_JSON) -> None:
     """List the known datasets and where they are.
 
     Published datasets are looked for in the data folder; synthetic presets are built in.
@@ -91,7 +91,7 @@ def _row(dataset: dict[str, Any]) -> tuple[object, ...]:
 # --- ebrank data check ---------------------------------------------------------------------------
 
 
-@verb(*dataset_options)
+@verb(dataset_options)
 def check(path: str, as_json: bool = AS_JSON, **options: Any) -> None:  # noqa: ANN401
     """Parse a dataset and count its queries, rows, features and labels.
 

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from ebrank.cli import console
 from ebrank.cli.options import ALL_FOLDS, dataset_options
 from ebrank.cli.protocol import config_of, protocol_options
-from ebrank.cli.verbs import Option, option
+from ebrank.cli.verbs import REQUIRED, Options, opt
 from ebrank.paper.framework.numbers import counted
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ DATASET = "A preset, a published dataset, or a folder with train.txt, vali.txt a
 def simulation_options(
     *,
     without: Collection[str] = (),
-    dataset: Option[Any] | None = None,
+    dataset: Any = None,  # noqa: ANN401 (a declaration)
     out: str = "Folder for the results; trials it already holds are not run again.",
-) -> list[Option[Any]]:
+) -> Options:
     """Return the options of the lab's verbs: the dataset, what to simulate on it, and how.
 
     Args:
@@ -58,46 +58,45 @@ def simulation_options(
         out: the help of `--out`.
     """
     at_least_one = click.IntRange(min=1)
-    return [
-        dataset or option("--dataset NAME|FOLDER", f"{DATASET}.", required=True),
-        option(
-            "--trials NUMBER",
+    return {
+        "dataset": dataset or opt(REQUIRED, f"{DATASET}.", "NAME|FOLDER"),
+        "trials": opt(
+            5,
             "How often to repeat the simulation, each time with other users.",
+            "NUMBER",
             type=at_least_one,
-            default=5,
         ),
-        option(
-            "--seed NUMBER",
-            "Seed of all random draws.",
-            type=click.IntRange(0, LARGEST_SEED),
-            default=0,
-        ),
-        *protocol_options(without),
-        option(
-            "--jobs NUMBER",
+        "seed": opt(0, "Seed of all random draws.", "NUMBER", type=click.IntRange(0, LARGEST_SEED)),
+        **protocol_options(without),
+        "jobs": opt(
+            None,
             "Trials to run in parallel, by default one per core; this does not affect results.",
+            "NUMBER",
             type=at_least_one,
         ),
-        option(
-            "--cluster ADDRESS",
+        "cluster": opt(
+            None,
             "Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or "
             "local:N for N processes here; this does not affect results.",
+            "ADDRESS",
             callback=_cluster,
         ),
-        option("--out DIR", out, type=click.Path(file_okay=False)),
-        option(
-            "--scale SHARE",
+        "out": opt(None, out, "DIR", type=click.Path(file_okay=False)),
+        "scale": opt(
+            None,
             "Share of a preset's queries to generate.",
+            "SHARE",
             type=click.FloatRange(min=0, min_open=True),
         ),
-        option(
-            "--interactions SHARE",
+        "interactions": opt(
+            None,
             "Share of a preset's linear signal to move into products of features, which trees "
             "can learn and linear models cannot; none by default.",
+            "SHARE",
             type=click.FloatRange(0, 1),
         ),
-        *dataset_options,
-    ]
+        **dataset_options,
+    }
 
 
 @dataclass(frozen=True)

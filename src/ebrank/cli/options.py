@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ebrank.cli.verbs import Option, arg, opt, option
+from ebrank.cli.verbs import Options, arg, opt
 from ebrank.lab.data.interpretation import AUTO, MAX_FEATURE, NONE
 
 AS_JSON: Any = opt(False, "Print one JSON document for scripts.", "--json")
@@ -19,13 +19,12 @@ STORE: Any = arg("STORE|URL")
 """A store that no server uses, or the URL of its server."""
 HISTORY: Any = arg("STORE|EXPORT|EVIDENCE")
 """Where verbs find what users did."""
-data_dir_option: Option[Any] = option(
-    "--data-dir FOLDER",
+DATA_DIR: Any = opt(
+    None,
     "Folder with the datasets, as NAME/Fold1/train.txt; default: EBRANK_DATA.",
+    "FOLDER",
     type=click.Path(file_okay=False),
 )
-
-
 ALL_FOLDS = "all"
 
 
@@ -68,37 +67,38 @@ def _range_of(part: str) -> range:
     return numbers
 
 
-dataset_options: list[Option[Any]] = [
-    data_dir_option,
-    option(
-        "--fold N|all",
+dataset_options: Options = {
+    "data_dir": DATA_DIR,
+    "fold": opt(
+        None,
         "Which fold of a dataset that has several, 1 by default. With all, simulate, "
         "compare and reproduce pool the test queries of all folds.",
+        "N|all",
         callback=_fold,
     ),
-    option(
-        "--baseline-feature N|none",
+    "baseline_feature": opt(
+        AUTO,
         "Feature with the score of the production ranker (BM25), which ranks before "
         "there is a model; with none, the order is random. Known for datasets with 46 (LETOR "
         "4.0) and 136 (MSLR-WEB) features, otherwise none.",
+        "N|none",
         callback=_whole,
-        default=AUTO,
         show_default=False,
     ),
-    option(
-        "--drop-features LIST|none",
+    "drop_features": opt(
+        AUTO,
         "Features to remove because they are derived from clicks, such as 134-136. "
         "Known for the same datasets, otherwise none.",
+        "LIST|none",
         callback=_drop_features,
-        default=AUTO,
         show_default=False,
     ),
-    option(
-        "--max-label N",
+    "max_label": opt(
+        AUTO,
         "Largest possible label. Known for the same datasets, otherwise the largest in the files.",
+        "N",
         callback=_whole,
-        default=AUTO,
         show_default=False,
     ),
-]
+}
 """What verbs that read a dataset ask: where it is, and what its columns mean."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from ebrank.cli.verbs import Option, option
+from ebrank.cli.verbs import Options, opt
 from ebrank.environment.config import SettingsError, read_toml
 from ebrank.errors import ParameterError
 from ebrank.lab.data.interpretation import as_text
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 N = TypeVar("N", int, float)
 
 
-def _option(name: str, setting: Setting) -> Option[Any]:
+def _option(setting: Setting) -> Any:  # noqa: ANN401 (a declaration)
     """Return the option of a setting."""
     kind: Any = str
     if setting.choices:
@@ -35,16 +35,13 @@ def _option(name: str, setting: Setting) -> Option[Any]:
         (low, high), (min_open, max_open) = setting.bounds, setting.open_ends
         bounded = click.IntRange if setting.kind is int else click.FloatRange
         kind = bounded(low, high, min_open, max_open and high is not None)
-    metavar = "" if setting.choices else setting.metavar
-    default, line = setting.default, f"--{name.replace('_', '-')} {metavar}"
-    shown = default is not None
-    return option(line, setting.help, type=kind, default=default, show_default=shown)
+    return opt(setting.default, setting.help, "" if setting.choices else setting.metavar, type=kind)
 
 
-def protocol_options(without: Collection[str] = ()) -> list[Option[Any]]:
+def protocol_options(without: Collection[str] = ()) -> Options:
     """Return `--config` and the options of an experiment."""
-    names = (name for name in SETTINGS if name not in without)
-    return [config_option, *(_option(name, SETTINGS[name]) for name in names)]
+    settings = {name: _option(own) for name, own in SETTINGS.items() if name not in without}
+    return {"config": CONFIG, **settings}
 
 
 def config_of(options: dict[str, Any]) -> SimulationConfig:
@@ -154,9 +151,10 @@ def _typed(value: object) -> object:
     return value if isinstance(value, bool) else str(value)
 
 
-config_option: Option[Any] = option(
-    "--config FILE",
+CONFIG: Any = opt(
+    None,
     "TOML file of options, such as list-length = 10; options you type override it.",
+    "FILE",
     type=click.Path(dir_okay=False),
     is_eager=True,
     expose_value=False,

@@ -12,7 +12,7 @@ import click
 from ebrank.cli import console, lab
 from ebrank.cli.options import AS_JSON
 from ebrank.cli.protocol import as_typed, config_of
-from ebrank.cli.verbs import SHARED, arg, opt, option, verb
+from ebrank.cli.verbs import SHARED, arg, opt, verb
 from ebrank.environment.extras import import_extra
 from ebrank.errors import DataError
 
@@ -34,9 +34,9 @@ ANY_FOLDER = "FOLDER"
 
 
 @verb(
-    *lab.simulation_options(
+    lab.simulation_options(
         without=["eta"],  # which the experiments vary
-        dataset=option("--dataset NAME|FOLDER", f"{lab.DATASET}.", default=EMBEDDED),
+        dataset=opt(EMBEDDED, f"{lab.DATASET}.", "NAME|FOLDER"),
         out="Folder for results and finished trials, by default reproduction/DATASET.",
     )
 )

@@ -26,7 +26,7 @@ WIDE = 92
 """The fewest characters that leave room for run times."""
 
 
-@verb(*lab.simulation_options())
+@verb(lab.simulation_options())
 def simulate(
     rankers: tuple[str, ...] = opt(
         REQUIRED,

@@ -20,7 +20,7 @@ OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "cluster", "out", "
 """Options that say what to do with a simulation, rather than what it is."""
 
 
-@verb(*lab.simulation_options())
+@verb(lab.simulation_options())
 def tune(
     ranker: str = opt(REQUIRED, "A ranker from `ebrank rankers`.", lab.RANKER),
     params: tuple[str, ...] = opt(

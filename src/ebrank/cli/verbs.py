@@ -1,7 +1,7 @@
 """Verbs and groups of verbs, declared by a function: its docstring is the help, with examples.
 
 A parameter without a default is an argument; one whose default is `opt(...)` is an option, whose
-kind is that of its annotation:
+kind is that of its annotation. Options that several verbs share are a mapping of such declarations:
 
 >>> @verb()
 ... def greet(name: str, times: int = opt(1, "How often.", "N"), loud: bool = opt(False, "Shout.")):
@@ -31,7 +31,8 @@ from typing import (
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
-Option: TypeAlias = Callable[[F], F]
+Options: TypeAlias = Mapping[str, Any]
+"""Declarations of options, made with `opt`, by the parameter that gets the value."""
 REQUIRED = object()
 """The default of an option that must be given."""
 SHARED: Any = object()
@@ -68,22 +69,7 @@ def arg(line: str, default: Any = REQUIRED, **about: Any) -> Any:  # noqa: ANN40
     return _Declared(default, "", line, about)
 
 
-def option(line: str, help: str, *, called: str = "", **about: Any) -> Option[Any]:  # noqa: ANN401
-    """Return an option by its line in the help, such as `--map FIELD=COLUMN`; it shows its default.
-
-    `called` is the parameter that gets the value, by default the option's name; `about` is what
-    else `click.option` takes.
-    """
-    name, _, metavar = line.partition(" ")
-    usual = {
-        "metavar": metavar or None,
-        "is_flag": not metavar and "type" not in about,
-        "show_default": "default" in about,
-    }
-    return click.option(name, *([called] if called else []), help=help, **usual | about)
-
-
-def _parameters(function: Callable[..., Any]) -> Iterator[tuple[str, Option[Any]]]:
+def _parameters(function: Callable[..., Any]) -> Iterator[tuple[str, Callable[[F], F]]]:
     """Yield the parameters that a function declares, by name."""
     hints = get_type_hints(function)
     for name, parameter in inspect.signature(function).parameters.items():
@@ -94,7 +80,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[tuple[str, Option[Any]
             yield name, _parameter(name, hints[name], declared)
 
 
-def _parameter(name: str, kind: Any, declared: _Declared) -> Option[Any]:  # noqa: ANN401
+def _parameter(name: str, kind: Any, declared: _Declared) -> Callable[[F], F]:  # noqa: ANN401
     """Return an option or argument, whose annotation is its kind."""
     default, help, line, about = declared
     about = {"required": default is REQUIRED} | about
@@ -111,7 +97,14 @@ def _parameter(name: str, kind: Any, declared: _Declared) -> Option[Any]:  # noq
         return click.argument(name, metavar=line or None, nargs=-1 if several else 1, **about)
     if not line.startswith("--"):
         line = f"--{name.replace('_', '-')} {line}".rstrip()
-    return option(line, help, called=name, multiple=several, **about)
+    flag, _, metavar = line.partition(" ")
+    usual = {
+        "metavar": metavar or None,
+        "multiple": several,
+        "is_flag": not metavar and "type" not in about,
+        "show_default": "default" in about,
+    }
+    return click.option(flag, name, help=help, **usual | about)
 
 
 def described(function: Callable[..., Any]) -> dict[str, Any]:
@@ -127,20 +120,25 @@ COMMON = ("token", "as_json")
 """Options that come last in the help."""
 
 
-def verb(*groups: Option[Any], name: str | None = None) -> Callable[[F], click.Command]:
+def verb(
+    shared: Options | None = None, name: str | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a verb of a function, by default of its name.
 
-    `groups` are options that it shares with others and takes as `**options`.
+    `shared` are options that it shares with others and takes as `**options`.
     """
 
-    def decorate(function: F) -> click.Command:
+    def decorate(function: Callable[..., Any]) -> click.Command:
         declared = dict(_parameters(function))
-        last = [declared.pop(own) for own in COMMON if own in declared]
+        last = {own: declared.pop(own) for own in COMMON if own in declared}
+        for option, given in (shared or {}).items():
+            declared[option] = _parameter(option, str, given)
         described_here = described(function)
-        for parameter in reversed([*declared.values(), *groups, *last]):
+        for parameter in reversed([*declared.values(), *last.values()]):
             function = parameter(function)
-        named = name or function.__name__
-        return click.command(named, cls=click.Command, **described_here)(function)
+        return click.command(name or function.__name__, cls=click.Command, **described_here)(
+            function
+        )
 
     return decorate
 
