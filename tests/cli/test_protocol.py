@@ -22,7 +22,7 @@ def described(*arguments: str) -> SimulationConfig:
     """Return the experiment that some options describe."""
     found: list[SimulationConfig] = []
 
-    @verb(*protocol_options())
+    @verb(protocol_options())
     def command(**options: Any) -> None:  # noqa: ANN401
         found.append(config_of(options))
         assert not options
