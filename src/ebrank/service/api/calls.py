@@ -390,7 +390,7 @@ class EventIn(Struct, forbid_unknown_fields=True, frozen=True):
     item: str
     type: str
     """a behavior, `impression`, or another type that `events` of the settings names."""
-    time: float | Annotated[datetime, Meta(tz=True)] | None = None
+    time: Annotated[float, Meta(ge=0)] | Annotated[datetime, Meta(tz=True)] | None = None
     """in seconds since 1970, or as RFC 3339; now by default."""
     value: float | None = None
     """what the threshold of a behavior is compared with, such as seconds for `dwell>=30`."""

@@ -19,6 +19,8 @@ MOST = 10
 PAGE = 1000
 
 _OF_QUERIES = ("items", "features", "evidence", "snapshot", "rankings", "events")
+_QUERIES = """SELECT number FROM queries
+    UNION SELECT query FROM unfinished WHERE query IS NOT NULL"""  # what a deletion will remove
 _OF_PLACES = ("features", "evidence", "snapshot", "events")
 _LISTS = """SELECT seq, id, items, length(explored), length(relevance), size
     FROM rankings JOIN queries ON query = number WHERE seq > ?1 ORDER BY seq LIMIT ?2"""
@@ -47,7 +49,7 @@ def _questions() -> Iterator[tuple[FaultKind, str, str]]:
             "orphan",
             f"{table}: {{}} rows of query {{}}, which is not there",
             f"SELECT count(*), query FROM {table} "
-            "WHERE query NOT IN (SELECT number FROM queries) GROUP BY query",
+            f"WHERE query NOT IN ({_QUERIES}) GROUP BY query",
         )
     for table in _OF_PLACES:
         yield (

@@ -28,6 +28,7 @@ async def interrupted_deletions(stores: Stores) -> None:
                 await asyncio.sleep(0)
             deleting.cancel()
             await asyncio.wait([deleting])
+            equal("faults() before it is finished", await store.faults(), [])
             gone, proofs = await store.items.load("q") is None, await store.deletions.all()
             equal("the number of proofs", len(proofs), int(gone))
             again = await store.deletions.query("q", "digest", 91.0)
