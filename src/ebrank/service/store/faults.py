@@ -48,8 +48,7 @@ def _questions() -> Iterator[tuple[FaultKind, str, str]]:
         yield (
             "orphan",
             f"{table}: {{}} rows of query {{}}, which is not there",
-            f"SELECT count(*), query FROM {table} "
-            f"WHERE query NOT IN ({_QUERIES}) GROUP BY query",
+            f"SELECT count(*), query FROM {table} WHERE query NOT IN ({_QUERIES}) GROUP BY query",
         )
     for table in _OF_PLACES:
         yield (
