@@ -134,23 +134,8 @@ def test_servers_that_share_a_store_are_listed(page: Page) -> None:
     script = f"m.fleet({told}).map((part) => part.textContent)"
     note, listed = page.module("fleet.js", script)
     assert note.startswith("2 servers on one store. They rank with different models")
-    assert "1 server said nothing for 10\u00a0s." in note
+    assert "1 server silent for 10\u00a0s." in note
     assert "a-1answers2\u00a0h1.02train5375\u00a0%01.5\u00a0ms2\u00a0s ago" in listed
-
-
-def test_a_spreadsheet_gets_names_as_text_and_no_formula(page: Page) -> None:
-    rows = [
-        {"item": 'a "b", c', "shown": 3, "ranks": [1, 2], "first": None},
-        {"item": "=HYPERLINK(1)", "shown": -3, "ranks": [], "first": 0.5},
-    ]
-    told = page.module("csv.js", f"m.csv({json.dumps(rows)})")
-    assert told.split("\r\n") == [
-        "item,shown,ranks,first",
-        '"a ""b"", c",3,1 2,',
-        "'=HYPERLINK(1),-3,,0.5",
-        "",
-    ]
-    assert page.module("csv.js", "m.csv([])") == ""
 
 
 def test_new_items_are_told_from_old_ones_when_there_are_old_ones(page: Page) -> None:

@@ -19,7 +19,7 @@ class Health(Struct, frozen=True):
 
 
 class ItemDensity(Struct, frozen=True):
-    """What is believed of an item's relevance: points (relevance, density), relevances rising.
+    """The belief about an item's relevance: points (relevance, density), relevances rising.
 
     The prior is before its clicks, the posterior is that of the policy in use.
     """

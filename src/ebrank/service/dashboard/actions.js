@@ -18,7 +18,7 @@ async function activate(version) {
   const meant = await confirmed(
     `Activate model ${version}?`,
     version === 0
-      ? "All rankings will use the prior before any training: every item promises the same. Clicks stay."
+      ? "All rankings will use the prior before any training: every item is predicted alike. Clicks stay."
       : "All rankings will use this version of the prior from the next request on. Clicks stay.",
     "Activate",
   );

@@ -62,7 +62,7 @@ export function newest({ insights }, width) {
   ];
 }
 
-/** One line an item; those that earned their place are drawn last, above the others. */
+/** One line an item; those that hold their place are drawn last, above the others. */
 function lines(arrivals, field, held) {
   return arrivals
     .map((one) => ({

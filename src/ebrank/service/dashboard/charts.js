@@ -109,9 +109,9 @@ export function scatter(width, { points, format, nameX, nameY, label, height = 2
 }
 
 /**
- * What is believed of one item: the prior's density as a ghost, the posterior's in front, its
+ * The belief about one item: the prior's density as a ghost, the posterior's in front, its
  * 90 % interval as a bar below, and last its score: relevance with the bonus stacked on it. All items
- * of a query share the x axis [0, end]. Heights are relative: the area says nothing that the width
+ * of a query share the x axis [0, end]. Heights are relative: the area tells no more than the width
  * does not. A score beyond the axis is an arrow at its end.
  */
 export function density({ prior, posterior, interval, relevance, bonus, end, label }) {
@@ -170,8 +170,7 @@ export function bar(share, { width = 200, height = 12 } = {}) {
 // --- the parts charts share --------------------------------------------------------------------
 
 function frame(width, height, label, children) {
-  const viewBox = `0 0 ${width} ${height}`; // so that paper may have another width
-  return s("svg", { class: "chart", width, height, viewBox, role: "img", "aria-label": label }, children);
+  return s("svg", { class: "chart", width, height, role: "img", "aria-label": label }, children);
 }
 
 function axisY(width, ticks, toY, format) {

@@ -16,7 +16,7 @@ export function fleet({ insights }) {
     `${counted(servers.length, "server")} on one store. `,
     versions.size > 1 ? "They run different versions. " : "",
     models.size > 1 ? "They rank with different models, which lasts some seconds after one goes live. " : "",
-    late > 0 ? `${counted(late, "server")} said nothing for ${duration(LATE)}. ` : "",
+    late > 0 ? `${counted(late, "server")} silent for ${duration(LATE)}. ` : "",
     "What looks at items, such as the newest and the buried, is of the queries in the memory of the one that answers.",
   );
   const columns = [
@@ -30,7 +30,7 @@ export function fleet({ insights }) {
     ["In memory", "number wide-only", (one) => percent(ratio(one.from_memory, one.from_memory + one.from_store))],
     ["Out of date", "number wide-only", (one) => count(one.stale)],
     ["Store", "number wide-only", (one) => milliseconds(one.store_ms)],
-    ["Heard", "number", (one) => `${duration(one.seen_seconds)} ago`],
+    ["Last seen", "number", (one) => `${duration(one.seen_seconds)} ago`],
   ];
   return [about, table(columns, servers)];
 }

@@ -3,13 +3,11 @@
  *
  * A view is `{title, head, load, render}`: `head` returns what is there at once, with the heading that
  * takes the focus, `load` asks the server, `render` draws the answer into <main>.
- * A view with tables to download has `rows`, which returns those of a name from the answer.
  * Addresses are `#/`, `#/24h`, `#/7d`, `#/queries`, `#/queries?find=TEXT` and `#/queries/NAME`.
  */
 
 import { get, Refused, token } from "./api.js";
 import { perform } from "./actions.js";
-import { save } from "./csv.js";
 import { tokenEntered } from "./dialogs.js";
 import { h, patch } from "./dom.js";
 import { sentence } from "./format.js";
@@ -142,8 +140,6 @@ document.addEventListener("click", async (event) => {
     main.focus();
   } else if (source.dataset.action === "token") {
     if (await tokenEntered()) open();
-  } else if (source.dataset.action === "csv") {
-    save(`ebrank-${source.dataset.rows.replaceAll("_", "-")}`, view.rows(seen, source.dataset.rows));
   } else {
     await perform(source.dataset);
     refresh();

@@ -14,40 +14,40 @@ import * as panels from "./panels.js";
 import { queryLink, table } from "./tables.js";
 import * as users from "./users.js";
 
-/** Each panel: its id, its title, what draws it; `wide`; `csv`, its rows; `still` while pointed at; `when` it is there. */
-const HERO = [{ id: "newest", title: "New items get their chance", draw: newest, wide: true, still: true, csv: "arrivals" }];
+/** Each panel: its id, its title, what draws it; `wide`; `still` while pointed at; `when` it is there. */
+const HERO = [{ id: "newest", title: "New items get their chance", draw: newest, wide: true, still: true }];
 const GROUPS = [
   {
     title: "Is it worth it?",
     panels: [
       { id: "experiment", title: "Experiment", draw: experiment, wide: true, still: true, when: ({ experiment }) => experiment !== null },
-      { id: "new", title: "New against old", draw: panels.newAgainstOld, csv: "buckets" },
+      { id: "new", title: "New against old", draw: panels.newAgainstOld },
       { id: "waiting", title: "How long new items wait", draw: panels.waiting },
-      { id: "cost", title: "What exploration costs", draw: panels.cost, csv: "buckets" },
-      { id: "calibration", title: "Does the prior keep its promises?", draw: panels.calibration, csv: "calibration" },
-      { id: "features", title: "What each feature is trusted with", draw: panels.features, wide: true, still: true, csv: "features" },
+      { id: "cost", title: "What exploration costs", draw: panels.cost },
+      { id: "calibration", title: "Is the prior calibrated?", draw: panels.calibration },
+      { id: "features", title: "How much each feature counts", draw: panels.features, wide: true, still: true },
     ],
   },
   {
     title: "What do users find?",
     panels: [
-      { id: "clicks", title: "Clicks per list", draw: users.clicks, csv: "buckets" },
+      { id: "clicks", title: "Clicks per list", draw: users.clicks },
       { id: "examination", title: "How far users look", draw: users.examination },
-      { id: "found", title: "Found by exploration", draw: users.found, still: true, csv: "found" },
-      { id: "top", title: "Queries asked most", draw: users.topQueries, still: true, csv: "top_queries" },
-      { id: "buried", title: "Promising, and little shown", draw: users.buried, wide: true, still: true, csv: "buried" },
+      { id: "found", title: "Found by exploration", draw: users.found, still: true },
+      { id: "top", title: "Queries asked most", draw: users.topQueries, still: true },
+      { id: "buried", title: "Promising, and little shown", draw: users.buried, wide: true, still: true },
     ],
   },
   {
     title: "Is the service well?",
     panels: [
-      { id: "traffic", title: "Traffic", draw: health.traffic, csv: "buckets" },
-      { id: "latency", title: "Latency of rankings", draw: health.latency, csv: "buckets" },
-      { id: "errors", title: "Answers that were errors", draw: health.errors, csv: "routes" },
-      { id: "feedback", title: "Feedback", draw: health.feedback, csv: "buckets" },
+      { id: "traffic", title: "Traffic", draw: health.traffic },
+      { id: "latency", title: "Latency of rankings", draw: health.latency },
+      { id: "errors", title: "Answers that were errors", draw: health.errors },
+      { id: "feedback", title: "Feedback", draw: health.feedback },
       { id: "server", title: "Server", draw: health.server, wide: true },
-      { id: "fleet", title: "Servers", draw: fleet, wide: true, csv: "servers", when: ({ servers }) => servers.length > 1 },
-      { id: "models", title: "Models and training", draw: modelsPanel, wide: true, csv: "models" },
+      { id: "fleet", title: "Servers", draw: fleet, wide: true, when: ({ servers }) => servers.length > 1 },
+      { id: "models", title: "Models and training", draw: modelsPanel, wide: true },
     ],
   },
 ];
@@ -77,7 +77,6 @@ export function overview(root, hours) {
       return { insights, buckets: filled(insights), words, stored };
     },
     render: (data) => render(root, data, held),
-    rows: ({ insights }, name) => insights[name],
   };
 }
 
@@ -138,11 +137,11 @@ function panelsOf(drawn, data, root, held, heading = "h3") {
   const inner = root.clientWidth - 2 * parseFloat(getComputedStyle(root).paddingLeft);
   const narrow = matchMedia("(max-width: 900px)").matches;
   const padding = matchMedia("(max-width: 600px)").matches ? 26 : 34;
-  return drawn.map(({ id, title, draw, wide, still, csv }) => {
+  return drawn.map(({ id, title, draw, wide, still }) => {
     const width = (wide || narrow ? inner : (inner - 16) / 2) - padding;
     const told = still ? whileStill(id, data, held) : data;
     return h("section", { class: wide ? "panel wide" : "panel", id: `panel-${id}`, "aria-labelledby": `title-${id}` }, [
-      h("header", {}, [h(heading, { id: `title-${id}` }, title), csv ? download(title, csv) : null]),
+      h("header", {}, h(heading, { id: `title-${id}` }, title)),
       draw(told, Math.max(100, Math.floor(width))),
     ]);
   });
@@ -153,10 +152,6 @@ function whileStill(id, data, held) {
   const panel = document.getElementById(`panel-${id}`);
   if (!panel?.matches(":hover, :focus-within") || !held.has(id)) held.set(id, data);
   return held.get(id);
-}
-
-function download(title, csv) {
-  return h("button", { type: "button", class: "plain small", "data-action": "csv", "data-rows": csv, "aria-label": `CSV: ${title}` }, "CSV");
 }
 
 // --- in a sentence, and at a glance ------------------------------------------------------------
@@ -225,7 +220,7 @@ function tiles({ insights, buckets, words }) {
 
 function waits(first, top) {
   if (first.median === null) return "fewer than half were shown so far";
-  return top.median === null ? "median; most have yet to earn a place" : `median; ${wait(top.median)} to earn its place`;
+  return top.median === null ? "median; most have no place by relevance yet" : `median; ${wait(top.median)} to a place by relevance`;
 }
 
 function shareTile({ new_seconds: seconds }, buckets) {

@@ -58,7 +58,7 @@ export function waiting({ insights }, width) {
   const about = note(
     "From entering to the first impression, and to a place in the list by relevance alone. ",
     `${half(first.median, "were shown")} `,
-    half(top.median, "earned their place"),
+    half(top.median, "reached a place by relevance"),
   );
   if (first.happened === 0) return [about, nothing("No item was shown since it entered.")];
   const end = Math.max(10, 1 + Math.max(...first.seconds, ...top.seconds)); // waits below 1 s are a step to be seen
@@ -74,7 +74,7 @@ export function waiting({ insights }, width) {
     ],
     formatX: (place) => (place === 0 ? "0" : duration(Math.expm1(place))),
     formatY: percent,
-    label: "Share of items that were shown, or earned their place, within a time",
+    label: "Share of items that were shown, or reached a place by relevance, within a time",
     top: 1,
     step: true,
   });
@@ -90,16 +90,16 @@ function stillWaiting({ seconds, still_waiting: left }, time) {
 // --- the prior ---------------------------------------------------------------------------------
 
 export function calibration({ insights }, width) {
-  const about = note("Items grouped by what their features promise: is it what users found? On the diagonal, it is.");
+  const about = note("Items grouped by what their features predict: is it what users found? On the diagonal, it is.");
   if (insights.calibration.length === 0) return [about, nothing("No item was seen often enough yet.")];
   const points = insights.calibration.map(({ predicted, observed, rows }) => ({
     x: predicted,
     y: observed,
     size: rows,
-    tip: `${counted(rows, "item")}: promised ${decimal(predicted)}, found ${decimal(observed)}`,
+    tip: `${counted(rows, "item")}: predicted ${decimal(predicted)}, found ${decimal(observed)}`,
   }));
   const label = `Calibration of the prior. ${points.map((point) => point.tip).join("; ")}`;
-  return [about, scatter(width, { points, format: decimal, nameX: "promised", nameY: "found", label, height: 180 })];
+  return [about, scatter(width, { points, format: decimal, nameX: "predicted", nameY: "found", label, height: 180 })];
 }
 
 const MOST_FEATURES = 12;
@@ -110,7 +110,7 @@ export function features({ insights }) {
     "Each feature’s share in what sets items apart before anybody has clicked them: how far scores move with it. ",
     "The prior learned it from clicks.",
   );
-  if (all.length === 0) return [about, nothing("Nothing is trusted before the first training.")];
+  if (all.length === 0) return [about, nothing("Features count from the first training on.")];
   const columns = [
     ["Feature", "name", (feature) => h("span", { title: feature.name }, named(feature))],
     ["Trust", "bars", ({ share }) => bar(share)],

@@ -1,4 +1,4 @@
-/** The view of one query: what is believed of each of its items, and why. */
+/** The view of one query: the belief about each of its items, and where it comes from. */
 
 import { Refused } from "./api.js";
 import { density } from "./charts.js";
@@ -72,7 +72,7 @@ function summary({ items, withdrawn, model, most_buried: buried }, now) {
   ];
 }
 
-/** Whether what an item earned in other queries moves its prior. */
+/** Whether other queries move the prior of an item. */
 function shares({ other_queries: queries }) {
   return queries !== undefined;
 }
@@ -80,9 +80,9 @@ function shares({ other_queries: queries }) {
 function key(above, shared) {
   return h("p", { class: "note" }, [
     h("span", { class: "swatch prior", "aria-hidden": "true" }),
-    shared ? "what its features and other queries promise; " : "what its features promise; ",
+    shared ? "the prediction of its features and other queries; " : "the prediction of its features; ",
     h("span", { class: "swatch posterior", "aria-hidden": "true" }),
-    "what is believed after its clicks, with the 90 % interval below; then the score: ",
+    "the belief after its clicks, with the 90 % interval below; then the score: ",
     h("span", { class: "swatch relevance", "aria-hidden": "true" }),
     "relevance plus ",
     h("span", { class: "swatch bonus", "aria-hidden": "true" }),

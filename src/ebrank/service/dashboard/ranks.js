@@ -23,8 +23,7 @@ export function ranks(width, { lines, k, last, end, caption, label, height = 230
   const toX = linear([0, Math.log1p(end)], [LEFT, width - RIGHT]);
   const toY = linear([0, Math.log(last)], [TOP + 4, height - BOTTOM]);
   const cut = toY(Math.log(Math.min(k + 0.5, last)));
-  const viewBox = `0 0 ${width} ${height}`; // so that paper may have another width
-  return s("svg", { class: "chart", width, height, viewBox, role: "img", "aria-label": label }, [
+  return s("svg", { class: "chart", width, height, role: "img", "aria-label": label }, [
     s("rect", { class: "top", x: LEFT, y: TOP, width: width - LEFT - RIGHT, height: cut - TOP }),
     s("line", { class: "cutoff", x1: LEFT, x2: width - RIGHT, y1: cut, y2: cut }),
     axis(width, [1, k, last], toY),

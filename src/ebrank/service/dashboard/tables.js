@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 
 /**
  * A table. `columns`: [name, class, cell, label], where `cell(row, i, group)` gives the content of the
- * i-th row of its group, and `label` names a column whose name says nothing; `groupOf` says which rows stand together, in the order in which they first come.
+ * i-th row of its group, and `label` names a column without a name; `groupOf` says which rows stand together, in the order in which they first come.
  */
 export function table(columns, rows, groupOf = () => "") {
   const groups = Map.groupBy(rows, groupOf);

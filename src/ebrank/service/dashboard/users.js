@@ -72,7 +72,7 @@ export function topQueries({ insights }) {
 }
 
 export function buried({ insights }) {
-  const about = note("What the features promise and few users have seen, by query. Open one to see what is believed of its items.");
+  const about = note("Items whose features predict a lot and that few users have seen, by query. Open one to see its items.");
   if (insights.buried.length === 0) return [about, nothing("No item of the queries used lately stands outside its list.")];
   const columns = [
     ["Query", "name", (item, i, group) => (i === 0 ? queryLink(item.query) : h("span", { class: "visually-hidden" }, group))],

@@ -87,7 +87,7 @@ async def query_view(
 def _densities(
     candidates: ScoredCandidates, places: Ints, ranks: Ints
 ) -> list[api.ItemDensity | None]:
-    """Return what is believed of the relevance of those with the best ranks."""
+    """Return the belief about the relevance of those with the best ranks."""
     drawn = ranks[places] <= MOST_DRAWN
     details = candidates.details.rows(places[drawn])
     curves = details.prior_densities.points(), details.posterior_densities.points()
@@ -104,8 +104,8 @@ def _steps(begin: int, end: int) -> Iterator[Ints]:
 def buried(candidates: ScoredCandidates, k: int, most: int) -> Ints:
     """Return places of promising candidates outside the list with little exposure."""
     outside = candidates.order[k:]
-    promise = candidates.details.prior_mean / (1.0 + candidates.details.sums.exposure)
-    return outside[np.argsort(-promise[outside], kind="stable")[:most]]
+    most_buried_first = -candidates.details.prior_mean / (1.0 + candidates.details.sums.exposure)
+    return outside[np.argsort(most_buried_first[outside], kind="stable")[:most]]
 
 
 def places_in(order: Ints) -> Ints:
