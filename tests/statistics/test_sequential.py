@@ -78,13 +78,10 @@ def test_the_delta_method_agrees_with_a_bootstrap_over_units() -> None:
     assert math.sqrt(arm.variance) > 1.2 * binomial, "lists of one unit depend on each other"
 
 
-def test_sums_add_up_and_a_unit_can_be_replaced() -> None:
+def test_sums_add_up() -> None:
     clicks, lists = units(6)
-    whole = Moments.of(clicks, lists)
-    assert Moments.of(clicks[:99], lists[:99]) + Moments.of(clicks[99:], lists[99:]) == whole
-    grown = whole - Moments.of(clicks[:1], lists[:1]) + Moments.of(clicks[:1] + 2, lists[:1] + 5)
-    clicks[0], lists[0] = clicks[0] + 2, lists[0] + 5
-    assert grown == Moments.of(clicks, lists)
+    parts = [Moments.of(clicks[part], lists[part]) for part in (slice(99), slice(99, None))]
+    assert parts[0] + parts[1] == Moments.of(clicks, lists)
 
 
 def test_the_p_value_is_small_exactly_where_the_interval_excludes_0() -> None:
@@ -115,7 +112,6 @@ def test_the_sample_ratio_check_is_a_bayes_factor_whose_minimum_rarely_alarms() 
         - dirichlet_multinomial.logpmf(counts, 1000.0 * shares, np.array(1100))
     )
     assert sample_ratio_p(counts.tolist(), [2.0, 3.0]) == pytest.approx(min(ratio, 1.0))
-    assert sample_ratio_p([5, 5], [0.5, 0.5], smallest=0.01) == 0.01
     rng, alarms = np.random.default_rng(12), 0
     for _ in range(300):
         first = rng.binomial(100, 0.5, 60).cumsum()
@@ -154,29 +150,22 @@ def test_bad_input_is_named() -> None:
         sample_ratio_p([1, 2], [1.0])
 
 
-@pytest.mark.parametrize("split", ["users", "queries"])
-def test_a_a_experiments_peeked_at_daily_rarely_alarm(split: str) -> None:
-    """Users come once and again; queries are there from the first day, popular and rare ones."""
-    rng, alarms, fixed, trials = np.random.default_rng(13), 0, 0, 200
-    for _ in range(trials):
-        n = 600
-        treated = rng.random(n) < 0.5
-        pace = rng.pareto(2.0, n) + 0.3 if split == "queries" else np.full(n, 0.4)
-        rate = rng.beta(2.0, 6.0, n)
-        begins = rng.integers(0, 30, n) if split == "users" else np.zeros(n)
-        clicks, lists, seen, once = np.zeros(n), np.zeros(n), False, False
+def test_a_a_experiments_peeked_at_daily_rarely_alarm() -> None:
+    """Users come once and again, at rates of their own."""
+    rng, n, runs = np.random.default_rng(13), 600, 200
+    alarms = np.zeros((runs, 2), np.bool_)
+    for alarm in alarms:
+        treated, rate, begins = rng.random(n) < 0.5, rng.beta(2.0, 6.0, n), rng.integers(0, 30, n)
+        clicks, lists = np.zeros((2, n))
         for day in range(30):
-            today = rng.poisson(pace) * (day >= begins)
-            lists += today
-            clicks += rng.binomial(today, rate)
-            arms = [Moments.of(clicks[a], lists[a]) for a in (treated, ~treated)]
-            low, high = difference(*arms)[1:]
-            seen |= not low <= 0.0 <= high
-            low, high = difference(*arms, looks="once")[1:]
-            once |= not low <= 0.0 <= high
-        alarms, fixed = alarms + seen, fixed + once
-    assert alarms <= 0.05 * trials
-    assert fixed > 0.08 * trials, "the z-interval does not survive daily looks"
+            today = rng.poisson(np.full(n, 0.4)) * (day >= begins)
+            lists, clicks = lists + today, clicks + rng.binomial(today, rate)
+            arms = [Moments.of(clicks[arm], lists[arm]) for arm in (treated, ~treated)]
+            for at, gap in enumerate((difference(*arms), difference(*arms, looks="once"))):
+                alarm[at] |= not gap.low <= 0.0 <= gap.high
+    always, once = alarms.mean(axis=0)
+    assert always <= 0.05
+    assert once > 0.08, "the z-interval does not survive daily looks"
 
 
 def test_units_that_are_all_alike_do_not_tell_how_far_others_differ() -> None:

@@ -1,4 +1,4 @@
-"""How far a score is trusted to features: by what it does, whatever kind of score it is."""
+"""How much features count in a score: by how far they move it, whatever kind of score it is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_linear_score_shares_by_weight_times_spread() -> None:
 
 
 def test_columns_of_a_group_count_by_what_they_do_together() -> None:
-    """Two columns that cancel each other out say nothing, however large their weights are."""
+    """Two columns that cancel each other out count for nothing, however large their weights are."""
     twice = np.hstack([FEATURES[:, :1], FEATURES[:, :1], FEATURES[:, 1:2]])
     weights = np.array([5.0, -5.0, 1.0])
     assert trust(lambda x: x @ weights, twice, [[0, 1], [2]]) == pytest.approx([0.0, 1.0], abs=1e-6)
@@ -40,7 +40,7 @@ def test_any_score_will_do_and_features_stay_as_they_are() -> None:
     assert np.array_equal(FEATURES, before)
 
 
-def test_where_scores_do_not_differ_nothing_is_trusted() -> None:
+def test_where_scores_do_not_differ_nothing_counts() -> None:
     assert trust(lambda x: np.ones(len(x)), FEATURES, [[0], [1]]).tolist() == [0.0, 0.0]
     assert trust(lambda x: np.zeros(len(x)), FEATURES[:0], [[0]]).tolist() == [0.0]
 

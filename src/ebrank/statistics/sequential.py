@@ -93,9 +93,6 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         return Moments(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
-    def __sub__(self, other: Moments) -> Moments:
-        return Moments(*(a - b for a, b in zip(astuple(self), astuple(other), strict=True)))
-
     @property
     def mean(self) -> float:
         """Σx/Σm, clicks per list; NaN without any."""
@@ -217,12 +214,12 @@ def interval(
     return Interval(estimate, estimate - half, estimate + half)
 
 
-def sample_ratio_p(units: Sequence[float], shares: Sequence[float], smallest: float = 1.0) -> float:
+def sample_ratio_p(units: Sequence[float], shares: Sequence[float]) -> float:
     """Return an anytime-valid p-value of "arms got the planned shares of units".
 
     The Bayes factor of a Dirichlet–multinomial around the plan against the plan, inverted (Lindon
-    and Malek 2022); `smallest` is what the last look returned, since the running minimum is valid.
-    Small values mean that arms are lost or double somewhere, and that no comparison of them holds.
+    and Malek 2022). Small values mean that arms are lost or double somewhere, and that no
+    comparison of them holds. The smallest of several looks is valid, too.
 
     >>> sample_ratio_p([5000, 5050], [0.5, 0.5])
     1.0
@@ -239,7 +236,7 @@ def sample_ratio_p(units: Sequence[float], shares: Sequence[float], smallest: fl
         - gammaln(CONCENTRATION + n.sum())
         + (gammaln(prior + n) - gammaln(prior) - n * np.log(p)).sum()
     )
-    return min(smallest, math.exp(min(-float(log_factor), 0.0)))
+    return math.exp(min(-float(log_factor), 0.0))
 
 
 def equal_lists_p(arms: Sequence[Moments]) -> float:
