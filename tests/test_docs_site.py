@@ -12,7 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ebrank.cli import VERBS
-from ebrank.service.http.routes import API
+from ebrank.service.endpoints import ENDPOINTS
 from tests.browser import console_errors, violations
 from tests.sharing import made_once
 
@@ -41,7 +41,7 @@ def test_every_command_and_route_is_there(site: Path) -> None:
     for verb in VERBS:
         assert f'id="ebrank-{verb}"' in commands
     routes = (site / "reference" / "http.html").read_text()
-    for route in API:
+    for route in ENDPOINTS.values():
         assert route.hidden or f"{route.method} {route.path}" in routes
 
 

@@ -23,7 +23,6 @@ import nbformat
 from ebrank.cli import root
 from ebrank.paper.report.figures import INK, LOOKS
 from ebrank.service.http.openapi import document
-from ebrank.service.http.routes import API
 
 PROJECT = Path(__file__).parents[1]
 ICON = PROJECT / "src" / "ebrank" / "service" / "dashboard" / "icon.svg"
@@ -154,7 +153,7 @@ def commands(
 
 def http_page() -> str:
     """Return every route and every field of requests and answers."""
-    described = document(API)
+    described = document()
     lines = [
         "# HTTP",
         "",

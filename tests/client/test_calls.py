@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from ebrank.client import Client, EventIn, ServiceError, calls
-from ebrank.client.calls import Again, Retries
+from ebrank.client.calls import Retries
 from ebrank.errors import ParameterError
+from ebrank.service import endpoints
+from ebrank.service.endpoints import Again
 
 
 class Sent(Exception):
@@ -85,7 +87,7 @@ def test_an_error_whose_field_is_null_names_no_field() -> None:
     body = {"error": {"code": "invalid", "message": "no", "field": None}}
     response = httpx.Response(422, json=body, request=httpx.Request("GET", "http://localhost"))
     with pytest.raises(ServiceError, match=r"^no$") as refused:
-        calls.Call("GET", "/", dict).result(response, "http://localhost")
+        calls.call(endpoints.MODELS).result(response, "http://localhost")
     assert (refused.value.status, refused.value.code, refused.value.field) == (422, "invalid", None)
 
 

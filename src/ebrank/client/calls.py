@@ -1,7 +1,7 @@
 """A request to a server, how to read its response, when to send it again, and what it is made of.
 
->>> Call("POST", "/v1/rank", api.RankResponse, content=encoded({"query": "tea", "k": 3})).content
-b'{"query":"tea","k":3}'
+>>> call(endpoints.QUERY, "tea", cursor=3).path
+'/v1/queries/tea?cursor=3'
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from time import time_ns
-from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from ebrank.errors import EBRankError, ParameterError
-from ebrank.service import api
+from ebrank.service import api, endpoints
+from ebrank.service.endpoints import Again, Answer, Endpoint
 
 if TYPE_CHECKING:
     import httpx
 
-Again: TypeAlias = Literal["always", "broken", "unsent"]
-Answer = TypeVar("Answer")
 Features: TypeAlias = Iterable[float | None] | Mapping[str, float | None]
 Items: TypeAlias = Mapping[str, Features]
 Candidates: TypeAlias = Iterable[str] | Items
@@ -58,27 +57,24 @@ class ServiceError(EBRankError):
 
 @dataclass(frozen=True)
 class Call(Generic[Answer]):
-    """A request, and how to read its response; `lasts` if that may take very long."""
+    """A request, and how to read its response."""
 
-    method: str
+    endpoint: Endpoint[Answer]
     path: str
-    gives: type[Answer]
-    again: Again = "always"
-    content: bytes | None = None
-    media_type: str = "application/json"
-    lasts: bool = False
+    content: bytes | None
+    again: Again
 
     def result(self, outcome: httpx.Response | Exception, base_url: str) -> Answer:
         """Return the content of a response; raise `ServiceError` if there is none, or an error."""
         if isinstance(outcome, Exception):
             what = str(outcome) or type(outcome).__name__
-            if self.lasts and not unsent(outcome):
+            if self.endpoint.lasts and not unsent(outcome):
                 what += f". It may still be under way: see {self.path} before you repeat it"
             raise ServiceError(f"{base_url} does not answer: {what}", code="unreachable") from None
         if not outcome.is_success:
             raise _refusal(outcome)
         try:
-            return msgspec.json.decode(outcome.content, type=self.gives)
+            return msgspec.json.decode(outcome.content, type=self.endpoint.gives)
         except (msgspec.DecodeError, UnicodeDecodeError) as problem:
             raise ServiceError(
                 f"{outcome.url}: not an answer of this service: {problem}",
@@ -97,16 +93,31 @@ def _refusal(response: httpx.Response) -> ServiceError:
     return ServiceError(error.message, status=status, code=error.code, field=error.field)
 
 
-def path(*parts: str, **options: str | int | None) -> str:
-    """Return a path below /v1, with the options that are given.
+def call(
+    endpoint: Endpoint[Answer],
+    *names: str | int,
+    body: object = None,
+    again: Again | None = None,
+    **options: str | int | None,
+) -> Call[Answer]:
+    """Return a request to an endpoint: the names in its path, its body, and what follows `?`.
 
-    >>> path("queries", "a/b", "items", limit=3, cursor=None)
-    '/v1/queries/a%2Fb/items?limit=3'
+    >>> call(endpoints.WITHDRAW, "a/b", "..").path
+    '/v1/queries/a%2Fb/items/%2E%2E'
     """
-    # Dots alone would mean something else in a URL.
-    quoted = (quote(part, safe="") if part.strip(".") else "%2E" * len(part) for part in parts)
+    left = map(str, names)
+    path = "/".join(
+        _quoted(next(left)) if part.startswith("{") else part for part in endpoint.path.split("/")
+    )
     given = {name: value for name, value in options.items() if value not in (None, "")}
-    return "/".join(("/v1", *quoted)) + (f"?{urlencode(given)}" if given else "")
+    content = body if body is None or isinstance(body, bytes) else encoded(body)
+    query = f"?{urlencode(given)}" if given else ""
+    return Call(endpoint, path + query, content, again or endpoint.sent_again)
+
+
+def _quoted(part: str) -> str:
+    # Dots alone would mean something else in a URL.
+    return quote(part, safe="") if part.strip(".") else "%2E" * len(part)
 
 
 def encoded(body: object) -> bytes:
@@ -138,9 +149,9 @@ def _number(value: float | None, item: str, feature: str | int) -> float | None:
     return number
 
 
-def put_body(items: Items) -> bytes:
+def put_body(items: Items) -> api.PutItemsRequest:
     """Return the body that adds or changes items."""
-    return encoded(api.PutItemsRequest([item(*pair) for pair in items.items()]))
+    return api.PutItemsRequest([item(*pair) for pair in items.items()])
 
 
 def candidates(items: Candidates | None) -> list[str | api.ItemIn] | None:
@@ -161,8 +172,7 @@ def bulk(lines: Iterable[bytes]) -> Iterator[Call[api.BulkResponse]]:
     left = iter(lines)
     while some := list(islice(left, LINES_AT_ONCE)):
         content = b"\n".join(line.rstrip(b"\r\n") for line in some)
-        at, kind = "/v1/items:bulk", "application/x-ndjson"
-        yield Call("POST", at, api.BulkResponse, content=content, media_type=kind)
+        yield call(endpoints.LOAD_CATALOG, body=content)
 
 
 def together(answers: Sequence[api.BulkResponse]) -> api.BulkResponse:
@@ -206,7 +216,7 @@ def feedback(events: Iterable[Event]) -> Call[api.FeedbackResponse]:
         for name, number in (("time", sent.time), ("value", sent.value)):
             if isinstance(number, float) and not math.isfinite(number):
                 raise ParameterError(f"event {sent.event_id!r}: its {name} is {number}")
-    return Call("POST", "/v1/feedback", api.FeedbackResponse, content=encoded(body))
+    return call(endpoints.FEEDBACK, body=body)
 
 
 def event(

@@ -16,10 +16,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 from ebrank.client import calls
-from ebrank.client.calls import ONCE, Again, Call, Retries, ServiceError, path
+from ebrank.client.calls import ONCE, Call, Retries, ServiceError, call
 from ebrank.environment.extras import import_extra
 from ebrank.errors import ParameterError
-from ebrank.service import api
+from ebrank.service import api, endpoints
+from ebrank.service.endpoints import Again
 
 if TYPE_CHECKING:
     import httpx
@@ -96,11 +97,11 @@ class BaseClient:
         """Send a request once; raise one of httpx's errors if no response comes."""
         response: httpx.Response = await _done(
             self._http.request(
-                call.method,
+                call.endpoint.method,
                 self._url + call.path,
                 content=call.content,
-                headers={"content-type": call.media_type},
-                timeout=self._long_timeout if call.lasts else self._timeout,
+                headers={"content-type": call.endpoint.accepts},
+                timeout=self._long_timeout if call.endpoint.lasts else self._timeout,
             )
         )
         return response
@@ -132,13 +133,12 @@ class Methods(BaseClient):
 
     async def put_items(self, query: str, items: calls.Items) -> api.PutItemsResponse:
         """Add candidates of a query, or change their features: a mapping of ids to features."""
-        body, at = calls.put_body(items), path("queries", query, "items")
-        return await self._send(Call("PUT", at, api.PutItemsResponse, content=body))
+        body = calls.put_body(items)
+        return await self._send(call(endpoints.PUT_ITEMS, query, body=body))
 
     async def put_catalog(self, items: calls.Items) -> api.PutCatalogResponse:
         """Add items that queries share, or change their features, all or none."""
-        body = calls.put_body(items)
-        return await self._send(Call("PUT", "/v1/items", api.PutCatalogResponse, content=body))
+        return await self._send(call(endpoints.PUT_CATALOG, body=calls.put_body(items)))
 
     async def load_catalog(
         self, items: calls.Items | Iterable[tuple[str, calls.Features]]
@@ -156,22 +156,21 @@ class Methods(BaseClient):
 
     async def catalog_item(self, item: str) -> api.CatalogItem:
         """Return an item that queries share: its features, and whether it is withdrawn."""
-        return await self._send(Call("GET", path("items", item), api.CatalogItem))
+        return await self._send(call(endpoints.CATALOG_ITEM, item))
 
     async def catalog_items(
         self, *, cursor: str | None = None, limit: int | None = None
     ) -> api.CatalogResponse:
         """Return a page of items that queries share; the next one begins at the `next` of this."""
-        at = path("items", cursor=cursor, limit=limit)
-        return await self._send(Call("GET", at, api.CatalogResponse))
+        return await self._send(call(endpoints.CATALOG_ITEMS, cursor=cursor, limit=limit))
 
     async def withdraw_from_all(self, item: str) -> api.WithdrawFromAllResponse:
         """Withdraw an item of the catalog from all queries; `put_catalog` brings it back."""
-        return await self._send(Call("DELETE", path("items", item), api.WithdrawFromAllResponse))
+        return await self._send(call(endpoints.WITHDRAW_FROM_ALL, item))
 
     async def features(self) -> api.FeaturesResponse:
         """Return the features that items have, and how many items lack each."""
-        return await self._send(Call("GET", "/v1/features", api.FeaturesResponse))
+        return await self._send(call(endpoints.FEATURES))
 
     async def change_features(
         self,
@@ -201,13 +200,11 @@ class Methods(BaseClient):
             list(name), dict(rename or {}), list(remove), added, list(require), dry_run
         )
         again: Again = "always" if dry_run else "unsent"  # the same change fails the second time
-        at, content = "/v1/features", calls.encoded(body)
-        return await self._send(Call("PATCH", at, api.FeaturesResponse, again, content))
+        return await self._send(call(endpoints.CHANGE_FEATURES, body=body, again=again))
 
     async def withdraw(self, query: str, item: str) -> api.WithdrawResponse:
         """Withdraw a candidate; its history stays."""
-        at = path("queries", query, "items", item)
-        return await self._send(Call("DELETE", at, api.WithdrawResponse))
+        return await self._send(call(endpoints.WITHDRAW, query, item))
 
     async def rank(
         self,
@@ -240,9 +237,10 @@ class Methods(BaseClient):
         """
         listed = calls.candidates(items)
         wanted = api.RankRequest(query, k, offset, listed, user, explore, explain, count)
-        call = Call("POST", "/v1/rank", api.RankResponse, "broken", calls.encoded(wanted))
         try:
-            return await self._send(call, None if fallback is None else ONCE)
+            return await self._send(
+                call(endpoints.RANK, body=wanted), None if fallback is None else ONCE
+            )
         except ServiceError as problem:
             return calls.own_list(problem, fallback, offset, k)
 
@@ -262,8 +260,7 @@ class Methods(BaseClient):
         `count`, the list is neither logged nor counted.
         """
         body = api.RerankRequest(query, list(documents), top_n, order=order, user=user, count=count)
-        at, content = "/v2/rerank", calls.encoded(body)
-        return await self._send(Call("POST", at, api.RerankResponse, "broken", content))
+        return await self._send(call(endpoints.RERANK, body=body))
 
     async def feedback(self, events: Iterable[calls.Event]) -> api.FeedbackResponse:
         """Report what users did; the response has the outcome of each event."""
@@ -288,8 +285,8 @@ class Methods(BaseClient):
 
         Pass `next_cursor` of the response as `cursor` to get the next ones.
         """
-        at = path("queries", query, cursor=cursor or None, limit=limit)
-        return await self._send(Call("GET", at, api.QueryResponse))
+        wanted = call(endpoints.QUERY, query, cursor=cursor or None, limit=limit)
+        return await self._send(wanted)
 
     async def queries(
         self,
@@ -307,13 +304,14 @@ class Methods(BaseClient):
             cursor: the `next` of the page before.
             limit: the most to return.
         """
-        at = path("queries", prefix=prefix, contains=contains, cursor=cursor, limit=limit)
-        return await self._send(Call("GET", at, api.QueriesResponse))
+        wanted = call(
+            endpoints.QUERIES, prefix=prefix, contains=contains, cursor=cursor, limit=limit
+        )
+        return await self._send(wanted)
 
     async def delete(self, kind: api.DeletedKind, name: str) -> api.DeletionOut:
         """Permanently delete an `item` in all queries, a `query`, or a `user`; return the proof."""
-        body, at = calls.encoded(api.DeletionRequest(kind, name)), "/v1/deletions"
-        return await self._send(Call("POST", at, api.DeletionOut, "unsent", body, lasts=True))
+        return await self._send(call(endpoints.DELETE, body=api.DeletionRequest(kind, name)))
 
     async def retract(
         self,
@@ -338,58 +336,53 @@ class Methods(BaseClient):
             token: only those that a token asked for, by its name.
         """
         request = api.RetractionRequest(since, until, user, query, ranking_id, apply, token)
-        body, at = calls.encoded(request), "/v1/retractions"
-        call = Call("POST", at, api.RetractionResponse, "unsent", body, lasts=True)
-        return await self._send(call)
+        return await self._send(call(endpoints.RETRACT, body=request))
 
     async def deletions(self) -> api.DeletionsResponse:
         """Return the proofs of the latest deletions."""
-        return await self._send(Call("GET", "/v1/deletions", api.DeletionsResponse))
+        return await self._send(call(endpoints.DELETIONS))
 
     async def train(self) -> api.TrainResponse:
         """Refit the prior now; returns at once, see `models` for the outcome."""
-        return await self._send(Call("POST", "/v1/train", api.TrainResponse, "unsent"))
+        return await self._send(call(endpoints.TRAIN))
 
     async def models(self) -> api.ModelsResponse:
         """Return all versions of the prior."""
-        return await self._send(Call("GET", "/v1/models", api.ModelsResponse))
+        return await self._send(call(endpoints.MODELS))
 
     async def activate(self, version: int) -> api.ModelsResponse:
         """Activate a version of the prior."""
-        return await self._send(Call("POST", f"/v1/models/{version}/activate", api.ModelsResponse))
+        return await self._send(call(endpoints.ACTIVATE, version))
 
     async def start_experiment(self, request: api.StartExperimentRequest) -> api.ExperimentOut:
         """Start an experiment."""
-        body, at = calls.encoded(request), "/v1/experiments"
-        return await self._send(Call("POST", at, api.ExperimentOut, "unsent", body, lasts=True))
+        return await self._send(call(endpoints.START_EXPERIMENT, body=request))
 
     async def change_experiment(
         self, name: str, request: api.ChangeExperimentRequest
     ) -> api.ExperimentOut:
         """Change shares or arms of a running experiment."""
-        body, at = calls.encoded(request), path("experiments", name)
-        return await self._send(Call("PATCH", at, api.ExperimentOut, "unsent", body, lasts=True))
+        return await self._send(call(endpoints.CHANGE_EXPERIMENT, name, body=request))
 
     async def stop_experiment(self, name: str) -> api.ExperimentOut:
         """Stop an experiment."""
-        at = path("experiments", name, "stop")
-        return await self._send(Call("POST", at, api.ExperimentOut, "unsent"))
+        return await self._send(call(endpoints.STOP_EXPERIMENT, name))
 
     async def experiment(self, name: str) -> api.ExperimentOut:
         """Return an experiment and its readout."""
-        return await self._send(Call("GET", path("experiments", name), api.ExperimentOut))
+        return await self._send(call(endpoints.EXPERIMENT, name))
 
     async def experiments(self) -> api.ExperimentsResponse:
         """Return all experiments and their readouts."""
-        return await self._send(Call("GET", "/v1/experiments", api.ExperimentsResponse))
+        return await self._send(call(endpoints.EXPERIMENTS))
 
     async def resume_exploration(self) -> api.BudgetOut:
         """Explore again after exploration has stopped by itself."""
-        return await self._send(Call("POST", "/v1/exploration/resume", api.BudgetOut))
+        return await self._send(call(endpoints.RESUME_EXPLORATION))
 
     async def insights(self, hours: int = 1) -> api.Insights:
         """Return what the dashboard shows."""
-        return await self._send(Call("GET", path("insights", hours=hours), api.Insights))
+        return await self._send(call(endpoints.INSIGHTS, hours=hours))
 
 
 class AsyncClient(Methods):

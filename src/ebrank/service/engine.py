@@ -508,7 +508,7 @@ class Engine:
         every = self.resources.active.experiments.values()
         return api.ExperimentsResponse([await self._read_out(each) for each in list(every)])
 
-    async def resume(self) -> api.BudgetOut:
+    async def resume_exploration(self) -> api.BudgetOut:
         """Explore again after exploration has stopped by itself, and compare from now on."""
         budget = self.stages.budget
         if not budget.limited:
@@ -524,8 +524,9 @@ class Engine:
         """Count a response of a route."""
         self._activity.answered(self._now(), route, status)
 
-    async def insights(self, hours: int = 1) -> api.Insights:
-        """Return what the dashboard shows, with sums of some hours."""
+    async def insights(self, request: api.InsightsRequest | None = None) -> api.Insights:
+        """Return what the dashboard shows."""
+        hours = (request or api.InsightsRequest()).hours
         servers = await self.fleet.servers()
         learning, running = await self._learning(MOST_SHOWN), await self._running()
         size = self.store_size or await self._store.size()  # before the first look

@@ -19,8 +19,8 @@ from ebrank.errors import ParameterError
 from ebrank.evidence import Behaviors, Examination
 from ebrank.parameters import bytes_of
 from ebrank.service.api import MOST_RANKS
+from ebrank.service.endpoints import Scope
 
-Scope: TypeAlias = Literal["rank", "feedback", "admin"]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 AtLeastOne: TypeAlias = Annotated[int, Meta(ge=1)]
 Positive: TypeAlias = Annotated[float, Meta(gt=0)]

@@ -62,7 +62,7 @@ async def test_totals_minutes_and_times_survive_a_restart(engine: Scene) -> None
     assert (view.totals.rankings, view.totals.items, view.totals.queries) == (2, 4, 2)
     assert sum(minute.rankings for minute in view.buckets) == 2
     for hours in (1, 24, 168):
-        assert (await later.insights(hours)).feedback.last == began + 1800.0
+        assert (await later.insights(api.InsightsRequest(hours))).feedback.last == began + 1800.0
 
 
 @played(
@@ -192,15 +192,15 @@ async def test_sums_of_a_day_come_in_wider_buckets_and_are_kept_for_a_while(engi
     for _ in range(3):
         await engine.ranked()
         engine.clock.now += 7200.0
-    hour, day, week = [await engine.insights(hours) for hours in (1, 24, 168)]
+    hour, day, week = [await engine.insights(api.InsightsRequest(hours)) for hours in (1, 24, 168)]
     assert (hour.bucket_seconds, day.bucket_seconds, week.bucket_seconds) == (60, 600, 3600)
     assert sum(bucket.rankings for bucket in hour.buckets) == 0
     assert [bucket.rankings for bucket in day.buckets] == [1, 1, 1]
     assert all(bucket.start % 600 == 0 for bucket in day.buckets)
     await engine.ranked()
-    assert (await engine.insights(24)).buckets == day.buckets
+    assert (await engine.insights(api.InsightsRequest(24))).buckets == day.buckets
     engine.clock.now += 60.0
-    assert len((await engine.insights(24)).buckets) == 4
+    assert len((await engine.insights(api.InsightsRequest(24))).buckets) == 4
 
 
 @played(settings(ranking={"policy": "ebrank:epsilon=7"}), on=BOTH, count=2)
@@ -365,6 +365,6 @@ async def test_a_steady_rate_is_a_level_line(scene: Scene) -> None:
     for _ in range(450):
         scene.clock.now += 1.0
         await scene.ranked()
-    seen = await scene.insights(1)
+    seen = await scene.insights()
     assert seen.bucket_seconds > 2.0
     assert {bucket.rankings for bucket in seen.buckets[1:-1]} == {seen.bucket_seconds}

@@ -22,10 +22,10 @@ import pytest
 
 import ebrank
 from ebrank.client import Retries, ServiceError
+from ebrank.service.endpoints import RANK
 from ebrank.service.engine import Engine
 from ebrank.service.http.admission import Admission, Caller, new_token
 from ebrank.service.http.problems import HttpProblem
-from ebrank.service.http.routes import API
 from ebrank.service.ops import configuration, server
 from ebrank.service.ops.check import DAY, check_clock
 from ebrank.service.ops.server import (
@@ -335,7 +335,7 @@ def test_the_last_token_stays_until_a_restart(
     admission, found = reloaded(file, begun, left, begun + table(NEW[1]), left)
     assert found == [True, False, True, True, True, True]
     with pytest.raises(HttpProblem, match="needs a valid token"):
-        admission.admit(Caller("192.0.2.7", None), {"headers": []}, API[0])
+        admission.admit(Caller("192.0.2.7", None), {"headers": []}, RANK)
     lines = caplog.messages
     assert len(lines) == 3  # refused as a whole: nothing about other settings
     assert lines[1] == "the tokens have changed: old, new"
@@ -351,7 +351,7 @@ def test_a_file_that_is_saved_while_it_is_read_never_admits_more(file: Path) -> 
     admission, found = reloaded(file, whole, *cuts)
     assert all(found[0::2])
     with pytest.raises(HttpProblem, match="needs a valid token"):
-        admission.admit(Caller("192.0.2.7", None), {"headers": []}, API[0])
+        admission.admit(Caller("192.0.2.7", None), {"headers": []}, RANK)
 
 
 def test_other_settings_wait_for_the_next_start(

@@ -26,19 +26,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import get_args
+from typing import Any, get_args
 from urllib.parse import SplitResult, urlsplit
 
 from cachetools import LRUCache
 
 from ebrank.errors import ParameterError
-from ebrank.service import settings as config
+from ebrank.service.endpoints import Endpoint
+from ebrank.service.endpoints import Scope as TokenScope
 from ebrank.service.http import Scope
 from ebrank.service.http.problems import HttpProblem
-from ebrank.service.http.routes import Route
 from ebrank.service.settings import Settings, Token
 
-SCOPES: tuple[config.Scope, ...] = get_args(config.Scope)
+SCOPES: tuple[TokenScope, ...] = get_args(TokenScope)
 PREFIX = "ebrank_"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 HOUR = 3600.0
@@ -101,15 +101,15 @@ class Admission:
                 found = token
         return found
 
-    def admit(self, caller: Caller, scope: Scope, route: Route) -> None:
-        """Return if the caller may call this route now.
+    def admit(self, caller: Caller, scope: Scope, endpoint: Endpoint[Any]) -> None:
+        """Return if the caller may call this endpoint now.
 
         Raises:
             HttpProblem: 401 without a known token.
             HttpProblem: 403 with one that lacks the scope, or from a page of another site.
             HttpProblem: 429 above the rate.
         """
-        if not route.scopes:
+        if not endpoint.scopes:
             return
         if not self._tokens:
             _same_site(scope)
@@ -123,9 +123,9 @@ class Admission:
                 "this endpoint needs a valid token: send the header Authorization: Bearer TOKEN",
                 headers={"www-authenticate": 'Bearer realm="ebrank"'},
             )
-        if not set(token.scopes) & set(route.scopes):
+        if not set(token.scopes) & set(endpoint.scopes):
             raise HttpProblem(
-                403, f"this endpoint needs a token with scope {' or '.join(route.scopes)}"
+                403, f"this endpoint needs a token with scope {' or '.join(endpoint.scopes)}"
             )
 
     def admit_query(self, caller: Caller) -> None:

@@ -10,25 +10,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import mimetypes
 import time
-from collections.abc import AsyncIterator, Awaitable
-from functools import cache, partial
-from hashlib import sha256
-from importlib import resources
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from ebrank.service import api
 from ebrank.service.core.problems import Problem
-from ebrank.service.http import Receive, Scope, Send, openapi
-from ebrank.service.http.admission import SCOPES, Admission, header
-from ebrank.service.http.metrics import CONTENT_TYPE, Metrics
-from ebrank.service.http.problems import HttpProblem, error_response
+from ebrank.service.endpoints import ENDPOINTS, JSON, NDJSON, RANK, RERANK
+from ebrank.service.http import Receive, Scope, Send
+from ebrank.service.http.admission import Admission, Caller, header
+from ebrank.service.http.metrics import Metrics
+from ebrank.service.http.pages import Pages
+from ebrank.service.http.problems import HttpProblem, error_response, unreadable
 from ebrank.service.http.readiness import Readiness, starting
-from ebrank.service.http.routes import API, JSON, Page, Request, Route, Router, endpoint
+from ebrank.service.http.routes import Page, Route, Router
 from ebrank.service.logs import about
 from ebrank.service.settings import LimitsSettings, Settings
 from ebrank.service.store.base import Conflict, StoreError
@@ -37,14 +35,6 @@ if TYPE_CHECKING:
     from ebrank.service.engine import Engine
 
 UNCACHED = {"cache-control": "no-store"}
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-"""A page may load its own files and ask this server, nothing else, and run no inline script."""
-
-HTML = "text/html; charset=utf-8"
 
 log = logging.getLogger("ebrank.service")
 
@@ -69,7 +59,8 @@ class App:
         self._engine = engine
         self.admission = Admission(settings)
         self._bodies = Bodies(settings.limits)
-        self.router = Router(all_routes(self.readiness, self.metrics))
+        self._router = Router(ENDPOINTS)
+        self._pages = Pages(self.readiness, self.metrics)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -93,25 +84,7 @@ class App:
 
     async def _answer(self, scope: Scope, receive: Receive, seen: Seen) -> Page:
         try:
-            caller = self.admission.caller(scope)
-            seen.caller = caller.name
-            route, parts = self.router.find(scope["method"], _raw_path(scope))
-            seen.route = route.path
-            self.admission.admit(caller, scope, route)
-            names, options = route.names(parts), route.options(scope.get("query_string", b""))
-            body = b""
-            if route.reads is not None:
-                _check_encoding(scope)
-                if not route.streams:
-                    body = await self._bodies.read(scope, receive, seen)
-            if route.waits and not self.readiness.started:  # it may have begun to close since
-                raise starting()
-            host = header(scope, b"host") or ""
-            data = self._bodies.pieces(receive) if route.streams else route.data(body)
-            admit_query = partial(self.admission.admit_query, caller)
-            token = None if caller.token is None else caller.token.name
-            request = Request(self._engine, names, data, admit_query, host, options, token)
-            answer = await route.handle(request)
+            answer = await self._served(scope, receive, seen)
         except Problem as problem:
             return _error(problem)
         except Conflict as problem:
@@ -125,10 +98,53 @@ class App:
             # Ours, not the caller's: the log gets the details, the caller gets none.
             log.exception("a request failed; this is a bug", extra=about("bug", route=seen.route))
             return _error(HttpProblem(500, "internal error; see the server's log"))
+        if isinstance(answer, Page):
+            return answer
         if self.readiness.troubled:
             self.readiness.served(answer)
         self.metrics.served(answer)
-        return page(answer)
+        return Page(_ENCODER.encode(answer), headers=UNCACHED)
+
+    async def _served(self, scope: Scope, receive: Receive, seen: Seen) -> object:
+        """Return what the endpoint of a request returns."""
+        caller = self.admission.caller(scope)
+        seen.caller = caller.name
+        route, parts = self._router.find(scope["method"], _raw_path(scope))
+        endpoint = route.endpoint
+        seen.route = endpoint.path
+        self.admission.admit(caller, scope, endpoint)
+        given = [*route.names(parts), *route.options(scope.get("query_string", b""))]
+        if endpoint.reads is not None:
+            given.append(await self._body(route, scope, receive, seen))
+        if endpoint in (RANK, RERANK):
+            given += self._who(caller)
+        if endpoint.waits and not self.readiness.started:  # it may have begun to close since
+            raise starting()
+        serve = getattr(self._pages, route.name, None) or getattr(self._engine, route.name)
+        return await serve(*given)
+
+    async def _body(self, route: Route, scope: Scope, receive: Receive, seen: Seen) -> Any:  # noqa: ANN401 (as the endpoint reads it)
+        """Return the content of a request's body; that of a large one takes a while to read."""
+        _check_encoding(scope)
+        if route.endpoint.accepts == NDJSON:
+            return self._bodies.pieces(receive)
+        content = route.data(await self._bodies.read(scope, receive, seen))
+        if not isinstance(content, Iterator):
+            return content
+        whole: list[object] = []
+        async with self._engine.turns as turns:
+            try:
+                for portion in content:
+                    whole += portion
+                    await turns.next()
+            except msgspec.DecodeError as problem:
+                raise unreadable(problem) from None
+        return whole
+
+    def _who(self, caller: Caller) -> list[Any]:
+        """Return how the engine asks whether a caller may create a query, and for the log, who."""
+        token = None if caller.token is None else caller.token.name
+        return [partial(self.admission.admit_query, caller), token]
 
 
 def _raw_path(scope: Scope) -> bytes:
@@ -236,92 +252,3 @@ async def _piece(receive: Receive) -> tuple[bytes, bool]:
     if message["type"] == "http.disconnect":
         raise Gone
     return message.get("body", b""), message.get("more_body", False)
-
-
-def page(answer: object) -> Page:
-    """Return a response as it is sent: structs become JSON."""
-    if isinstance(answer, Page):
-        return answer
-    return Page(_ENCODER.encode(answer), JSON, headers=UNCACHED)
-
-
-# --- health, metrics, documentation, and the dashboard -------------------------------------------
-
-
-def all_routes(readiness: Readiness, metrics: Metrics) -> list[Route]:
-    """Return the routes of the API, and all others.
-
-    The dashboard's files are read once from the package, so that no URL can reach another file.
-    """
-    routes = [*API]
-    serve = partial(endpoint, "GET", among=routes, waits=False)
-    folder = resources.files("ebrank.service") / "dashboard"
-    files = {
-        file.name: _file(file.name, file.read_bytes())
-        for file in folder.iterdir()
-        if file.is_file()
-    }
-
-    @serve("/healthz")
-    async def healthz(call: Request) -> api.Health:
-        """Respond if the process is alive. Restart it if it does not respond."""
-        return api.Health("ok")
-
-    @serve("/readyz", errors=(503,))
-    async def readyz(call: Request) -> api.Health:
-        """Say whether requests can be served: 503 while starting, while closing, and while the
-        store fails. It is tried once a second, and the outcome of requests counts too.
-        """
-        await readiness.check()
-        return api.Health("ready", readiness.store)
-
-    @serve("/metrics", *SCOPES)
-    async def prometheus(call: Request) -> Page:
-        """Return counters and latencies in the text format of Prometheus."""
-        return Page(metrics.text(), CONTENT_TYPE)
-
-    @cache  # made on first use, in a thread: servers start sooner without, and lists do not wait
-    def document() -> dict[str, Any]:
-        return openapi.document(routes)
-
-    @serve("/openapi.json", hidden=True)
-    async def openapi_document(call: Request) -> Page:
-        """Return the OpenAPI document."""
-        return Page(msgspec.json.encode(await asyncio.to_thread(document)), JSON)
-
-    @serve("/docs", hidden=True)
-    async def documentation(call: Request) -> Page:
-        """Show the documentation."""
-        shown = openapi.page(await asyncio.to_thread(document), call.host or "127.0.0.1:8000")
-        return Page(shown.encode(), HTML, headers={"content-security-policy": POLICY})
-
-    @serve("/docs.css", hidden=True)
-    async def documentation_style(call: Request) -> Page:
-        """Return the style of the documentation."""
-        return Page(openapi.STYLE, "text/css; charset=utf-8")
-
-    @serve("/", hidden=True)
-    async def dashboard(call: Request) -> Page:
-        """Show the dashboard."""
-        return files["index.html"]
-
-    @serve("/dashboard/{file}", hidden=True)
-    async def dashboard_file(call: Request) -> Page:
-        """Return a file of the dashboard."""
-        if call.names["file"] not in files:
-            raise HttpProblem(404, "the dashboard has no such file")
-        return files[call.names["file"]]
-
-    return routes
-
-
-def _file(name: str, content: bytes) -> Page:
-    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    if kind.startswith("text/") or kind.endswith("javascript"):
-        kind += "; charset=utf-8"
-    headers = {
-        "content-security-policy": POLICY,
-        "cache-control": "no-cache",
-        "etag": f'"{sha256(content).hexdigest()[:16]}"',
-    }
-    return Page(content, kind, headers=headers)

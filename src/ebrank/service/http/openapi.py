@@ -22,7 +22,7 @@ import msgspec
 from ebrank import __version__
 from ebrank.service import api
 from ebrank.service.api import ErrorResponse
-from ebrank.service.http.routes import PARTS, Route
+from ebrank.service.endpoints import ENDPOINTS, JSON, PARTS, Endpoint, about
 from ebrank.service.meanings import meanings
 
 _FILES = resources.files("ebrank.service.http")
@@ -34,12 +34,13 @@ _NAMES = {"query": "tea", "item": "sencha", "version": "1", "name": "prices"}
 """What stands in examples for the variable parts of URLs."""
 
 
-def document(routes: Iterable[Route]) -> dict[str, Any]:
-    """Return the document of all routes that are not hidden."""
-    shown = [route for route in routes if not route.hidden]
+def document() -> dict[str, Any]:
+    """Return the document of all endpoints that are not hidden."""
+    shown = {name: endpoint for name, endpoint in ENDPOINTS.items() if not endpoint.hidden}
     paths: dict[str, dict[str, Any]] = {}
-    for route in shown:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    for name, endpoint in shown.items():
+        operation = _operation(name, endpoint)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     return {
         "openapi": "3.1.0",
         "info": {
@@ -49,7 +50,10 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "paths": paths,
-        "components": {"schemas": _components(shown), "securitySchemes": {"token": _TOKEN}},
+        "components": {
+            "schemas": _components(shown.values()),
+            "securitySchemes": {"token": _TOKEN},
+        },
     }
 
 
@@ -61,57 +65,59 @@ _TOKEN = {
 }
 
 
-def _operation(route: Route) -> dict[str, Any]:
+def _operation(name: str, endpoint: Endpoint[Any]) -> dict[str, Any]:
+    meaning = about(name)
     operation: dict[str, Any] = {
-        "operationId": route.name,
-        "summary": route.about.partition(". ")[0].rstrip("."),
-        "description": route.about,
-        "responses": {"200": _response("OK", route.gives)}
+        "operationId": name,
+        "summary": meaning.partition(". ")[0].rstrip("."),
+        "description": meaning,
+        "responses": {"200": _response("OK", endpoint.gives)}
         | {
             str(status): _response(HTTPStatus(status).phrase, ErrorResponse)
-            for status in statuses(route)
+            for status in statuses(endpoint)
         },
     }
-    parameters = list(_parameters(route))
+    parameters = list(_parameters(endpoint))
     if parameters:
         operation["parameters"] = parameters
-    if route.reads is not None:
-        content: dict[str, Any] = {"schema": _schema(route.reads)}
-        if route.example is not None:
-            content["example"] = route.example
-        operation["requestBody"] = {"required": True, "content": {route.accepts: content}}
-    if route.scopes:
+    if endpoint.reads is not None:
+        content = {"schema": _schema(endpoint.reads), "example": endpoint.sample}
+        operation["requestBody"] = {"required": True, "content": {endpoint.accepts: content}}
+    if endpoint.scopes:
         operation["security"] = [{"token": []}, {}]
-        operation["x-scopes"] = list(route.scopes)
+        operation["x-scopes"] = list(endpoint.scopes)
     return operation
 
 
-def statuses(route: Route) -> list[int]:
-    """Return the error statuses that a route may return."""
-    errors = set(route.errors)
-    if _VARIABLE.search(route.path) or route.reads is not None or route.takes is not None:
+def statuses(endpoint: Endpoint[Any]) -> list[int]:
+    """Return the error statuses that an endpoint may return."""
+    errors = set(endpoint.errors)
+    named = "{" in endpoint.path
+    if named:
+        errors |= {404}
+    if named or endpoint.reads is not None or endpoint.takes is not None:
         errors |= {400, 422}
-    if route.scopes:
+    if endpoint.scopes:
         errors |= {401, 403, 429, 503}
-    if route.reads is not None:
+    if endpoint.reads is not None:
         errors |= {408, 409, 413, 415}
     return sorted(errors)
 
 
 def _response(description: str, kind: Any) -> dict[str, Any]:  # noqa: ANN401 (any type)
-    """Return what a response of a type is; None is a page."""
+    """Return what a response of a type is; bytes are a page."""
     page = {"text/plain": {"schema": {"type": "string"}}}
-    content = page if kind is None else {"application/json": {"schema": _schema(kind)}}
+    content = page if kind is bytes else {JSON: {"schema": _schema(kind)}}
     return {"description": description, "content": content}
 
 
-def _parameters(route: Route) -> Iterator[dict[str, Any]]:
-    """Yield the variable parts of a route's path, then what may follow `?`."""
-    for name in _VARIABLE.findall(route.path):
+def _parameters(endpoint: Endpoint[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the variable parts of an endpoint's path, then what may follow `?`."""
+    for name in _VARIABLE.findall(endpoint.path):
         yield {"name": name, "in": "path", "required": True, "schema": _schema(PARTS[name])}
-    if route.takes is not None:
-        [schema] = msgspec.json.schema(route.takes)["$defs"].values()
-        _describe(schema, route.takes)
+    if endpoint.takes is not None:
+        [schema] = msgspec.json.schema(endpoint.takes)["$defs"].values()
+        _describe(schema, endpoint.takes)
         for name, kind in schema["properties"].items():
             yield {"name": name, "in": "query", "required": False, "schema": kind}
 
@@ -122,9 +128,11 @@ def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401 (any type)
     return schema
 
 
-def _components(routes: Iterable[Route]) -> dict[str, Any]:
-    kinds = [kind for route in routes for kind in (route.reads, route.gives) if kind is not None]
-    _, components = msgspec.json.schema_components([*kinds, ErrorResponse], ref_template=_REF)
+def _components(endpoints: Iterable[Endpoint[Any]]) -> dict[str, Any]:
+    kinds = [kind for one in endpoints for kind in (one.reads, one.gives)]
+    _, components = msgspec.json.schema_components(
+        [*filter(None, kinds), ErrorResponse], ref_template=_REF
+    )
     for name, schema in components.items():
         schema["description"] = cleandoc(schema.get("description", ""))
         _describe(schema, getattr(api, name))
@@ -140,8 +148,8 @@ def _describe(schema: Mapping[str, Any], struct: type) -> None:
 # --- the page ---
 
 
-def page(document: Mapping[str, Any], host: str) -> str:
-    """Return the page of an OpenAPI document, with examples for a server at `host`."""
+def page(document: Mapping[str, Any]) -> str:
+    """Return the page of an OpenAPI document."""
     operations = [
         (method.upper(), path, operation)
         for path, methods in document["paths"].items()
@@ -155,19 +163,19 @@ def page(document: Mapping[str, Any], host: str) -> str:
     return PAGE.substitute(
         version=escape(document["info"]["version"]),
         contents="".join(contents),
-        operations="\n".join(_operation_html(*operation, host) for operation in operations),
+        operations="\n".join(_operation_html(*operation) for operation in operations),
         types="\n".join(_types(document["components"]["schemas"])),
     )
 
 
-def _operation_html(method: str, path: str, operation: Mapping[str, Any], host: str) -> str:
+def _operation_html(method: str, path: str, operation: Mapping[str, Any]) -> str:
     scopes = escape(" or ".join(operation.get("x-scopes", ())))
     return (
         f'<h2 id="{escape(operation["operationId"])}"><code>'
         f'<span class="method">{method}</span>{escape(path)}</code></h2>'
         f"<p>{_prose(operation['description'])}</p>"
         + (f"<p>Needs a token with scope {scopes}.</p>" if scopes else "")
-        + f"<pre>{escape(_curl(host, method, path, operation))}</pre>"
+        + f"<pre>{escape(_curl(method, path, operation))}</pre>"
         f"<p>{_bodies(operation)}</p>"
     )
 
@@ -177,8 +185,8 @@ def _prose(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-def _curl(host: str, method: str, path: str, operation: Mapping[str, Any]) -> str:
-    line = f"curl -X {method} http://{host}{path.format(**_NAMES)}"
+def _curl(method: str, path: str, operation: Mapping[str, Any]) -> str:
+    line = f"curl -X {method} $EBRANK{path.format(**_NAMES)}"
     body = operation.get("requestBody")
     if body is None:
         return line

@@ -51,7 +51,7 @@ async def test_without_a_limit_nothing_changes_and_nothing_is_stored(engine: Sce
     assert (await engine.insights()).budget is None
     assert GUARD not in await engine.store.meta.all()
     with pytest.raises(NotFound, match=r"exploration_budget. is off"):
-        await engine.resume()
+        await engine.resume_exploration()
 
 
 @played(settings(ranking={**EXPLORES, "exploration_budget": SHARE, "window": 60.0}), count=30)
@@ -106,7 +106,7 @@ async def test_the_guard_stops_all_servers_until_somebody_resumes(
     for each in (engine, engine.other, await engine.opened()):
         await visited(each, 40)
     assert not any(any(entry.explored) for entry in await engine.lists())
-    assert not (await engine.resume()).stopped
+    assert not (await engine.resume_exploration()).stopped
     await other.save()
     await visited(engine.other, 100)
     assert any(any(entry.explored) for entry in await engine.lists())
