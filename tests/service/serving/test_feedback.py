@@ -49,24 +49,27 @@ async def test_each_bad_event_is_rejected_alone_with_its_reason(engine: Scene) -
     assert answer.results[-1].reason is None
 
 
+@pytest.mark.parametrize("user", [None, "ann"])
 @played(settings(store={"retention_seconds": 100.0}), count=2)
 async def test_events_of_old_rankings_have_expired_before_and_after_the_roll_up(
-    engine: Scene,
+    engine: Scene, user: str | None
 ) -> None:
-    ranking = (await engine.ranked()).ranking_id
-    engine.clock.now += 99.0
-    assert (await engine.feedback([click("e1", ranking, "i0")])).accepted == 1
+    """Those of a refresh with the first list: its event may be rolled up before a duplicate."""
+    first = (await engine.ranked(user=user)).ranking_id
+    engine.clock.now += 50.0
+    again = (await engine.ranked(user=user)).ranking_id if user else first
+    engine.clock.now += 49.0
+    assert (await engine.feedback([click("e1", again, "i0")])).accepted == 1
     engine.clock.now += 2.0
     await engine._roll_up()  # the list stays: another server's clock may be behind
-    assert await engine.store.log.ranking(ranking) is not None
+    assert await engine.store.log.ranking(first) is not None
     for rolled_up in (False, True):
         if rolled_up:
             engine.clock.now += 100.0
             await engine._roll_up()
-            assert await engine.store.log.ranking(ranking) is None
-            engine.resources.recent.pop(ranking)
-        late = click(f"late{rolled_up}", ranking, "i1")
-        assert await engine.rejected(late) == ["expired"]
+            assert await engine.store.log.ranking(first) is None
+            engine.resources.recent.pop(again)
+        assert await engine.rejected(click(f"late{rolled_up}", again, "i1")) == ["expired"]
     view = (await engine.query("q")).items
     assert [(item.shown, item.clicks) for item in view] == [(1, 1), (1, 0)]
 

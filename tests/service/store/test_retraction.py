@@ -4,99 +4,67 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ebrank.service.api import ItemIn, RankRequest, RankResponse, RetractionRequest
 from ebrank.service.ops.check import check
 from ebrank.service.ops.replay import replay
 from ebrank.service.store import Store, open, retraction
+from ebrank.service.store.base import SALT, hashed
 from ebrank.service.store.counting import time_of
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Wanted
-from ebrank.testing.histories import BEHAVIORS, bits, event, new_items
+from ebrank.testing.histories import BEHAVIORS, bits, new_items
 from tests.postgres import Postgres
+from tests.service.scenes import Clock, Scene, click, ids, settings
 from tests.service.store.blocking import run
 
 QUERIES, USERS, LETTERS = ("p", "q", "r"), ("ann", "bob", None), "abcdef"
-TOKENS = ("shop", "leaked", None)
+KINDS = (*BEHAVIORS, "impression")
+HASHED = {user: hashed(user, "salt") for user in USERS if user}
 
 
-@dataclass
-class History:
-    """A made-up history, entry by entry, one second apart."""
-
-    entries: list[Operation]
-
-    @classmethod
-    def drawn(cls, seed: int, *, forgets: bool, confirmed: bool) -> History:
-        chance, entries, views = random.Random(seed), list[Operation](), list[RankingEntry]()
-        for second in range(120):
-            epoch, time = (second // 50 if forgets else 0), 100.0 + second
-            if not views or chance.random() < 0.4:
-                query, user = chance.choice(QUERIES), chance.choice(USERS)
-                taken_back, first = chance.random() < 0.15, None
-                seen: tuple[int, ...] = ()
-                items = tuple(chance.sample(LETTERS, 3))
-                before = [
-                    each for each in views if (each.query, each.user) == (query, user) and user
-                ]
-                if before and not before[-1].retracted and chance.random() < 0.6:
-                    view = [each for each in before if each.continues or each.id]
-                    first = before[-1].continues or before[-1].id
-                    ranks = _ranks(view, first)
-                    seen = tuple(ranks.get(item, 0) for item in items)
-                listed = RankingEntry(
-                    f"l{second}",
-                    query,
-                    time,
-                    1,
-                    items,
-                    counted=not (taken_back or confirmed),
-                    user=user,
-                    continues=first,
-                    seen=seen if any(seen) else (),
-                    retracted=taken_back,
-                    epoch=epoch,
-                    token=chance.choice(TOKENS),
-                )
-                views.append(listed)
-                entries.append(listed)
-                continue
-            cited = chance.choice(views[-8:])
-            at = chance.randrange(3)
-            kind = chance.choice([*BEHAVIORS, "impression"])
-            shows = not (cited.counted or cited.retracted)
-            logged = event(f"e{second}", cited, cited.items[at], kind, shows=shows, time=time)
-            logged = replace(
-                logged,
-                ranking_id=cited.continues or cited.id,
-                rank=(cited.seen[at] if cited.seen else 0) or at + 1,
-                epoch=epoch,
-                retracted=cited.retracted,
-                outcome=0 if cited.retracted else logged.outcome,
-            )
-            entries.append(logged)
-        return cls(entries)
-
-    async def written(self, store: Store, until: float = 0.0) -> None:
-        for query in QUERIES:
-            await store.items.put(query, new_items(*LETTERS), 1.0)
-        for entry in self.entries:
-            await store.log.write([entry])
-        if until:
-            await store.log.roll_up(until)
+async def lived(seed: int, *, forgets: bool, confirmed: bool) -> list[Operation]:
+    """Return the log of a server, one visit a second from 100 on; some lists were retracted."""
+    store, clock, chance = MemoryStore(), Clock(100.0), random.Random(seed)
+    await store.meta.set({SALT: "salt"})
+    events: dict[str, object] = {
+        "behaviors": ["click=0.3", "purchase"],
+        "negative": ["hide", "return"],
+        "impressions": "confirmed" if confirmed else "served",
+        "half_life_days": 200.0 / 86400.0 if forgets else None,
+    }
+    engine = await Scene.open(store, settings(events=events), clock=clock, timer=clock)
+    for query in QUERIES:
+        await engine.put_items(query, [ItemIn(letter, [1.0]) for letter in LETTERS])
+    lists = list[RankResponse]()
+    for second in range(120):
+        clock.now = 100.0 + second
+        if not lists or chance.random() < 0.4:
+            user, offset = chance.choice(USERS), chance.choice((0, 0, 2))
+            asked = RankRequest(chance.choice(QUERIES), 3, offset, user=user)
+            lists.append(await engine.rank(asked, token=chance.choice(("shop", "leaked", None))))
+        else:
+            cited = chance.choice(lists[-8:])
+            item, kind = chance.choice(ids(cited)), chance.choice(KINDS)
+            await engine.feedback([click(f"e{second}", cited.ranking_id, item, kind)])
+        if chance.random() < 0.05:
+            cited = chance.choice(lists)
+            await engine.retract(RetractionRequest(ranking_id=cited.ranking_id, apply=True))
+    await engine.close()
+    return [entry async for entry in store.log.entries()]
 
 
-def _ranks(lists: Sequence[RankingEntry], view: str) -> dict[str, int]:
-    """Return at which ranks the impressions of a view count."""
-    ranks: dict[str, int] = {}
-    for each in lists:
-        if view in (each.continues, each.id) and not each.retracted:
-            for rank, item in enumerate(each.items, 1):
-                ranks.setdefault(item, rank)
-    return ranks
+async def written(store: Store, entries: Sequence[Operation], until: float = 0.0) -> None:
+    for query in QUERIES:
+        await store.items.put(query, new_items(*LETTERS), 1.0)
+    for entry in entries:
+        await store.log.write([entry])
+    if until:
+        await store.log.roll_up(until)
 
 
 def follows(cause: Operation, entry: Operation) -> bool:
@@ -157,14 +125,15 @@ async def states(store: Store) -> list[object]:
     return [bits(await store.items.load(query)) for query in QUERIES]
 
 
-async def compared(store: Store, history: History, wanted: Wanted, rolled: float) -> int:
+async def compared(
+    store: Store, history: Sequence[Operation], wanted: Wanted, rolled: float
+) -> int:
     """Retract from a store, and compare with one in which that never counted."""
-    await history.written(store, rolled)
+    await written(store, history, rolled)
     log = [entry async for entry in store.log.entries()]
     places = fallen(log, wanted)
     expected = MemoryStore()
-    old = [entry for entry in history.entries if time_of(entry) < rolled]
-    await History(old).written(expected, rolled)
+    await written(expected, [entry for entry in history if time_of(entry) < rolled], rolled)
     for at, entry in enumerate(log):
         await expected.log.write([uncounted(entry) if at in places else entry])
     new = {at for at in places if not log[at].retracted}
@@ -184,8 +153,8 @@ async def compared(store: Store, history: History, wanted: Wanted, rolled: float
     for at in places:  # what is sent again is still a duplicate
         entry = log[at]
         if isinstance(entry, EventEntry):
-            [written] = (await store.log.write([replace(entry, hint=None)])).written
-            assert written.status == "duplicate"
+            [again] = (await store.log.write([entry])).written
+            assert again.status == "duplicate"
     await store.log.roll_up(2000.0)
     assert (await replay(store)).equal
     return len(new)
@@ -194,10 +163,10 @@ async def compared(store: Store, history: History, wanted: Wanted, rolled: float
 WANTED = (
     Wanted(since=150.0, until=200.0),
     Wanted(until=170.0),
-    Wanted(user="ann"),
-    Wanted(user="bob", since=180.0),
+    Wanted(user=HASHED["ann"]),
+    Wanted(user=HASHED["bob"], since=180.0),
     Wanted(token="leaked"),
-    Wanted(token="leaked", user="ann", since=130.0, until=190.0),
+    Wanted(token="leaked", user=HASHED["ann"], since=130.0, until=190.0),
     Wanted(query="q"),
     Wanted(query="p", since=160.0, until=165.0),
 )
@@ -213,8 +182,8 @@ def test_counters_are_those_of_a_log_in_which_it_never_counted(
     monkeypatch.setattr(retraction, "MOST_HELD", 50)
     changed = 0
     for seed in range(2):
-        history = History.drawn(seed, forgets=forgets, confirmed=confirmed)
-        lists = [entry for entry in history.entries if isinstance(entry, RankingEntry)]
+        history = run(lived(seed, forgets=forgets, confirmed=confirmed))
+        lists = [entry for entry in history if isinstance(entry, RankingEntry)]
         one = next(each for each in lists[len(lists) // 3 :] if each.continues)
         for wanted in (*WANTED, Wanted(ranking=one.id)):
             for rolled in (0.0, 140.0):
@@ -225,14 +194,14 @@ def test_counters_are_those_of_a_log_in_which_it_never_counted(
 @pytest.mark.parametrize("forgets", [False, True])
 async def test_postgresql_agrees(database: Postgres, forgets: bool) -> None:
     for number, wanted in enumerate(WANTED):
-        history = History.drawn(number, forgets=forgets, confirmed=number % 2 == 1)
+        history = await lived(number, forgets=forgets, confirmed=number % 2 == 1)
         async with open(database.url(f"retract{number}{forgets}")) as store:
             await compared(store, history, wanted, 140.0)
 
 
 async def test_rolled_up_impressions_are_reported(tmp_path: Path) -> None:
     async with open(str(tmp_path / "store")) as store:
-        await History.drawn(7, forgets=False, confirmed=False).written(store, 150.0)
+        await written(store, await lived(7, forgets=False, confirmed=False), 150.0)
         plan = await store.deletions.retractable(Wanted(until=140.0))
         assert (plan.rankings, plan.events, plan.log_begins) == (0, 0, 150.0)
         assert plan.rolled_up > 0

@@ -148,19 +148,3 @@ async def test_without_a_user_every_list_counts(engine: Scene) -> None:
     assert sum(times for times, _ in (await engine.counts()).values()) == 8
     with pytest.raises(Problem, match="must not exceed 1000 together"):
         await engine.ranked(k=10, offset=991)
-
-
-@played(settings(store={"retention_seconds": 100.0}), count=2)
-async def test_events_of_a_refresh_expire_with_the_first_list(engine: Scene) -> None:
-    """Otherwise the event that counted might be rolled up before its duplicate is refused."""
-    first = await engine.ranked(user="u")
-    await engine.clicked(first, "i0")
-    engine.clock.now += 50.0
-    again = await engine.ranked(user="u")
-    engine.clock.now += 60.0
-    await engine._roll_up()
-    for forgotten in (False, True):
-        if forgotten:
-            engine.resources.recent.pop(again.ranking_id)
-        assert await engine.rejected(click("2", again.ranking_id, "i0")) == ["expired"]
-    assert (await engine.counts())["i0"] == (1, 1)
