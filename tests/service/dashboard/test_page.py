@@ -88,6 +88,8 @@ def test_every_panel_is_filled_from_what_the_server_knows(page: Page, server: Th
     assert f"{known.totals.rankings} rankings" in page.text("#panel-traffic .note")
     assert f"{known.totals.items} items" in page.text("#panel-traffic .note")
     assert page.count("#panel-buried tbody tr") == min(10, len(known.buried)) > 0
+    together = list(dict.fromkeys(item.query for item in known.buried[:10]))
+    assert page.texts("#panel-buried tbody a") == together
     assert page.count("#panel-models tbody tr") == len({0, *(m.version for m in known.models)})
     assert len(known.models) > 0
     assert page.count("#panel-features tbody tr") == min(12, len(known.features)) > 0
@@ -116,43 +118,20 @@ def test_everybody_can_use_it(page: Page, server: Threaded, address: str) -> Non
     assert violations(page.browser, COLORS) == []
 
 
-def test_the_newest_items_are_drawn_as_served_and_by_clicks_alone(
-    page: Page, server: Threaded
-) -> None:
+def test_new_items_are_compared_where_there_are_old_ones(page: Page) -> None:
     page.open()
-    known = insights(server)
-    assert known.arrivals
-    served, by_features, by_clicks = page.attributes("#panel-newest svg", "aria-label")
-    listed = sum(min(one.ranks) <= known.k for one in known.arrivals)
-    holds = sum(one.holds for one in known.arrivals)
-    items = f"hold it of {len(known.arrivals)} items in the top {known.k}"
-    assert served.startswith(f"As served: {listed} tried, {holds} {items}")
-    assert f": {sum(one.holds_by_features for one in known.arrivals)} {items}" in by_features
-    assert f": {sum(one.holds_by_clicks for one in known.arrivals)} {items}" in by_clicks
-    assert page.count("#panel-newest svg:first-child path.rising") == len(known.arrivals)
-    assert page.count("#panel-newest .cutoff") == 3
-    assert "By clicks alone: the same candidates by clicks per impression" in page.text(
-        "#panel-newest .note"
+    lines, fair = page.module(
+        "overview.js",
+        """(async () => {
+          const root = document.querySelector("main");
+          const known = { ...(await (await fetch("v1/insights")).json()), first_item: 0 };
+          const view = m.overview(root, 1);
+          view.render(await view.load(async () => known));
+          const count = (what) => root.querySelectorAll(`#panel-new ${what}`).length;
+          return [count("path.line"), count(".reference")];
+        })()""",
     )
-
-
-def test_shares_and_costs_are_those_of_the_last_hour(page: Page, server: Threaded) -> None:
-    page.open()
-    told, lines, fair = long_after_the_first_item(page)
     assert (lines, fair) == (2, 1)
-    known = insights(server)
-    clicks = sum(m.clicks for m in known.buckets)
-    cost = sum(m.exploration_cost for m in known.buckets)
-    assert told[:5] == [
-        f"{len(known.arrivals)} items",
-        str(sum(min(one.ranks) <= known.k for one in known.arrivals)),
-        str(sum(one.holds for one in known.arrivals)),
-        str(sum(one.holds_by_features for one in known.arrivals)),
-        str(sum(one.holds_by_clicks for one in known.arrivals)),
-    ]
-    share = 100 * cost / (cost + clicks)
-    assert float(told[5].removesuffix("\u00a0%")) == pytest.approx(share, abs=0.51)
-    assert told[6].startswith(f"{known.exploration.found} item")
 
 
 def test_numbers_of_the_first_screen_are_equal_wherever_they_stand(page: Page) -> None:
@@ -180,6 +159,12 @@ def test_numbers_of_the_first_screen_are_equal_wherever_they_stand(page: Page) -
     legend = written("#panel-traffic .legend .value")[0]
     assert page.text(".tile:nth-child(4) .figure") == legend
     assert "the last hour" in tiles[2]
+    share = known["exploration"]["cost"]
+    share /= share + sum(bucket["clicks"] for bucket in known["buckets"])
+    assert float(lost.removesuffix(" %")) == pytest.approx(100 * share, abs=0.51)
+    listed = sum(min(one["ranks"]) <= known["k"] for one in known["arrivals"])
+    served = page.attributes("#panel-newest svg", "aria-label")[0]
+    assert served.startswith(f"As served: {listed} tried")
     captions = written("#panel-newest .legend")
     for field, caption in zip(
         ("holds", "holds_by_features", "holds_by_clicks"), captions, strict=True
@@ -188,23 +173,6 @@ def test_numbers_of_the_first_screen_are_equal_wherever_they_stand(page: Page) -
         assert caption.endswith(f" {holds} hold it")
         assert f"{holds}" in lead
     assert f"{known['totals']['found']} item" in page.text("#panel-found .note")
-
-
-def long_after_the_first_item(page: Page) -> tuple[list[str], int, int]:
-    """Return what is told of new items where there are old ones: figures, lines, reference."""
-    figures, lines, fair = page.module(
-        "overview.js",
-        """(async () => {
-          const root = document.querySelector("main");
-          const told = { ...(await (await fetch("v1/insights")).json()), first_item: 0 };
-          const view = m.overview(root, 1);
-          view.render(await view.load(async () => told));
-          const figures = [...root.querySelectorAll(".lead strong")].map((one) => one.textContent);
-          const count = (what) => root.querySelectorAll(`#panel-new ${what}`).length;
-          return [figures, count("path.line"), count(".reference")];
-        })()""",
-    )
-    return figures, lines, fair
 
 
 def test_figures_of_a_day_and_of_a_week(page: Page) -> None:
@@ -235,22 +203,6 @@ def test_a_table_stands_still_while_somebody_points_at_it(page: Page, server: Th
     before = page.text("#panel-top table")
     page.point_at("h1")
     page.wait(lambda: page.text("#panel-top table") != before, "the table to follow")
-
-
-def test_buried_items_stand_together_with_their_query(page: Page, server: Threaded) -> None:
-    page.open()
-    named = [item.query for item in insights(server).buried[:10]]
-    assert page.texts("#panel-buried tbody a") == list(dict.fromkeys(named))
-
-
-def test_the_page_follows_what_happens(page: Page, server: Threaded) -> None:
-    page.open()
-    before = page.text("#panel-traffic .note")
-    page.run("document.querySelector('main').dataset.same = 'yes'")
-    with ebrank.Client(server.url) as client:
-        client.rank(insights(server).buried[0].query)
-    page.wait(lambda: page.text("#panel-traffic .note") != before, "one ranking more")
-    assert page.run("return document.querySelector('main').dataset.same") == "yes"  # not reloaded
 
 
 def test_a_page_nobody_sees_asks_nothing(page: Page, server: Threaded) -> None:

@@ -1,7 +1,7 @@
 /** What a button of the page does, after asking whether it is meant. */
 
 import { post, Refused } from "./api.js";
-import { confirmed, told } from "./dialogs.js";
+import { announced, confirmed } from "./dialogs.js";
 import { sentence } from "./format.js";
 
 /** Perform the action an element names in its data attributes. */
@@ -10,7 +10,7 @@ export async function perform({ action, version }) {
     if (action === "train") await post("v1/train");
     if (action === "activate") await activate(Number(version));
   } catch (problem) {
-    await told("That did not work", explained(problem));
+    await announced("That did not work", explained(problem));
   }
 }
 

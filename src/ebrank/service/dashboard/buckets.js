@@ -30,7 +30,7 @@ export function telling(width) {
 }
 
 /**
- * Return the buckets in which new items can be told from old ones: those that began when there had
+ * Return the buckets in which new items differ from old ones: those that began when there had
  * been items for `new_seconds`. Before, all of them are new.
  */
 export function settled({ first_item: first, new_seconds: seconds }, buckets) {

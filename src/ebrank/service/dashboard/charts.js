@@ -86,7 +86,7 @@ function alone(points, one) {
 }
 
 /**
- * Points [{x, y, size, tip}] beside the diagonal on which they would lie if x told y.
+ * Points [{x, y, size, tip}] beside the diagonal on which they would lie if y were x.
  */
 export function scatter(width, { points, format, nameX, nameY, label, height = 220 }) {
   const end = roundUp(1.05 * highest(points.flatMap((point) => [point.x, point.y])));
@@ -221,6 +221,6 @@ function latest(values) {
 }
 
 function spoken(series, format) {
-  const told = (value) => (value === null ? "unknown" : format(value));
-  return series.map((one) => `${one.name}: latest ${told(latest(one.values))}`).join(", ");
+  const text = (value) => (value === null ? "unknown" : format(value));
+  return series.map((one) => `${one.name}: latest ${text(latest(one.values))}`).join(", ");
 }

@@ -31,8 +31,8 @@ export function confirmed(title, explanation, verb) {
   return ask(title, h("p", {}, explanation), verb);
 }
 
-/** Tell something that cannot be overlooked. */
-export function told(title, explanation) {
+/** Announce something that cannot be overlooked. */
+export function announced(title, explanation) {
   return ask(title, h("p", {}, explanation), "Close", null);
 }
 

@@ -133,16 +133,16 @@ function nothingYet({ demo, stored }) {
 }
 
 /** Panels with their charts, as wide as they will be. */
-function panelsOf(drawn, data, root, held, heading = "h3") {
+function panelsOf(listed, data, root, held, heading = "h3") {
   const inner = root.clientWidth - 2 * parseFloat(getComputedStyle(root).paddingLeft);
   const narrow = matchMedia("(max-width: 900px)").matches;
   const padding = matchMedia("(max-width: 600px)").matches ? 26 : 34;
-  return drawn.map(({ id, title, draw, wide, still }) => {
+  return listed.map(({ id, title, draw, wide, still }) => {
     const width = (wide || narrow ? inner : (inner - 16) / 2) - padding;
-    const told = still ? whileStill(id, data, held) : data;
+    const drawn = still ? whileStill(id, data, held) : data;
     return h("section", { class: wide ? "panel wide" : "panel", id: `panel-${id}`, "aria-labelledby": `title-${id}` }, [
       h("header", {}, h(heading, { id: `title-${id}` }, title)),
-      draw(told, Math.max(100, Math.floor(width))),
+      draw(drawn, Math.max(100, Math.floor(width))),
     ]);
   });
 }

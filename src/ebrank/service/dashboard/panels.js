@@ -32,7 +32,7 @@ export function newAgainstOld(data, width) {
 function allNew({ new_seconds: seconds, now, first_item: first, bucket_seconds: width }) {
   const start = width * Math.ceil((first + seconds) / width); // of the first bucket that is shown
   const left = Math.max(1, Math.ceil(start + Math.min(width, telling(width)) - now));
-  return `At first all items are new. Their share can be told in ${duration(left)}.`;
+  return `At first all items are new. Their share is known in ${duration(left)}.`;
 }
 
 export function cost(data, width) {

@@ -38,9 +38,9 @@ class WatchedItem:
     """An item that is watched.
 
     Attributes:
-        seconds: the ages at which it was looked at.
+        seconds: the ages at which its ranks were noted.
         ranks: its ranks then: as served, by clicks, by features and by relevance.
-        counted: its weighted clicks and impressions when it was last looked at.
+        counted: its weighted clicks and impressions when its query was last scored.
         learned: those of them that clicks alone would have learned.
     """
 

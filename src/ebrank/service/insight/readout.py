@@ -1,4 +1,4 @@
-"""What an experiment has shown so far; it may be looked at every day.
+"""What an experiment has shown so far; you may look every day.
 
 Intervals are confidence sequences over cells of units (`ebrank.statistics.sequential`). Only
 stretches that can be compared with the latest count: the same arms, with shares in proportion.

@@ -30,7 +30,7 @@ MOST_BURIED = 10
 MOST_DRAWN = 100
 """The lowest rank of which a density is returned."""
 AT_ONCE = 50
-"""Candidates looked at in one turn."""
+"""Candidates examined in one turn."""
 MOST_QUERIES = 500
 MOST_LISTED = 20
 MOST_STEPS = 200
