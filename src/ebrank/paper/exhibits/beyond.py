@@ -59,7 +59,7 @@ from ebrank.typing import Floats
 ByKey: TypeAlias = dict[str, Result]
 
 USUAL = "users as configured"
-FLAT, STEEP = "believed curve too flat", "believed curve too steep"
+FLAT, STEEP = "assumed curve too flat", "assumed curve too steep"
 RARE = "click rates × 0.15"
 BINARY = "binary labels"
 USERS = {f"{name} users": name for name in ("cascade", "dcm", "dbn")}
