@@ -32,7 +32,14 @@ from typing import Any, Self, TypeVar
 from ebrank.service import api
 from ebrank.service.core import catalog, experiments
 from ebrank.service.core.agreed_settings import rules
-from ebrank.service.core.background import GRACE_SECONDS, TICK_SECONDS, Flusher, Housekeeping, Turns
+from ebrank.service.core.background import (
+    GRACE_SECONDS,
+    TICK_SECONDS,
+    Failures,
+    Flusher,
+    Housekeeping,
+    Turns,
+)
 from ebrank.service.core.deletions import delete, proof_out, retract
 from ebrank.service.core.feature_changes import change_features, features_view
 from ebrank.service.core.fleet import BEAT_SECONDS, ROLLER, TRAINER, Fleet
@@ -115,7 +122,7 @@ class Engine:
         prior_state: whether lists use what was learned last, None before the start; metrics watch
             it.
         store_size: of the store, None if it has no disk; metrics watch it.
-        on_failure: called with what is wrong with the store when a list is made without it.
+        failures: of the store.
     """
 
     def __init__(self, resources: Resources, versions: ModelVersions) -> None:
@@ -151,7 +158,7 @@ class Engine:
         self._readout: tuple[experiments.Experiment | None, float, api.ExperimentOut | None]
         self._readout = None, -math.inf, None  # of the experiment that runs, kept until a time
         self._unlearning = 0  # how much had been deleted when the training run under way began
-        self.on_failure: Callable[[StoreError], None] = lambda problem: None
+        self.failures = Failures(timer)
         self.prior_state: api.PriorState | None = None
         self.store_size: StoreSize | None = None
 
@@ -255,6 +262,7 @@ class Engine:
         await self.flusher.flushed()
         if self._store.incarnation != incarnation:
             raise StoreError(WRITES_LOST)
+        self.failures.end()
 
     @asynccontextmanager
     async def _on_disk(self) -> AsyncIterator[None]:
@@ -346,6 +354,7 @@ class Engine:
             if self._settings.store.durability == "disk":
                 await self._flushed(incarnation)
             self._activity.latency(now, time.perf_counter() - began)
+            self.failures.end()
             return answer
 
         try:
@@ -356,7 +365,7 @@ class Engine:
             answer = self._serving.list_from_memory(self._named(request.query), request)
             if answer is None:
                 raise
-            self.on_failure(problem)
+            self.failures.add(problem)
             return answer
 
     async def rerank(

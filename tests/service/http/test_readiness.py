@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ebrank.service import api
+from ebrank.service.core.background import Failures
 from ebrank.service.http import readiness
 from ebrank.service.http.problems import HttpProblem
 from ebrank.service.http.readiness import Readiness
@@ -118,7 +118,8 @@ def test_what_fails_for_good_is_tried_again_without_requests() -> None:
     with in_process() as local:
         checked = Readiness(local.app._engine, timer=clock)
         local.app.readiness.started = checked.started = True
-        checked.failed(StoreError("it is full"))
+        local.app._engine.failures = Failures(clock)
+        local.app._engine.failures.add(StoreError("it is full"))
 
         def fine() -> bool:
             try:
@@ -136,12 +137,11 @@ def test_what_fails_for_good_is_tried_again_without_requests() -> None:
 
 def test_the_log_says_how_many_failures_there_were(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    with in_process() as local:
-        checked = Readiness(local.app._engine, timer=clock)
-        for _ in range(1000):
-            checked.failed(StoreError("the disk is full"))
-            clock.now += 0.025
-        checked.served(api.PutItemsResponse("tea", 1, 0, 1))
+    failures = Failures(clock)
+    for _ in range(1000):
+        failures.add(StoreError("the disk is full"))
+        clock.now += 0.025
+    failures.end()
     assert [one.getMessage() for one in caplog.records if "store" in one.getMessage()] == [
         "the store failed: the disk is full",
         "the store works again, after 1000 failures in 25 s",

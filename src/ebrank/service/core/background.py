@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Generic, TypeAlias, TypeVar
@@ -34,6 +34,8 @@ accepted, so that none counts twice. An event may be under way, and another serv
 """
 TOLERATED_SECONDS = 5.0
 """Clocks are corrected by less than this all the time: no reason to warn."""
+MOST_MEASURED = 10_000
+"""Flushes whose duration is kept until somebody looks: those of some seconds at least."""
 DOUBT_SECONDS = 60.0
 """How long the clock must stay ahead of the timer to be trusted: a shorter jump may be a glitch."""
 
@@ -171,16 +173,53 @@ class LogClock:
         return max(self.last - self._clock(), 0.0)
 
 
+class Failures:
+    """Failures of the store, which fail every request while they last.
+
+    The log gets the first, and a line when the store works again.
+
+    Attributes:
+        lasting: whether a request failed and none has succeeded since.
+        last: when it last failed, by the timer.
+        problem: what was wrong then.
+    """
+
+    def __init__(self, timer: Callable[[], float]) -> None:
+        self._timer = timer
+        self._first, self._count = 0.0, 0
+        self.lasting, self.last, self.problem = False, 0.0, ""
+
+    def add(self, problem: StoreError) -> None:
+        """Record that the store failed."""
+        self.last, self.problem = self._timer(), str(problem)
+        if not self.lasting:
+            self.lasting, self._first, self._count = True, self.last, 0
+            log.error("the store failed: %s", problem, extra=about("store"))
+        self._count += 1
+
+    def end(self) -> None:
+        """Record that the store served a request."""
+        if self.lasting:
+            self.lasting = False
+            seconds = self._timer() - self._first
+            log.warning(
+                "the store works again, after %d failures in %.0f s",
+                self._count,
+                seconds,
+                extra=about("store", failures=self._count, seconds=seconds),
+            )
+
+
 class Flusher:
     """Flushes a store for all requests that asked before a flush began.
 
     Attributes:
-        on_flush: called with the seconds that each flush took.
+        took: the seconds of the latest flushes; metrics take them away.
         waiting: how many requests wait for the next flush.
     """
 
     def __init__(self, store: Store) -> None:
-        self.on_flush: Callable[[float], None] = lambda seconds: None
+        self.took: deque[float] = deque(maxlen=MOST_MEASURED)
         self.waiting = 0
         self._store = store
         self._next: asyncio.Task[None] | None = None
@@ -214,11 +253,7 @@ class Flusher:
             self._next, self.waiting = None, 0  # who comes from now on needs another one
             began = time.perf_counter()
             await self._store.flush()
-            seconds = time.perf_counter() - began
-        try:
-            self.on_flush(seconds)
-        except Exception:  # all is on disk: measuring must not fail those who wait
-            log.exception("cannot record the duration of a flush")
+            self.took.append(time.perf_counter() - began)
 
 
 def _taken_note(task: asyncio.Task[None]) -> None:

@@ -55,7 +55,7 @@ class App:
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self.readiness = Readiness(engine)
-        self.metrics = Metrics(engine, self.readiness)
+        self.metrics = Metrics(engine)
         self._engine = engine
         self.admission = Admission(settings)
         self._bodies = Bodies(settings.limits)
@@ -90,7 +90,7 @@ class App:
         except Conflict as problem:
             return _error(HttpProblem(409, str(problem)))
         except StoreError as problem:
-            self.readiness.failed(problem)
+            self._engine.failures.add(problem)
             return _error(HttpProblem(503, str(problem)))
         except Gone:
             raise
@@ -100,8 +100,6 @@ class App:
             return _error(HttpProblem(500, "internal error; see the server's log"))
         if isinstance(answer, Page):
             return answer
-        if self.readiness.troubled:
-            self.readiness.served(answer)
         self.metrics.served(answer)
         return Page(_ENCODER.encode(answer), headers=UNCACHED)
 

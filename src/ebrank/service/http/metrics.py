@@ -33,7 +33,6 @@ from ebrank.service.logs import about, access
 
 if TYPE_CHECKING:
     from ebrank.service.engine import Engine
-    from ebrank.service.http.readiness import Readiness
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -49,8 +48,8 @@ class Metrics(Collector):
         in_flight: requests being served.
     """
 
-    def __init__(self, engine: Engine, readiness: Readiness) -> None:
-        self._engine, self._readiness = engine, readiness
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         self.in_flight = 0
         disable_created_metrics()  # type: ignore[no-untyped-call]  # a series beside each series, which no dashboard asks for
         self._registry = own = CollectorRegistry()
@@ -69,9 +68,9 @@ class Metrics(Collector):
         )
         self._slots = count("ebrank_slots_total", "Items in lists served.")
         self._events = count("ebrank_events_total", "Events received.", ("status",))
-        engine.flusher.on_flush = timed(
+        self._flushes = timed(
             "ebrank_flush_seconds", "Duration of a flush, which many requests may share."
-        ).observe
+        )
         own.register(self)
         ProcessCollector(registry=own)
 
@@ -93,7 +92,7 @@ class Metrics(Collector):
         states = {state: state == engine.prior_state for state in get_args(api.PriorState)}
         return {
             "http_in_flight": ("Requests in progress.", self.in_flight),
-            "store_failing": ("1 while the store is failing.", self._readiness.troubled),
+            "store_failing": ("1 while the store is failing.", engine.failures.lasting),
             "flush_waiting": ("Requests waiting for a flush.", engine.flusher.waiting),
             "model_version": ("Version of the prior in use.", engine.version),
             "servers": ("Servers that share the store.", engine.fleet.size),
@@ -141,6 +140,9 @@ class Metrics(Collector):
 
     def text(self) -> bytes:
         """Return the page that Prometheus reads."""
+        took = self._engine.flusher.took
+        while took:
+            self._flushes.observe(took.popleft())
         return generate_latest(self._registry)
 
     def answered(self, method: str, route: str, status: int, seconds: float, caller: str) -> None:
