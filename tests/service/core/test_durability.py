@@ -116,6 +116,7 @@ async def test_durability_disk_waits_for_the_flush(
 @played(on=FaultyStore)
 async def test_lists_go_on_and_are_not_counted(engine: Scene) -> None:
     await engine.put_items("tea", items(5))
+    await engine.store.items.put("mate", [NewItem("a", (1.0, 1.0))], 1.0)
     good = await engine.ranked("tea", k=3, user="ann")
     before = await engine.query("tea")
     engine.store.full = True
@@ -124,8 +125,14 @@ async def test_lists_go_on_and_are_not_counted(engine: Scene) -> None:
     assert ids(list_) == ids(good)  # within the window, as ever
     some = await engine.ranked("tea", items=["i1", ItemIn("new", [1.0, 1.0])])
     assert ids(some) == ["i1"]  # what cannot be stored cannot be listed
+    with pytest.raises(StoreError):
+        await engine.ranked("tea", items=[ItemIn("new", [1.0, 1.0])])
     assert await engine.query("tea") == before
     assert engine.failures.lasting
+    engine.store.damaged = True
+    with pytest.raises(StoreError):
+        await engine.ranked("mate")  # which is not in memory
+    engine.store.damaged = False
     engine.store.full = False
     told = await engine.feedback([click("e1", list_.ranking_id, "i1")])
     assert (told.results[0].status, told.rejected) == ("rejected", 1)
@@ -134,18 +141,3 @@ async def test_lists_go_on_and_are_not_counted(engine: Scene) -> None:
     assert again.counted
     counted = sum(item.shown for item in (await engine.query("tea")).items)
     assert counted == 6  # two lists of three
-
-
-@played(on=FaultyStore)
-async def test_items_not_in_memory_are_not_made_up(engine: Scene) -> None:
-    await engine.store.items.put("tea", [NewItem("a", (1.0,))], 1.0)
-    engine.store.damaged = engine.store.full = True
-    with pytest.raises(StoreError):
-        await engine.ranked("tea")
-    engine.store.damaged = engine.store.full = False
-    await engine.ranked("tea")
-    engine.store.full = True
-    assert not (await engine.ranked("tea")).counted
-    with pytest.raises(StoreError):
-        await engine.ranked("tea", items=[ItemIn("new", [1.0])])
-    engine.store.full = False

@@ -16,7 +16,6 @@ from ebrank.service.insight.activity import latency_class, quantile
 from ebrank.service.insight.survey import waiting
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.memory import MemoryStore
-from tests.service.faulty import FaultyStore
 from tests.service.scenes import BOTH, START, Scene, better, click, ids, items, played, settings
 
 P = 1.0 / np.log2(np.arange(2, 12))
@@ -109,42 +108,30 @@ async def test_exploration_has_a_cost_and_finds_something_that_stays_found(engin
     assert sum(bucket.found for bucket in withdrawn.buckets) == withdrawn.exploration.found == 1
 
 
-@played(on=FaultyStore, count=2)
-async def test_sums_the_store_does_not_take_are_kept(engine: Scene) -> None:
-    """Those of minutes, and those of arms."""
-    request = api.StartExperimentRequest("t", dict.fromkeys("ab", "auto"), unit="user")
-    await engine.start_experiment(request)
-    await engine.clicked(await engine.ranked(user="ann"), "i0")
-    engine.store.full = True
-    with pytest.raises(StoreError):
-        await engine._activity.save()
-    engine.store.full = False
-    await engine.ranked()
-    view = await engine.insights()
-    assert view.buckets[0].rankings == view.totals.rankings == 2
-    arms = (await engine.experiment("t")).arms
-    assert [(arm.lists, arm.clicks.value) for arm in arms if arm.lists] == [(1, 1.0)]
-
-
+@pytest.mark.parametrize("raised", [StoreError, asyncio.CancelledError])
 @played(count=2)
-async def test_sums_that_may_be_stored_are_not_stored_again(
-    engine: Scene, monkeypatch: pytest.MonkeyPatch
+async def test_sums_are_stored_once_whatever_becomes_of_a_save(
+    engine: Scene, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A save that is given up is complete in the store, or lost, but never counted twice."""
+    """A save that failed is lost; one that is given up is complete in the store, or lost."""
     stored = engine.store.meta.add
 
-    async def given_up(*given: object) -> None:
-        await stored(*given)
-        raise asyncio.CancelledError
+    async def ends(*given: object) -> None:
+        if raised is asyncio.CancelledError:
+            await stored(*given)
+        raise raised
 
-    await engine.ranked()
+    await engine.start_experiment(api.StartExperimentRequest("t", {"own": "own"}))
+    await engine.clicked(await engine.ranked(items=["i0"]), "i0")
     with monkeypatch.context() as patched:
-        patched.setattr(engine.store.meta, "add", given_up)
-        with pytest.raises(asyncio.CancelledError):
+        patched.setattr(engine.store.meta, "add", ends)
+        with pytest.raises(raised):
             await engine._activity.save()
     await engine.ranked()
     view = await engine.insights()
     assert view.buckets[0].rankings == view.totals.rankings == 2
+    [arm] = (await engine.experiment("t")).arms
+    assert (arm.lists, arm.clicks.value) == (1, 1.0)
 
 
 @played(count=2)
