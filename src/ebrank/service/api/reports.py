@@ -63,7 +63,7 @@ class ItemState(Struct, frozen=True):
     density: ItemDensity | None = None
     """of its relevance, if the request asks for it and the rank is at most 100."""
     elsewhere: float | UnsetType = UNSET
-    """how far what it earned in `other_queries` moves that, if queries share evidence."""
+    """how far its evidence in `other_queries` moves that, if queries share evidence."""
     other_queries: int | UnsetType = UNSET
 
 
@@ -102,7 +102,7 @@ class QueryResponse(Struct, frozen=True):
 class MetricOut(Struct, frozen=True):
     """A figure of an arm, or a difference: the estimate, and the ends of its 95 % interval.
 
-    The interval may be looked at always. It has no ends, null, while little is known.
+    The interval may be read at any time. It has no ends, null, while little is known.
     """
 
     value: float | None

@@ -93,8 +93,9 @@ class LogClock:
     >>> clock(), clock(), clock()
     (10.0, 10.0, 11.0)
 
-    A clock that jumps ahead and stays there is believed after a while: it was wrong before, or the
-    machine was suspended. No list becomes old by that, see `ago`; but a half-life goes by.
+    A clock that jumps ahead and stays there is taken to be right after a while: it was wrong
+    before, or the machine was suspended. No list becomes old by that, see `ago`; but a half-life
+    goes by.
 
     Attributes:
         last: what it returned last.
@@ -109,7 +110,7 @@ class LogClock:
         self._clock = clock
         self._timer = timer
         self.last = last
-        self._believed = clock(), timer()
+        self._accepted = clock(), timer()
         self._doubted: float | None = None  # since when, by the timer
         self._jumps: list[tuple[float, float]] = []  # when, by the timer, and how far
         self._warned = False
@@ -134,13 +135,13 @@ class LogClock:
     def _reading(self) -> float:
         """Return what the machine's clock says, or should say if it has just jumped ahead."""
         reading, now = self._clock(), self._timer()
-        expected = max(self._believed[0] + now - self._believed[1], self.last)
+        expected = max(self._accepted[0] + now - self._accepted[1], self.last)
         if reading - expected > GRACE_SECONDS:
             if self._doubted is None:
                 self._doubted = now
                 log.warning(
-                    "the clock jumped ahead by %.0f s. Check the machine's clock: it is believed "
-                    "if it stays there for %.0f s",
+                    "the clock jumped ahead by %.0f s. Check the machine's clock: it is taken "
+                    "to be right if it stays there for %.0f s",
                     reading - expected,
                     DOUBT_SECONDS,
                     extra=about("clock"),
@@ -149,7 +150,7 @@ class LogClock:
                 return expected
             self._jumps.append((now, reading - expected))
         self._doubted = None
-        self._believed = reading, now
+        self._accepted = reading, now
         return reading
 
     def ago(self, seconds: float) -> float:

@@ -209,8 +209,8 @@ class Bodies:
             self._held += len(piece)
             self._check_size(seen.held)
             if self._held > self._most_held:
-                told = "all request bodies together exceed limits.bodies_bytes; try again"
-                raise HttpProblem(503, told, headers={"retry-after": "1"})
+                full = "all request bodies together exceed limits.bodies_bytes; try again"
+                raise HttpProblem(503, full, headers={"retry-after": "1"})
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def pieces(self, receive: Receive) -> AsyncIterator[bytes]:

@@ -329,7 +329,7 @@ def fitted(table: TrainingTable, active: EBRanker, job: TrainingJob) -> EBRanker
 
 
 class _Judged(NamedTuple):
-    """Mean losses on rows that neither version has learned from, as well as can be told."""
+    """Mean losses on rows that neither version has learned from, as far as that is known."""
 
     new: float
     old: float

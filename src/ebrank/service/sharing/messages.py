@@ -2,10 +2,10 @@
 
 Each query's message about an item is derived from its counts and the prior (see
 `ebrank.model.prior.item_effects`). A server keeps the messages of all queries it knows, and their
-sum for each item. What is left of the sums without a query's messages is what its items earned
-elsewhere. The sums always consist of the messages kept, to the bit, so none of a query's own clicks
-count twice, whatever its messages have missed and other servers have written. Lists need not wait
-for messages that have missed something: they follow within a second.
+sum for each item. What is left of the sums without a query's messages is the evidence about its
+items from elsewhere. The sums always consist of the messages kept, to the bit, so none of a query's
+own clicks count twice, whatever its messages have missed and other servers have written. Lists need
+not wait for messages that have missed something: they follow within a second.
 
 A sweep derives the messages of queries that nobody has asked for: after a start and a training run,
 when another version of the prior is in use, and when any server has deleted an item or a query.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 64_000_000
 """Messages take at most this: those of 4 million query-item pairs if queries have 40 candidates.
-Queries for which there is no room hear, but say nothing."""
+Queries for which there is no room profit from others, but contribute nothing."""
 QUERY_BYTES, PAIR_BYTES = 160, 12
 """What the messages of a query take, and each of its candidates."""
 FIRST_ITEMS, SPARE = 1024, 8
@@ -106,7 +106,7 @@ class SharedEvidence:
         self.size = 0
 
     def elsewhere(self, live: LiveQuery, model: Model, prior: ItemPrior) -> Elsewhere:
-        """Return what the candidates of a query earned elsewhere.
+        """Return the evidence about the candidates of a query from elsewhere.
 
         The prior is that of the candidates, from their features alone.
         """

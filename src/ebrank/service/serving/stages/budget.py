@@ -203,8 +203,8 @@ def cost_at_worst(served: Listing, p: Floats) -> float:
     """Return what a list costs at worst, in expected clicks of the order by relevance alone.
 
     At worst, an item that stands higher than by relevance is worth nothing, and the one it
-    displaces is worth more than believed, by some standard deviations: lists explore just where it
-    is underrated. Beliefs about new items do not matter then.
+    displaces is worth more than estimated, by some standard deviations: lists explore just where it
+    is underrated. Estimates of new items do not matter then.
     """
     candidates, below = served.candidates, served.offset + len(served.places)
     rank_of = np.empty(len(candidates.rows), np.int64)

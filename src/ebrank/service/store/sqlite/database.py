@@ -68,7 +68,7 @@ _REMEDIES = (
 )
 
 _SOUND = ("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_BUSY", "SQLITE_NOMEM")
-"""Errors that say nothing about what the file holds."""
+"""Errors that are not about the content of the file."""
 
 T = TypeVar("T")
 

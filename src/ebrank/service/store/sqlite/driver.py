@@ -133,7 +133,7 @@ def _matching(table: StoreTable, columns: Names, keys: tuple[Names, ...], count:
 
 
 class SqliteDriver:
-    """A database in a file, or in memory; see `Driver` for what the methods promise."""
+    """A database in a file, or in memory; see `Driver` for its methods."""
 
     about = about()
     touched: float | None = None

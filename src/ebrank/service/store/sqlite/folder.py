@@ -1,6 +1,6 @@
 """The folder of a store: made, owned by one server, and on disk under its name.
 
-Flushing a file says nothing of its name: names are on disk when their folder is.
+Flushing a file does not flush its name: names are on disk when their folder is.
 
 A store knows who searched for what, so its owner alone may read it. SQLite gives the files beside a
 database the permissions of the database.
