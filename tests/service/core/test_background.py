@@ -14,7 +14,7 @@ from ebrank.evidence import kernels as evidence_kernels
 from ebrank.kernels import min_max
 from ebrank.model import scoring
 from ebrank.model.policy.scaling import Scaling
-from ebrank.model.prior.learners import kernels as learner_kernels
+from ebrank.model.prior.learners import minimization
 from ebrank.service.api import ItemIn
 from ebrank.service.core.background import Flusher, Housekeeping
 from ebrank.service.store.base import StoreError
@@ -198,7 +198,7 @@ async def test_nothing_is_compiled_inside_a_request(engine: Scene) -> None:
     await add_model(engine.store, ranker, features=())
     kernels: list[Any] = [
         min_max._scale,
-        learner_kernels.write_scores,
+        minimization.write_scores,
         scoring.write_scores,
         evidence_kernels.write_sums,
     ]

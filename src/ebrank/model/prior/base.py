@@ -48,6 +48,16 @@ class Posterior:
     planned: Mapping[str, Function | str] = field(default_factory=dict)
 
 
+def mean_of(moments: tuple[float, ...]) -> float:
+    """Return the mean of a posterior whose moments are computed together."""
+    return moments[0]
+
+
+def spread_of(moments: tuple[float, ...]) -> float:
+    """Return its standard deviation."""
+    return moments[1]
+
+
 class Family(Configured):
     """A family of distributions of relevance; to add one, derive from it in your own file.
 

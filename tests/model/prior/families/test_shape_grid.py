@@ -24,7 +24,7 @@ from ebrank.model.formula import Score
 from ebrank.model.policy.policies import parse
 from ebrank.model.prior import ItemPrior
 from ebrank.model.prior.families import shape_grid
-from ebrank.model.prior.families.beta_exact import exact_loss, exact_relevance, exact_spread
+from ebrank.model.prior.families.beta_exact import exact_loss, exact_moments
 from ebrank.model.prior.families.shape import FIRST, STEEPEST, grid_numbers, logits
 from ebrank.model.prior.families.shape_grid import BROAD, NARROW
 from ebrank.model.scoring import score_pairs, scores
@@ -296,8 +296,8 @@ def test_beta_is_a_special_case(
     learned: Any = grid_numbers(WIDE_U, np.log(WIDE), beta * log_expit(-WIDE_U), valuation)
     mean, spread = moments(case, learned)
     value, slope = loss(case, learned)
-    assert mean == pytest.approx(exact_relevance(alpha, beta, case.evidence), rel=2e-6)
-    assert spread == pytest.approx(exact_spread(alpha, beta, case.evidence), rel=2e-5)
+    assert mean == pytest.approx(exact_moments(alpha, beta, case.evidence)[0], rel=2e-6)
+    assert spread == pytest.approx(exact_moments(alpha, beta, case.evidence)[1], rel=2e-5)
     whole, by_log = exact_loss(float(np.log(alpha)), beta, case.evidence)
     assert value + clicks @ np.log(case.p) == pytest.approx(whole, abs=2e-6)
     assert slope * alpha == pytest.approx(by_log, rel=1e-4, abs=1e-4)

@@ -28,7 +28,7 @@ from ebrank.equations import (
 )
 from ebrank.evidence import Sums
 from ebrank.model.formula import ItemPrior
-from ebrank.model.prior.base import Family, Posterior
+from ebrank.model.prior.base import Family, Posterior, mean_of, spread_of
 from ebrank.parameters import param
 from ebrank.typing import Floats
 
@@ -59,7 +59,11 @@ class Beta(Family):
         "ips": CONJUGATE,
         "exposure": CONJUGATE,
         "exact": Posterior(
-            f"{EXACT}exact_relevance", f"{EXACT}exact_spread", DRAW, f"{EXACT}exact_loss"
+            mean_of,
+            spread_of,
+            DRAW,
+            f"{EXACT}exact_loss",
+            given={"moments": f"{EXACT}exact_moments"},
         ),
     }
 

@@ -112,7 +112,7 @@ def reach(
 def exact_moments(
     alpha: float, beta: float, item_counts: ItemCounts
 ) -> tuple[float, float, float, float]:
-    """Return log ∫ R^(α−1) (1−R)^(β−1) L(R) dR, and of the posterior: mean, spread, mean of log R.
+    """Return of the posterior: mean, spread, mean of log R; and log ∫ R^(α−1) (1−R)^(β−1) L(R) dR.
 
     If a tail is long, its shoulder is the center, not the highest point: hence `max`.
     """
@@ -139,21 +139,11 @@ def exact_moments(
         grown *= growth
     shift /= mass
     return (
-        float(np.log(mass * width * step) + top),
         float(middle + shift),
         float(np.sqrt(max(square / mass - shift * shift, 0.0))),
         float(mean_log / mass),
+        float(np.log(mass * width * step) + top),
     )
-
-
-def exact_relevance(alpha: float, beta: float, item_counts: ItemCounts) -> float:
-    """Return the posterior mean of the relevance."""
-    return exact_moments(alpha, beta, item_counts)[1]
-
-
-def exact_spread(alpha: float, beta: float, item_counts: ItemCounts) -> float:
-    """Return the posterior standard deviation of the relevance."""
-    return exact_moments(alpha, beta, item_counts)[2]
 
 
 def exact_loss(score: float, beta: float, item_counts: ItemCounts) -> tuple[float, float]:
@@ -162,7 +152,7 @@ def exact_loss(score: float, beta: float, item_counts: ItemCounts) -> tuple[floa
     ∂/∂α log of the integral is the posterior mean of log R minus the prior's, ψ(α) − ψ(α + β).
     """
     alpha = prior_alpha(score)
-    log_mass, _, _, mean_log = exact_moments(alpha, beta, item_counts)
+    _, _, mean_log, log_mass = exact_moments(alpha, beta, item_counts)
     hits, hits_slope = log_gamma_and_digamma(alpha)
     all_, all_slope = log_gamma_and_digamma(alpha + beta)
     misses, _ = log_gamma_and_digamma(beta)

@@ -28,7 +28,7 @@ from ebrank.evidence import Sums, Valuation
 from ebrank.evidence.valuation import UNIT
 from ebrank.kernels.arrays import read_only
 from ebrank.model.formula import ItemPrior
-from ebrank.model.prior.base import Family, Posterior
+from ebrank.model.prior.base import Family, Posterior, mean_of, spread_of
 from ebrank.model.prior.rows import Rows
 from ebrank.parameters import param
 from ebrank.typing import Floats, State
@@ -86,16 +86,6 @@ def ends(sums: Sums) -> Floats:
     return clipped
 
 
-def relevance_of(moments: tuple[float, ...]) -> float:
-    """Return the posterior mean."""
-    return moments[0]
-
-
-def spread_of(moments: tuple[float, ...]) -> float:
-    """Return the posterior standard deviation."""
-    return moments[1]
-
-
 def upside_of(moments: tuple[float, ...]) -> float:
     """Return what an item is worth beyond its relevance."""
     return moments[2]
@@ -112,7 +102,7 @@ class Shape(Family):
     mean: ClassVar = f"{GRID}prior_mean"
     posteriors: ClassVar = {
         "exact": Posterior(
-            relevance_of,
+            mean_of,
             spread_of,
             f"{GRID}draw",
             f"{GRID}loss",

@@ -183,12 +183,12 @@ class Linear(Learner):
 
 def linear_scores(features: Features, theta: Floats, threads: int | None) -> Floats:
     """Return the linear score of every row; θ holds the weights and, last, the intercept."""
-    from ebrank.model.prior.learners import kernels
+    from ebrank.model.prior.learners import minimization  # Numba takes a while to import
 
     scores = np.empty(len(features))
     matrix = read_only(features)
     map_blocks(
-        lambda start, stop: kernels.write_scores(matrix, theta, start, stop, scores),
+        lambda start, stop: minimization.write_scores(matrix, theta, start, stop, scores),
         total=len(features),
         block=BLOCK,
         threads=threads,

@@ -4,6 +4,9 @@ L-BFGS minimizes the mean loss plus ridge/2 · |w|² in coordinates u = Lᵀθ, 
 about the same in every direction; L Lᵀ is the second derivative on an even sample of rows. A refit
 then takes a handful of passes over the features. The sample only affects the speed: the optimum is
 that of all rows.
+
+One pass over the features computes score, loss and gradient of a row while the row is in cache.
+Features stay float32 in memory; sums are float64. θ holds the weights and, last, the intercept.
 """
 
 from __future__ import annotations
@@ -15,13 +18,16 @@ import numpy as np
 
 from ebrank.errors import ParameterError
 from ebrank.kernels import linalg
+from ebrank.kernels.compiled import inner, kernel
 from ebrank.kernels.threads import map_blocks
-from ebrank.model.prior.learners import kernels
-from ebrank.model.prior.rows import Rows
-from ebrank.typing import Floats
+from ebrank.model.prior.kernels import evaluate
+from ebrank.model.prior.rows import LossTask, Rows
+from ebrank.typing import Features, Floats, Ints
 
 CURVATURE_ROWS = 16_384
 CURVATURE_BLOCK = 2048
+TOGETHER = 4
+"""Rows whose outer products are added together: memory is slower than arithmetic."""
 
 
 class Fitted(NamedTuple):
@@ -128,9 +134,7 @@ def row_losses(rows: Rows, theta: Floats) -> Floats:
     """Return the loss of each included row, without a penalty."""
     losses = np.zeros(len(rows.features))
     rows.blocks(
-        lambda start, stop: kernels.write_losses(
-            rows.task, rows.features, theta, start, stop, losses
-        )
+        lambda start, stop: write_losses(rows.task, rows.features, theta, start, stop, losses)
     )
     chosen = losses[rows.included]
     if not np.all(np.isfinite(chosen)):
@@ -141,9 +145,7 @@ def row_losses(rows: Rows, theta: Floats) -> Floats:
 def value_and_gradient(rows: Rows, theta: Floats, ridge: float) -> tuple[float, Floats]:
     """Return the penalized mean loss and its gradient in one pass over the features."""
     sums = rows.blocks(
-        lambda start, stop: kernels.loss_and_gradient_sum(
-            rows.task, rows.features, theta, start, stop
-        )
+        lambda start, stop: loss_and_gradient_sum(rows.task, rows.features, theta, start, stop)
     )
     penalty = ridge * theta
     penalty[-1] = 0.0  # the intercept is free
@@ -157,9 +159,7 @@ def curvature_at(rows: Rows, theta: Floats, ridge: float) -> Floats:
     chosen = np.flatnonzero(rows.included)
     chosen = chosen[:: max(1, len(chosen) // CURVATURE_ROWS)]
     parts = map_blocks(
-        lambda start, stop: kernels.curvature_sum(
-            rows.task, rows.features, theta, chosen, start, stop
-        ),
+        lambda start, stop: curvature_sum(rows.task, rows.features, theta, chosen, start, stop),
         total=len(chosen),
         block=CURVATURE_BLOCK,
         threads=rows.threads,
@@ -191,3 +191,95 @@ class _Watch:
         self._waited += 1
         if self._waited >= self._patience:
             raise StopIteration
+
+
+# --- passes over the features, compiled -----------------------------------------------------------
+
+
+@kernel
+def score(features: Features, row: int, theta: Floats) -> float:
+    """Return the linear score of one row."""
+    total = 0.0
+    for j in range(features.shape[1]):
+        total += features[row, j] * theta[j]
+    return total + theta[-1]  # type: ignore[no-any-return]
+
+
+@kernel
+def write_scores(features: Features, theta: Floats, start: int, stop: int, out: Floats) -> None:
+    """Write the scores of rows start..stop."""
+    for i in range(start, stop):
+        out[i] = score(features, i, theta)
+
+
+@kernel
+def write_losses(
+    task: LossTask, features: Features, theta: Floats, start: int, stop: int, losses: Floats
+) -> None:
+    """Write the loss of each included row among start..stop."""
+    out = np.empty(2)
+    for i in range(start, stop):
+        if task.included[i]:
+            evaluate(task, i, score(features, i, theta), out)
+            losses[i] = out[0]
+
+
+@kernel
+def loss_and_gradient_sum(
+    task: LossTask, features: Features, theta: Floats, start: int, stop: int
+) -> tuple[float, Floats]:
+    """Return the summed loss and its gradient by θ over the included rows among start..stop."""
+    n_features = features.shape[1]
+    total = 0.0
+    gradient = np.zeros(n_features + 1)
+    out = np.empty(2)
+    for i in range(start, stop):
+        if task.included[i]:
+            evaluate(task, i, score(features, i, theta), out)
+            total += out[0]
+            slope = out[1]
+            for j in range(n_features):
+                gradient[j] += slope * features[i, j]
+            gradient[n_features] += slope
+    return total, gradient
+
+
+@kernel
+def curvature_sum(
+    task: LossTask, features: Features, theta: Floats, rows: Ints, start: int, stop: int
+) -> Floats:
+    """Return the summed second derivative by θ, lower triangle, over rows[start:stop].
+
+    A loss need not be convex in the score everywhere; a row that curves down counts as flat, so
+    that the sum stays positive semi-definite and can serve as a metric.
+    """
+    n_features = features.shape[1]
+    total = np.zeros((n_features + 1, n_features + 1))
+    x, scaled = np.ones((TOGETHER, n_features + 1)), np.empty((TOGETHER, n_features + 1))
+    out = np.empty(2)
+    step = 1e-4
+    for begin in range(start, stop, TOGETHER):
+        for t in range(TOGETHER):
+            bend = 0.0
+            i = rows[min(begin + t, stop - 1)]
+            if begin + t < stop:
+                s = score(features, i, theta)
+                evaluate(task, i, s + step, out)
+                up = out[1]
+                evaluate(task, i, s - step, out)
+                bend = max((up - out[1]) / (2.0 * step), 0.0)
+            for j in range(n_features):
+                x[t, j] = features[i, j]
+            for j in range(n_features + 1):
+                scaled[t, j] = bend * x[t, j]
+        add_outer_products(total, scaled, x)
+    return total
+
+
+@inner
+def add_outer_products(total: Floats, left: Floats, right: Floats) -> None:
+    """Add the products of `TOGETHER` pairs of rows to the lower triangle: one pass over it."""
+    for j in range(len(total)):
+        a, b, c, d = left[0, j], left[1, j], left[2, j], left[3, j]
+        for k in range(j + 1):
+            total[j, k] += a * right[0, k] + b * right[1, k] + c * right[2, k] + d * right[3, k]
