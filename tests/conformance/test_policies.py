@@ -56,12 +56,12 @@ def test_policies_conform(policy: Policy) -> None:
     [
         "thompson",
         "ebrank:beta=0.1,epsilon=0",
-        "ebrank:clamp=true,min_impressions=3",
+        "ebrank:min_impressions=3",
         "ebrank:ridge=0.001,early_stopping=false,estimator=exposure",
-        "ebrank:max_iterations=3,tolerance=0.1,patience=1",
+        "ebrank:tolerance=0.1",
         "ebrank:bonus=horizon,estimator=exposure,horizon=50",
         "auto:horizon=50",
-        "auto:smoothness=0.1,min_impressions=3",
+        "auto:min_impressions=3",
         "auto:examination=given,bonus=draw",
     ],
 )

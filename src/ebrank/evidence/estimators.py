@@ -40,22 +40,15 @@ class Estimator:
         """What formulas call `hits` and `trials`."""
         return {"hits": self.hits, "trials": self.trials}
 
-    def matrix(self, stats: BehaviorStats, sums: Sums, *, clamp: bool = False) -> Floats:
+    def matrix(self, stats: BehaviorStats, sums: Sums) -> Floats:
         """Return the evidence of each item as a row of numbers, for training.
 
-        Debiased clicks may exceed the trials. That does not harm the formulas; `clamp` still limits
-        them, as the paper's authors intended: min(C, n) and max(E, c).
+        Debiased clicks may exceed the trials; that does not harm the formulas.
         """
-        if self.by_rank:
-            return stats.counts.reshape(len(stats), math.prod(stats.counts.shape[1:])).astype(
-                np.float64
-            )
-        hits, trials = getattr(sums, self.hits), getattr(sums, self.trials)
-        if clamp and self.name == "ips":
-            hits = np.minimum(hits, trials)
-        elif clamp:
-            trials = np.maximum(trials, hits)
-        return np.column_stack([hits, trials])
+        if not self.by_rank:
+            return np.column_stack([getattr(sums, self.hits), getattr(sums, self.trials)])
+        width = math.prod(stats.counts.shape[1:])
+        return stats.counts.reshape(len(stats), width).astype(np.float64)
 
     def rate(self, sums: Sums) -> Floats:
         """Return hits over trials, the relevance by clicks alone; 0 for items never shown."""

@@ -127,7 +127,7 @@ def test_parses_names_and_parameters() -> None:
 
 
 def test_a_ranker_is_printed_as_it_is_typed() -> None:
-    text = "ebrank:epsilon=3,clamp=true,early_stopping=false"
+    text = "ebrank:epsilon=3,min_impressions=2,early_stopping=false"
     assert str(registry.parse(text)) == text
 
 

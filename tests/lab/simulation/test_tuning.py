@@ -135,7 +135,7 @@ def test_the_first_of_equals_is_chosen_and_edges_are_told(like: Result) -> None:
     assert (found.best, found.at_the_edge) == (found.points[0], ("beta",))
     found, _ = searched(like, ends, lambda ranker: ranker.value("epsilon"), wider=0)
     assert found.at_the_edge == ("epsilon", "beta")
-    words, _ = searched(like, {"clamp": (False, True)}, lambda ranker: 0.5)
+    words, _ = searched(like, {"early_stopping": (False, True)}, lambda ranker: 0.5)
     assert words.at_the_edge == ()
     grid = read_grid(EBRANK, ["ridge"], ["auto,0.001,0.1"])
     assert grid == {"ridge": (None, 0.001, 0.1)}
@@ -168,8 +168,8 @@ def test_no_report_can_run_a_tuning_trial() -> None:
 
 def test_grids_are_read_as_the_parameters_say() -> None:
     assert read_grid(EBRANK, ["epsilon"], ["0, 1,1,2.5"]) == {"epsilon": (0.0, 1.0, 2.5)}
-    assert read_grid(EBRANK, ["clamp", "estimator"], []) == {
-        "clamp": (False, True),
+    assert read_grid(EBRANK, ["early_stopping", "estimator"], []) == {
+        "early_stopping": (False, True),
         "estimator": ("ips", "exposure", "exact"),
     }
     own = read_grid(EBRANK, [], [])

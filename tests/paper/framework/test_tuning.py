@@ -48,7 +48,7 @@ def test_a_given_ranker_takes_the_place_of_the_entrant_it_is(
         assert registry.parse(record.ranker) == ranker
 
 
-@pytest.mark.parametrize("text", ["bm25", "ebrank:epsilon=3,patience=2", "ebrank", "prior"])
+@pytest.mark.parametrize("text", ["bm25", "ebrank:epsilon=3,tolerance=0.01", "ebrank", "prior"])
 def test_rankers_that_cannot_be_given_are_rejected_with_a_list(text: str) -> None:
     with pytest.raises(ParameterError) as caught:
         tuning.read_given([text])

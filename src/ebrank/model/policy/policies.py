@@ -120,7 +120,6 @@ class Choices(Configured):
         choices=("both", "prior", "behavior"),
     )
     min_impressions: int = param(0, "train on rows shown more often than this", at_least=0)
-    clamp: bool = param(False, "limit debiased clicks to the trials when training")
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,6 @@ class Policy:
             learns_examination=choices.examination == "learned",
             shares=choices.shared == "learned",
             min_impressions=choices.min_impressions,
-            clamp=choices.clamp,
         )
 
     @property

@@ -40,7 +40,6 @@ class Prior:
         learns_examination: whether it learns how far down users look.
         shares: whether an item's queries share what they learn about it.
         min_impressions: it learns from rows shown more often than this.
-        clamp: whether debiased clicks are limited to the trials when it learns.
     """
 
     family: Family
@@ -49,7 +48,6 @@ class Prior:
     learns_examination: bool
     shares: bool
     min_impressions: int
-    clamp: bool
 
     # --- what it has learned -------------------------------------------------------------------
 
@@ -184,7 +182,7 @@ class Prior:
         valuation = behavior.valuation(examination)
         return Rows(
             features=read_only(_matrix(features)),
-            evidence=read_only(self.estimator.matrix(behavior, sums, clamp=self.clamp)),
+            evidence=read_only(self.estimator.matrix(behavior, sums)),
             included=read_only(sums.shown > self.min_impressions),
             loss=self._loss.compiled,
             table=valuation.table,

@@ -30,7 +30,6 @@ from ebrank.kernels.arrays import read_only
 from ebrank.model.formula import ItemPrior
 from ebrank.model.prior.base import Family, Posterior, mean_of, spread_of
 from ebrank.model.prior.rows import Rows
-from ebrank.parameters import param
 from ebrank.typing import Floats, State
 
 SIZE = 24
@@ -111,13 +110,6 @@ class Shape(Family):
         )
     }
 
-    smoothness: float | None = param(
-        None,
-        "penalty on third differences of the shape, per row; auto is 3 over the number of rows",
-        at_least=0,
-        kind=float,
-    )
-
     def prior(self, scores: Floats) -> ItemPrior:
         """Return the scores themselves."""
         return ItemPrior(scores, np.zeros(1))
@@ -149,8 +141,7 @@ class Shape(Family):
         """Return the shape, and the variance of logits under it, by which φ is scaled next time."""
         from ebrank.model.prior.families.shape_fit import fitted  # Numba takes a while to import
 
-        smoothness = SMOOTHNESS / rows.count if self.smoothness is None else self.smoothness
-        base, variance = fitted(rows, scores, base_of(start), smoothness)
+        base, variance = fitted(rows, scores, base_of(start), SMOOTHNESS / rows.count)
         return {**start, "shape": base, "variance": np.clip([variance], *TILTS)}
 
     def check_state(self, state: State) -> None:

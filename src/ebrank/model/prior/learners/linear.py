@@ -47,10 +47,6 @@ class Linear(Learner):
     early_stopping: bool = param(
         True, "with a given ridge, keep the weights with the lowest validation loss on the way"
     )
-    patience: int = param(
-        5, "iterations without a lower validation loss before a fit ends", at_least=1
-    )
-    max_iterations: int = param(200, "most quasi-Newton iterations", at_least=1)
     tolerance: float = param(
         1e-3,
         "largest whitened gradient of an optimum; the loss is then within its square",
@@ -165,8 +161,6 @@ class Linear(Learner):
             watched,
             theta,
             ridge,
-            patience=self.patience,
-            max_iterations=self.max_iterations,
             tolerance=self.tolerance,
             curvature=curvature,
         )

@@ -26,6 +26,9 @@ from ebrank.typing import Features, Floats, Ints
 
 CURVATURE_ROWS = 16_384
 CURVATURE_BLOCK = 2048
+MAX_ITERATIONS = 200
+PATIENCE = 5
+"""Iterations without a lower validation loss before a fit ends."""
 TOGETHER = 4
 """Rows whose outer products are added together: memory is slower than arithmetic."""
 
@@ -50,24 +53,22 @@ def minimize(
     start: Floats,
     ridge: float,
     *,
-    patience: int,
-    max_iterations: int,
     tolerance: float,
     curvature: Floats | None = None,
 ) -> Fitted:
     """Return the θ that minimizes the penalized loss, or the loss of watched rows on the way there.
 
-    For when to stop, see the parameters of `Linear` with the same names. A `curvature` that is
-    about that of the start saves computing it.
+    It ends when the largest whitened gradient is at most `tolerance`. A `curvature` that is about
+    that of the start saves computing it.
     """
     if curvature is None:
         curvature = curvature_at(rows, start, ridge)
-    watch = None if watched is None else _Watch(watched, start, patience)
+    watch = None if watched is None else _Watch(watched, start)
     theta, iterations = descended(
         lambda theta: value_and_gradient(rows, theta, ridge),
         start,
         curvature,
-        max_iterations=max_iterations,
+        max_iterations=MAX_ITERATIONS,
         tolerance=tolerance,
         see=None if watch is None else watch.see,
     )
@@ -175,21 +176,20 @@ def curvature_at(rows: Rows, theta: Floats, ridge: float) -> Floats:
 class _Watch:
     """Follows the validation loss and remembers where it was lowest."""
 
-    def __init__(self, validation: Rows, start: Floats, patience: int) -> None:
+    def __init__(self, validation: Rows, start: Floats) -> None:
         self._validation = validation
-        self._patience = patience
         self._waited = 0
         self.best = start
         self._lowest = np.inf  # a warm start is not a candidate: the fit would stay there
 
     def see(self, theta: Floats) -> None:
-        """Look at one iterate; stop the optimizer when patience is used up."""
+        """Compare one iterate; stop the optimizer after some without a lower loss."""
         loss = row_losses(self._validation, theta).mean()
         if loss < self._lowest:
             self._lowest, self.best, self._waited = loss, theta, 0
             return
         self._waited += 1
-        if self._waited >= self._patience:
+        if self._waited >= PATIENCE:
             raise StopIteration
 
 
