@@ -21,6 +21,7 @@ from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.behaviors import SHOWN
 from ebrank.evidence.valuation import UNIT
 from ebrank.model.policy.scaling import Scaling
+from ebrank.service.core.feature_schema import filled
 from ebrank.service.learning.fitting import gather, loaded
 from ebrank.service.learning.training import job
 from ebrank.service.settings import Settings
@@ -159,8 +160,8 @@ class History:
         if evidence.features is None:
             features = np.zeros((len(evidence), 1), np.float32)
         else:
-            features = _without_gaps(evidence.features, evidence.pointers)
-            features = replace(evidence, features=features).scaled()
+            whole = [filled(evidence.features[rows], by_mean=True) for _, rows in evidence.rows()]
+            features = replace(evidence, features=np.concatenate(whole)).scaled()
         return cls(
             name,
             evidence.pointers,
@@ -218,15 +219,3 @@ def numbered(names: Iterable[str]) -> Ints | None:
     numbers: dict[str, int] = {}
     items = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
     return items if len(numbers) < len(items) else None
-
-
-def _without_gaps(features: Features, pointers: Ints) -> Features:
-    """Return features with the mean of the query's candidates where a value is missing."""
-    missing = np.isnan(features)
-    if not missing.any():
-        return features
-    owner = np.repeat(np.arange(len(pointers) - 1), np.diff(pointers))
-    sums = np.add.reduceat(np.where(missing, 0.0, features), pointers[:-1], axis=0)
-    counts = np.add.reduceat(~missing, pointers[:-1], axis=0, dtype=np.int64)
-    means = (sums / np.maximum(counts, 1))[owner]
-    return np.where(missing, means, features).astype(np.float32)

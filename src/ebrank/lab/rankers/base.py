@@ -77,7 +77,7 @@ class Trial:
         dataset: the prepared dataset; features are prior knowledge, labels are for oracles only.
         relevance: true relevance probability of each row, for oracles only.
         stats: behavior so far, updated in place while sessions are served.
-        examination: how far down users are believed to look.
+        examination: how far down users are assumed to look.
         key: root of this trial's random draws (see `ebrank.kernels.streams`).
         threads: cores to use, None for all; never changes a result.
     """

@@ -1,7 +1,7 @@
 """PBM-UCB (Lagrée, Vernade and Cappé, Multiple-play bandits in the position-based model, 2016).
 
 Each query is a separate bandit, whose arms are its items; features play no part. With S clicks in N
-impressions of an item, and Ñ = Σ p over these, which is the exposure E by the believed curve, the
+impressions of an item, and Ñ = Σ p over these, which is the exposure E by the assumed curve, the
 upper confidence bound of that paper is
 
     S/Ñ + √(N/Ñ)·√(δ/(2Ñ)),    δ = (1 + ε)·log t

@@ -106,7 +106,7 @@ def show(sessions: Sessions, q: int, sheet: Sheet, length: int) -> float:
         declared &= outcome == behavior * clicked
         world.counts[row, 0, slot] += 1
         world.counts[row, behavior, slot] += clicked  # no branch: nobody can predict clicks
-        examined = world.table[slot]  # 0 where nobody is believed to look
+        examined = world.table[slot]  # 0 where nobody is assumed to look
         worth = clicked * world.table[(1 + behaviors + behavior) * slots + slot]
         world.exposure[row] += world.table[slots + slot]
         world.weighted_clicks[row] += worth

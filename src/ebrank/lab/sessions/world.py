@@ -26,7 +26,7 @@ class World(NamedTuple):
     is there, −1 for initial candidates; otherwise it is empty.
 
     The numbers that change when an item is shown are adjacent in memory: `counts` (see
-    `BehaviorStats`), their value under the believed curve, C and E, in units of 2⁻³⁰, `entered_at`
+    `BehaviorStats`), their value under the assumed curve, C and E, in units of 2⁻³⁰, `entered_at`
     and `first_shown`. For lists of five that is one cache line per item.
     """
 

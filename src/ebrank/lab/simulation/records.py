@@ -97,7 +97,7 @@ class Predictions:
         )
 
 
-# --- shares of the possible clicks ---------------------------------------------------------------
+# --- shares of all achievable clicks -------------------------------------------------------------
 
 RARE, HEAD = 30, 150
 """A rare query has fewer lists in the run, a head query more."""
@@ -106,7 +106,7 @@ FIRST = 20
 
 
 def shares(world: World, asked: Ints, ndcg: Floats) -> Floats:
-    """Return which part of the possible clicks lists got, where queries share items of a catalog.
+    """Return which part of all achievable clicks lists got, where queries share items of a catalog.
 
     The value of a list is the sum of relevance × examination, 1/log2(rank + 1), over its ranks:
     where users look that far, the clicks it may expect. What was possible is the value of the best

@@ -46,7 +46,7 @@ class TrialResult:
             query, without and with behavior; −1 where there are no more. Shape (queries, ranks).
         weights: the last linear model's weights; x^b, if used, is last; None for other models. For
             pooled folds, a row for each.
-        shares: where queries share the items of a catalog, the parts of the possible clicks that
+        shares: where queries share the items of a catalog, the parts of all achievable clicks that
             lists got, in the order of `SHARES`; None elsewhere. Shape (5,).
         seconds: run time without compilation.
         serving_seconds: of these, for the served sessions alone.
@@ -134,7 +134,7 @@ class Result:
 
     @property
     def shares(self) -> Floats | None:
-        """Shares of the possible clicks, shape (trials, 5); None without a catalog."""
+        """Shares of all achievable clicks, shape (trials, 5); None without a catalog."""
         each = [trial.shares for trial in self.trials if trial.shares is not None]
         return np.array(each) if each else None
 
@@ -169,7 +169,7 @@ def measured(result: Result) -> dict[str, Any]:
     """Return the measures of a simulation, the same on every machine; None without a trial.
 
     Run-NDCG is None, too, if no test query was served. `sessions` are those of one trial. Shares
-    of the possible clicks, by name, are there where queries share a catalog.
+    of all achievable clicks, by name, are there where queries share a catalog.
     """
     measures = {
         **{metric: _over_trials(result, metric) for metric in METRICS},

@@ -105,10 +105,10 @@ def against(segment: Callable[[Dataset, np.random.Generator], Bools], *, split: 
     def draw(data: Dataset, rng: np.random.Generator) -> Floats:
         inside = segment(data, rng)
         right, undecided = corrupted(0.0)(data, rng)[:, 0], data.max_label / 2
-        told = np.where(inside, data.max_label - right, right)
+        stated = np.where(inside, data.max_label - right, right)
         if not split:
-            return np.column_stack([told, inside])
-        halves = np.where(inside, told, undecided), np.where(inside, undecided, told)
+            return np.column_stack([stated, inside])
+        halves = np.where(inside, stated, undecided), np.where(inside, undecided, stated)
         return np.column_stack([*halves, inside])
 
     return draw

@@ -7,7 +7,7 @@ is the paper's exploitation bias again: what is new has no clicks anywhere.
 
 The worlds are the exhibit's own, whatever dataset is reproduced; only `--scale` applies to them. As
 many are drawn as there are trials, each with its own catalog and users. Shares are over the lists
-of all queries, not of test queries alone: a shop has none, and every list earns.
+of all queries, not of test queries alone: a shop has none, and every list counts.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ SETTING = (
     "differ, in logits, by what their features do not know: a good photo, a bad seller."
 )
 READING = (
-    "Share of the possible clicks, 1 for the best lists of the items that had arrived: over all "
+    "Share of all achievable clicks, 1 for the best lists of the items that had arrived: over all "
     "lists; those of rare queries, with fewer than 30 lists in the run; of head queries, with more "
     "than 150; the first 20 lists of every query; and on new items, those that arrived during the "
     "run: the clicks they got over those they would get in the best lists. A ranker that buries "

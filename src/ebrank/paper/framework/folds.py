@@ -163,7 +163,7 @@ def _pooled(folds: Sequence[TrialResult]) -> TrialResult:
     return TrialResult(
         **pooled,
         test_queries=np.concatenate([own + offset for own, offset in numbers]),
-        calibration=np.concatenate(promises) if (promises := values("calibration")) else None,
+        calibration=np.concatenate(found) if (found := values("calibration")) else None,
         weights=_stacked(values("weights")),
         shares=np.mean(own, axis=0) if (own := values("shares")) else None,
     )

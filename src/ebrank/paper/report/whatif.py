@@ -72,7 +72,7 @@ def sentences(forecast: Forecast) -> list[str]:
     if best == reference:
         others = [at for at in range(len(names)) if at != reference]
         second = max(others, key=lambda at: per_list[:, at].mean(), default=None)
-        said = [f"No policy promises more than {names[reference]}."]
+        said = [f"No policy is expected to do better than {names[reference]}."]
         if second is not None:
             gap = interval(ahead[:, second])
             said.append(
@@ -83,7 +83,7 @@ def sentences(forecast: Forecast) -> list[str]:
     share = gap.mean / per_list[:, reference].mean()
     sure = float((ahead[:, best] > 0.0).mean())
     said = [
-        f"{names[best]} promises the most: {_text(gap, digits=3, signed=True)} "
+        f"{names[best]} is expected to do best: {_text(gap, digits=3, signed=True)} "
         f"{forecast.outcome} per list over {names[reference]} ({100 * share:+.1f} %); it is ahead "
         f"in {100 * sure:.0f} % of the worlds."
     ]
@@ -117,7 +117,7 @@ def figure(forecast: Forecast) -> Figure:
         what = f"{forecast.outcome} gained"
         panels.append(Panel(f"Gained over {reference}", "lists", what, gained))
     caption = f"Means over worlds; bands hold about {100 * LEVEL:g} % of the worlds."
-    return Figure("whatif", "What each policy would earn", caption, tuple(panels))
+    return Figure("whatif", "Expected outcome of each policy", caption, tuple(panels))
 
 
 def _series(label: str, x: tuple[float, ...], values: Floats) -> Series:

@@ -188,7 +188,7 @@ def swap_weight(scores: Floats, tails: Floats, i: int, j: int) -> float:
 
 @inner
 def considered(clicked: Bools, length: int) -> int:
-    """Return how many items from the top were looked at: down to one below the last click."""
+    """Return how many items from the top were examined: down to one below the last click."""
     for rank in range(length - 1, -1, -1):
         if clicked[rank]:
             return min(rank + 2, length)
