@@ -111,6 +111,7 @@ async def test_each_query_has_an_arm_and_every_list_and_click_counts_there(engin
     compared = shown.arms[1].difference["clicks"]
     assert compared.value == pytest.approx(estimate)
     assert (compared.low is None) == (low == -np.inf)
+    assert any("30 effective units" in note for note in shown.notes) == (low == -np.inf)
     rows = await exposures(engine.store, "t")
     assert len(rows) == 600
     assert sum(row.clicks for row in rows) == clicks.total()

@@ -78,7 +78,7 @@ class Overview:
             hours=hours,
             bucket_seconds=width,
             totals=self._activity.totals,
-            buckets=[bucket_out(minute) for minute in without_debts(minutes)],
+            buckets=buckets_out(minutes),
             feedback=api.FeedbackOut(
                 accepted=int(sums["events"]),
                 duplicate=int(sums["duplicate"]),
@@ -144,32 +144,23 @@ class Timeline:
         return self._shortest * math.ceil(wide / self._shortest)
 
 
-def without_debts(minutes: Sequence[Minute]) -> list[Minute]:
-    """Return sums without negative clicks.
+def buckets_out(minutes: Sequence[Minute]) -> list[api.BucketOut]:
+    """Return the sums of spans as the dashboard reads them.
 
-    A click is taken back in a later minute, perhaps one without clicks: then it is subtracted from
-    the minutes before.
-
-    >>> taken_back = [Minute(0.0, {"clicks_new": 3.0}), Minute(60.0, {"clicks_new": -1.0})]
-    >>> [minute.values["clicks_new"] for minute in without_debts(taken_back)]
-    [2.0, 0.0]
+    A click is taken back in a later span, perhaps in one without clicks: then it is subtracted from
+    the spans before.
     """
-    settled, debts = list[Minute](), dict.fromkeys(("clicks_new", "clicks_old"), 0.0)
+    buckets, debts = list[api.BucketOut](), {"clicks_new": 0, "clicks_old": 0}
     for minute in reversed(minutes):
-        left = {name: minute.values.get(name, 0.0) - debt for name, debt in debts.items()}
-        debts = {name: max(-value, 0.0) for name, value in left.items()}
-        clicks = {name: max(value, 0.0) for name, value in left.items()}
-        settled.append(Minute(minute.start, minute.values | clicks))
-    return settled[::-1]
-
-
-def bucket_out(minute: Minute) -> api.BucketOut:
-    """Return the sums of a span as the dashboard reads them."""
-    values = minute.values
-    sums: dict[str, Any] = {name: kind(values.get(name, 0.0)) for name, kind in _SUMS.items()}
-    sums |= {"start": minute.start, "clicks": sums["clicks_new"] + sums["clicks_old"]}
-    sums |= {"latency_p50_ms": quantile(values, 0.5), "latency_p99_ms": quantile(values, 0.99)}
-    return api.BucketOut(**sums)
+        values = minute.values
+        sums: dict[str, Any] = {name: kind(values.get(name, 0.0)) for name, kind in _SUMS.items()}
+        for name, debt in debts.items():
+            left = sums[name] - debt
+            sums[name], debts[name] = max(left, 0), max(-left, 0)
+        sums |= {"start": minute.start, "clicks": sums["clicks_new"] + sums["clicks_old"]}
+        sums |= {"latency_p50_ms": quantile(values, 0.5), "latency_p99_ms": quantile(values, 0.99)}
+        buckets.append(api.BucketOut(**sums))
+    return buckets[::-1]
 
 
 def summed(minutes: Iterable[Minute]) -> Mapping[str, float]:

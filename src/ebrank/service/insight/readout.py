@@ -116,6 +116,7 @@ def _notes(shown: api.ExperimentOut) -> Iterable[str]:
     few = [arm.name for arm in shown.arms if arm.clicks.value and arm.clicks.low is None]
     if few:
         yield (
-            f"Too few units for an interval: {', '.join(few)}. A unit with many of an arm's lists "
-            f"counts for little more than one; {FEWEST_UNITS:.0f} are needed."
+            f"No interval yet for {', '.join(few)}: an arm needs {FEWEST_UNITS:.0f} effective "
+            "units, (Σ lists)²/Σ lists² over its units, so that one with many lists counts for "
+            "little more than one."
         )
