@@ -18,7 +18,7 @@ from ebrank.service.settings import Settings
 from ebrank.service.store.base import SALT, StoreError
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, Operation
-from ebrank.testing.histories import counts, new_items
+from tests.service.histories import counts, new_items
 from tests.service.ops.test_copying import fill_all
 
 

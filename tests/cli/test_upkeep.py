@@ -20,9 +20,9 @@ from ebrank.service.store.records import Minute, ModelRecord
 from ebrank.service.store.schema import POSTGRESQL, SQLITE
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.service.store.sqlite.database import about
-from ebrank.testing.histories import contents, fill
 from tests.cli.commands import answered, ebrank, good, refused
 from tests.postgres import Postgres
+from tests.service.histories import contents, fill
 from tests.service.scenes import START, Clock, items
 from tests.service.store import blocking
 from tests.service.store.blocking import Blocking

@@ -6,7 +6,7 @@ Each raises an `AssertionError` that says what is wrong, and needs no test frame
 >>> from ebrank.testing import check_ranker
 >>> check_ranker(registry.parse("bm25"))
 
-`check_policy` takes a policy, `check_users` a user model, `check_store` a store of the service.
+`check_policy` takes a policy, `check_users` a user model.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from ebrank.environment.exports import on_first_use
 if TYPE_CHECKING:
     from ebrank.testing.policies import check_policy as check_policy
     from ebrank.testing.rankers import check_ranker as check_ranker
-    from ebrank.testing.stores import check_store as check_store
     from ebrank.testing.users import check_users as check_users
 
-# Imported on first use: the check of stores needs more packages than the others.
+# Imported on first use.
 _HOMES = {
     "check_policy": "ebrank.testing.policies",
     "check_ranker": "ebrank.testing.rankers",
-    "check_store": "ebrank.testing.stores",
     "check_users": "ebrank.testing.users",
 }
 __all__ = list(_HOMES)

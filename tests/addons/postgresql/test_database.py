@@ -23,9 +23,9 @@ from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
 from ebrank.service.store import Mode, Store, StoreError, open
 from ebrank.service.store.records import RolledUp
-from ebrank.testing.histories import event, fill, new_items, ranking
-from ebrank.testing.stores.checking import state_of
 from tests.postgres import Postgres, postgres
+from tests.service.histories import event, fill, new_items, ranking
+from tests.service.store.checking import state_of
 
 PATIENCE_SECONDS = 60.0
 T = TypeVar("T")

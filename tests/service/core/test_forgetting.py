@@ -15,7 +15,7 @@ from ebrank.service.learning.fitting import TrainingJob, gather
 from ebrank.service.ops.copying import copy_store
 from ebrank.service.store.rows import reach
 from ebrank.service.store.sqlite import SqliteStore
-from ebrank.testing.histories import contents
+from tests.service.histories import contents
 from tests.service.scenes import (
     BOTH,
     DAY,

@@ -15,8 +15,8 @@ from ebrank.service.ops.copying import copy_store
 from ebrank.service.ops.replay import replay
 from ebrank.service.store import Store, StoreError, open
 from ebrank.service.store.records import ArmSums, Minute, ModelRecord
-from ebrank.testing.histories import contents, fill
 from tests.cli.commands import ebrank
+from tests.service.histories import contents, fill
 from tests.service.store.blocking import run
 
 NOW = 1_000.0

@@ -28,9 +28,9 @@ from ebrank.service.settings import Settings
 from ebrank.service.store import Store, StoreView, open
 from ebrank.service.store.records import Minute, ModelRecord, Operation
 from ebrank.service.store.sqlite import SqliteStore
-from ebrank.testing.histories import event, new_items, ranking
 from tests.cli.commands import ebrank, refused
 from tests.in_process import in_process
+from tests.service.histories import event, new_items, ranking
 from tests.service.scenes import linear_state
 
 QUERIES = 20

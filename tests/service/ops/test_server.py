@@ -41,8 +41,8 @@ from ebrank.service.settings import ServerSettings, Settings, StoreSettings, Tok
 from ebrank.service.store import open
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.sqlite import SqliteStore
-from ebrank.testing.histories import new_items
 from tests.cli.commands import refused
+from tests.service.histories import new_items
 from tests.service.store.blocking import Blocking
 from tests.serving import Server, serving
 from tests.threaded import Threaded

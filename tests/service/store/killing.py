@@ -21,7 +21,7 @@ from ebrank.service.core.background import Flusher
 from ebrank.service.ops.replay import replay
 from ebrank.service.store import Store, open
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry
-from ebrank.testing.histories import event, new_items, ranking
+from tests.service.histories import event, new_items, ranking
 
 PROJECT = Path(__file__).parents[3]
 ROUND_SECONDS = 0.3

@@ -21,7 +21,7 @@ from ebrank.service.store.counting import (
 )
 from ebrank.service.store.records import EventEntry
 from ebrank.service.store.tables import EVENTS
-from ebrank.testing.histories import event, ranking
+from tests.service.histories import event, ranking
 
 
 @pytest.mark.parametrize("length", [0, 1, 12, 1000, 1003])

@@ -17,8 +17,8 @@ from ebrank.service.store.base import SALT, hashed
 from ebrank.service.store.counting import time_of
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import EventEntry, Operation, RankingEntry, Wanted
-from ebrank.testing.histories import BEHAVIORS, bits, new_items
 from tests.postgres import Postgres
+from tests.service.histories import BEHAVIORS, bits, new_items
 from tests.service.scenes import Clock, Scene, click, ids, settings
 from tests.service.store.blocking import run
 

@@ -10,8 +10,8 @@ from ebrank.service.store import Mode, StoreError, open
 from ebrank.service.store.memory import MemoryStore
 from ebrank.service.store.records import NewItem
 from ebrank.service.store.sqlite import SqliteStore
-from ebrank.testing.histories import contents, fill, ranking
 from tests.postgres import Postgres
+from tests.service.histories import contents, fill, ranking
 
 ITEMS = [NewItem("a", (1.0,))]
 

@@ -8,7 +8,7 @@
 | `MODULE:NAME:ARGUMENT` | what `NAME` of an importable module makes of the argument |
 
 `NAME` is a class or a function, called with the argument and the mode; see `base` for what it has
-to return, and `ebrank.testing.check_store` for whether it does.
+to return.
 
 >>> import asyncio
 >>> async def session() -> list[str]:

@@ -15,7 +15,7 @@ import pytest
 from ebrank.service.store.sqlite import SqliteStore, database
 from ebrank.service.store.sqlite import store as backup
 from ebrank.service.store.sqlite.database import Database, Wal
-from ebrank.testing.histories import new_items, ranking
+from tests.service.histories import new_items, ranking
 from tests.service.store.blocking import Blocking, run
 
 

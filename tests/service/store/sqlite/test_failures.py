@@ -18,7 +18,7 @@ from ebrank.service.ops.replay import replay
 from ebrank.service.store.base import Damaged, Mode, StoreError
 from ebrank.service.store.records import Minute
 from ebrank.service.store.sqlite import SqliteStore
-from ebrank.testing.histories import contents, event, fill, new_items, ranking
+from tests.service.histories import contents, event, fill, new_items, ranking
 from tests.service.store.blocking import Blocking, run
 from tests.service.store.killing import kill_again_and_again
 
@@ -63,7 +63,7 @@ CHILD_ON_A_SMALL_DISK = """
 import resource, signal, sys
 from ebrank.service.store.base import Mode, StoreError
 from ebrank.service.store.sqlite import SqliteStore
-from ebrank.testing.histories import fill, ranking
+from tests.service.histories import fill, ranking
 from tests.service.store.blocking import Blocking, run
 store = Blocking(SqliteStore(sys.argv[1]))
 run(fill(store.wrapped))

@@ -17,7 +17,7 @@ import pytest
 
 from ebrank.service.store.records import ModelRecord
 from ebrank.service.store.sqlite import SqliteStore, database
-from ebrank.testing.histories import new_items
+from tests.service.histories import new_items
 from tests.service.scenes import Scene, better, click, played, settings
 from tests.service.store.blocking import run
 

@@ -16,7 +16,7 @@ from ebrank.addons.exporting import export
 from ebrank.service.ops.copying import copy_store
 from ebrank.service.store import open
 from ebrank.service.store.sqlite.store import private_copy
-from ebrank.testing.histories import fill
+from tests.service.histories import fill
 from tests.service.store.blocking import run
 
 

@@ -14,7 +14,7 @@ from ebrank.service.store.sqlite import SqliteStore, database
 from ebrank.service.store.sqlite.database import make_tables
 from ebrank.service.store.sqlite.driver import matching
 from ebrank.service.store.tables import ITEMS
-from ebrank.testing.histories import contents, event, new_items, ranking
+from tests.service.histories import contents, event, new_items, ranking
 from tests.service.store.blocking import Blocking, run
 
 

@@ -25,9 +25,9 @@ from ebrank.service.store.records import (
 )
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.service.store.sqlite.driver import SqliteDriver
-from ebrank.testing.histories import bits, event, fill, ranking
-from ebrank.testing.stores.checking import log_of
+from tests.service.histories import bits, event, fill, ranking
 from tests.service.store.blocking import run
+from tests.service.store.checking import log_of
 
 
 @contextmanager

@@ -1,37 +1,34 @@
-"""What checks of stores are made of."""
+"""What tests of stores ask of a store."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from inspect import signature
 from itertools import count
 from typing import Any, TypeAlias
 
+import pytest
+
+from ebrank.service.store import open
 from ebrank.service.store.base import Store, StoreError
 from ebrank.service.store.records import Operation, QueryState
-from ebrank.testing.histories import contents, counts
+from tests.service.histories import contents, counts
 
-Open: TypeAlias = Callable[[str], AbstractAsyncContextManager[Store]]
-"""Opens the store with a name, which is a plain word; an empty one the first time."""
+Counts: TypeAlias = dict[str, dict[tuple[int, int], int]]
+"""Counts of items that are not 0, by outcome and rank."""
 
 
 class Stores:
-    """Opens stores for a check."""
+    """Opens stores of a kind.
 
-    def __init__(self, open: Open, prefix: str, *, keeps: bool) -> None:
-        self._open = open
-        self._prefix = prefix
+    Attributes:
+        keeps: whether a store that is closed and opened again holds what it held.
+    """
+
+    def __init__(self, url: Callable[[str], str]) -> None:
+        self._url = url
         self._numbers = count()
-        self.keeps = keeps
-
-    async def run(self, check: Check) -> None:
-        """Run a check."""
-        if "stores" in signature(check).parameters:
-            await check(self)
-        else:
-            async with self.new() as store:
-                await check(store)
+        self.keeps = url("") != "memory:"
 
     def new(self) -> AbstractAsyncContextManager[Store]:
         """Open an empty store."""
@@ -39,32 +36,17 @@ class Stores:
 
     def named(self, name: str) -> AbstractAsyncContextManager[Store]:
         """Open the store with a name again, or for the first time."""
-        return self._open(f"{self._prefix}-{name}")
-
-
-Check: TypeAlias = Callable[..., Coroutine[None, None, None]]
-"""Raises an `AssertionError` if a store breaks the rule in its docstring.
-
-Its one argument is a new `store`, or `stores`, to open several.
-"""
-
-
-def equal(what: str, actual: object, expected: object) -> None:
-    """Raise unless something is as expected."""
-    assert actual == expected, f"{what} is {actual!r}, not {expected!r}"
+        return open(self._url(name))
 
 
 async def refused(
     store: Store, call: Callable[[], Awaitable[object]], kind: type[StoreError] = StoreError
 ) -> None:
-    """Raise unless the store refuses a call with an error of a kind, and nothing has changed."""
+    """Fail unless the store refuses a call with an error of a kind, and nothing has changed."""
     before = await everything(store)
-    try:
+    with pytest.raises(kind):
         await call()
-    except kind:
-        equal("the store after a call that it refused", await everything(store), before)
-    else:
-        raise AssertionError(f"no {kind.__name__} was raised")
+    assert await everything(store) == before
 
 
 async def everything(store: Store) -> dict[str, Any]:
@@ -80,10 +62,6 @@ async def everything(store: Store) -> dict[str, Any]:
 async def log_of(store: Store) -> list[Operation]:
     """Return the log."""
     return [entry async for entry in store.log.entries()]
-
-
-Counts: TypeAlias = dict[str, dict[tuple[int, int], int]]
-"""Counts of items that are not 0, by outcome and rank."""
 
 
 async def counts_of(store: Store, query: str = "q") -> Counts:

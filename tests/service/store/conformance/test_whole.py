@@ -19,13 +19,13 @@ from ebrank.service.store.records import (
     RankingEntry,
     Wanted,
 )
-from ebrank.testing.histories import BEHAVIORS, bits, contents, event, fill, new_items, ranking
-from ebrank.testing.stores.checking import Stores, equal, everything, state_of, statuses_of
+from tests.service.histories import BEHAVIORS, bits, contents, event, fill, new_items, ranking
+from tests.service.store.checking import Stores, everything, state_of, statuses_of
 
 USERS = ("ann", "bob")
 
 
-async def opened_again(stores: Stores) -> None:
+async def test_opened_again(stores: Stores) -> None:
     """A store that was closed holds what it held, and goes on."""
     if not stores.keeps:
         return
@@ -37,30 +37,30 @@ async def opened_again(stores: Stores) -> None:
         before = await contents(store)
         state = await store.items.load("q")
     async with stores.named("again") as store:
-        equal("the store", await contents(store), before)
+        assert await contents(store) == before
         loaded = await store.items.load("q")
-        assert state is not None, "the query is unknown"
-        assert loaded is not None, "the query is unknown when the store is opened again"
-        equal("the version", loaded.version, state.version)
-        equal("an event it knows", await statuses_of(store, log[-1:]), ["duplicate"])
-        equal("a new list", await statuses_of(store, [ranking("new", "abc")]), ["accepted"])
+        assert state is not None
+        assert loaded is not None
+        assert loaded.version == state.version
+        assert await statuses_of(store, log[-1:]) == ["duplicate"]
+        assert await statuses_of(store, [ranking("new", "abc")]) == ["accepted"]
 
 
-async def sound(stores: Stores) -> None:
+async def test_sound(stores: Stores) -> None:
     """A store that nobody damaged has no faults, and was last changed in the past, if ever."""
     began = time.time()
     async with stores.named("sound") as store:
-        assert store.touched is None or store.touched <= began + 1.0, f"{store.touched} is ahead"
+        assert store.touched is None or store.touched <= began + 1.0
         await fill(store)
-        equal("faults()", await store.faults(), [])
+        assert await store.faults() == []
         await store.log.roll_up(30.5)
-        equal("faults()", await store.faults(), [])
+        assert await store.faults() == []
     if stores.keeps:
         async with stores.named("sound") as store:
-            equal("faults()", await store.faults(), [])
+            assert await store.faults() == []
 
 
-async def random_histories(stores: Stores) -> None:
+async def test_random_histories(stores: Stores) -> None:
     """Random histories make the same of a store as of the one in memory."""
     for seed in range(6):
         async with _twins(stores) as (store, memory):
@@ -68,8 +68,8 @@ async def random_histories(stores: Stores) -> None:
             for turn in range(80):
                 call = _random_call(chance, float(turn + 10), lists)
                 done = [await _outcome(call, twin) for twin in (store, memory)]
-                equal(f"turn {turn} of history {seed}", *done)
-            equal(f"history {seed}", await everything(store), await everything(memory))
+                assert done[0] == done[1], f"turn {turn} of history {seed}"
+            assert await everything(store) == await everything(memory)
 
 
 async def _outcome(call: Callable[[Store], Awaitable[object]], store: Store) -> object:
@@ -80,7 +80,7 @@ async def _outcome(call: Callable[[Store], Awaitable[object]], store: Store) -> 
         return "refused"
 
 
-async def forgetting(stores: Stores) -> None:
+async def test_forgetting(stores: Stores) -> None:
     """Counters fade from epoch to epoch by the same bits for all, whenever a roll-up comes."""
     for seed, roll_ups in enumerate((False, True, True)):
         async with _twins(stores) as (store, memory):
@@ -89,19 +89,19 @@ async def forgetting(stores: Stores) -> None:
                 epoch += chance.choice([0, 0, 0, 1, 1, 5])
                 entries = _random_entries(chance, float(turn + 10), lists, epoch)
                 written = (await store.log.write(entries)).written
-                equal("what was written", written, (await memory.log.write(entries)).written)
+                assert written == (await memory.log.write(entries)).written
                 if roll_ups and turn % 7 == 6:
                     await store.log.roll_up(float(turn))
             for query in "pq":
                 state, truth = await state_of(store, query), await state_of(memory, query)
-                equal("the state", bits(state), bits(truth))
+                assert bits(state) == bits(truth)
                 most = state.counts[:, SHOWN] - state.counts[:, SHOWN + 1 :].sum(axis=1)
-                assert state.counts.min() >= 0, "a count is negative"
-                assert most.min() >= 0, "there are more outcomes than impressions"
+                assert state.counts.min() >= 0
+                assert most.min() >= 0
             await store.log.roll_up(1000.0)
             for query in "pq":
                 rolled = bits(await store.items.snapshot(query))
-                equal("the snapshot of all", rolled, bits(await state_of(memory, query)))
+                assert rolled == bits(await state_of(memory, query))
 
 
 @asynccontextmanager

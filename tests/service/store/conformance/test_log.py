@@ -25,11 +25,10 @@ from ebrank.service.store.records import (
     RankingEntry,
     RolledUp,
 )
-from ebrank.testing.histories import contents, counts, event, fill, first_shown, new_items, ranking
-from ebrank.testing.stores.checking import (
+from tests.service.histories import contents, counts, event, fill, first_shown, new_items, ranking
+from tests.service.store.checking import (
     Stores,
     counts_of,
-    equal,
     log_of,
     refused,
     state_of,
@@ -37,7 +36,7 @@ from ebrank.testing.stores.checking import (
 )
 
 
-async def long_lists(store: Store) -> None:
+async def test_long_lists(store: Store) -> None:
     """Deep ranks count in bands, as `ebrank.evidence.slots` has them."""
     names = [f"i{number}" for number in range(400)]
     await store.items.put("q", [NewItem(name, (1.0,)) for name in names], 1.0)
@@ -52,14 +51,14 @@ async def long_lists(store: Store) -> None:
         expected[rank - 1, 0, slot_of(rank)] = 1
         expected[rank - 1, 1, slot_of(rank)] = rank in ranks
     actual = (await state_of(store)).counts
-    assert np.array_equal(actual, expected), "counts at deep ranks are wrong"
+    assert np.array_equal(actual, expected)
     await store.log.roll_up(10.0)
     snapshot = await store.items.snapshot("q")
-    assert snapshot is not None, "the query is unknown"
-    assert np.array_equal(snapshot.counts, expected), "the snapshot at deep ranks is wrong"
+    assert snapshot is not None
+    assert np.array_equal(snapshot.counts, expected)
 
 
-async def all_or_nothing(stores: Stores) -> None:
+async def test_all_or_nothing(stores: Stores) -> None:
     """What cannot be stored leaves nothing."""
     first = ranking("r1", "ab")
     bad: dict[str, list[Operation]] = {
@@ -75,10 +74,10 @@ async def all_or_nothing(stores: Stores) -> None:
             await store.log.write([first])
             good: list[Operation] = [ranking("r9", "ba"), event("e9", first, "a")]
             await refused(store, partial(store.log.write, [*good, *operations]))
-            equal("the next event", await statuses_of(store, good[1:]), ["accepted"])
+            assert await statuses_of(store, good[1:]) == ["accepted"]
 
 
-async def long_log(store: Store) -> None:
+async def test_long_log(store: Store) -> None:
     """A log of thousands of entries is read in its order."""
     await store.items.put("q", new_items(*"abc"), 1.0)
     log: list[Operation] = []
@@ -90,61 +89,61 @@ async def long_log(store: Store) -> None:
     for begin in range(0, len(log), 500):
         await store.log.write(log[begin : begin + 500])
         await store.log.write([event("e0", ranking("r0", "abc"), "b")])  # a duplicate
-    equal("the log's entries", await log_of(store) == log, True)
+    assert await log_of(store) == log
     rolled_up = await store.log.roll_up(10.0 + 700)
-    equal("what was rolled up", rolled_up, RolledUp(700, 700 + 234))
+    assert rolled_up == RolledUp(700, 700 + 234)
     rest = log[700 + 700 + 234 :]
-    equal("the rest of the log", await log_of(store) == rest, True)
+    assert await log_of(store) == rest
 
 
-async def roll_up(stores: Stores) -> None:
+async def test_roll_up(stores: Stores) -> None:
     """A roll-up moves the head of the log, up to the first younger entry, to the snapshot."""
     for before in (5.0, 10.5, 20.0, 20.5, 40.5, 55.0, 1000.0):
         async with stores.new() as store:
             log = await fill(store)
             await store.meta.set({}, [Minute(0.0, {"clicks": 1.0}), Minute(60.0, {"clicks": 2.0})])
             length, whole = await store.log.length(), await contents(store)
-            assert length >= len(log), f"log.length() is {length}, less than {len(log)}"
-            equal("the whole log", whole["log"], log)
-            equal("a ranking", await store.log.ranking("r2"), log[2])
+            assert length >= len(log)
+            assert whole["log"] == log
+            assert await store.log.ranking("r2") == log[2]
             times = [op.received if isinstance(op, EventEntry) else op.time for op in log]
             old = [entry for entry, time in zip(log, times, strict=True) if time < before]
             events = sum(isinstance(entry, EventEntry) for entry in old)
             expected = RolledUp(len(old) - events, events)
-            equal("what was rolled up", await store.log.roll_up(before), expected)
-            equal("the second time", await store.log.roll_up(before), RolledUp(0, 0))
+            assert await store.log.roll_up(before) == expected
+            assert await store.log.roll_up(before) == RolledUp(0, 0)
             after = await contents(store)
-            equal("the log", after["log"], log[len(old) :])
-            equal("the counters", after["current"], whole["current"])
-            equal("the last time", after["last"], whole["last"])
+            assert after["log"] == log[len(old) :]
+            assert after["current"] == whole["current"]
+            assert after["last"] == whole["last"]
             starts = [start for start, _ in after["minutes"]]
-            equal("the minutes", starts, [start for start in (0.0, 60.0) if start >= before])
-            equal("what a replay finds", (await replay(store)).differences, [])
+            assert starts == [start for start in (0.0, 60.0) if start >= before]
+            assert (await replay(store)).differences == []
             gone = await store.log.ranking("r1") is None
-            equal("whether an old ranking is gone", gone, before > 10.0)
+            assert gone == (before > 10.0)
 
 
-async def roll_up_stops(store: Store) -> None:
+async def test_roll_up_stops(store: Store) -> None:
     """A roll-up stops at the first younger entry, whatever comes after it."""
     await store.items.put("q", new_items("a"), 1.0)
     entries = [ranking(f"r{time}", "a", time=time) for time in (5.0, 9.0, 5.5)]
     await store.log.write(entries)
-    equal("what was rolled up", await store.log.roll_up(9.0), RolledUp(1, 0))
-    equal("the log", await log_of(store), entries[1:])
+    assert await store.log.roll_up(9.0) == RolledUp(1, 0)
+    assert await log_of(store) == entries[1:]
 
 
-async def after_roll_up(store: Store) -> None:
+async def test_after_roll_up(store: Store) -> None:
     """The log goes on after all was rolled up, and an event's ranking may have left it."""
     log = await fill(store)
     await store.log.roll_up(1000.0)
     first, again = log[0], ranking("r7", "ab", time=100.0)
     assert isinstance(first, RankingEntry)
     orphan = event("e1", first, "b", "bookmark", time=101.0)
-    equal("what was written", await statuses_of(store, [again, orphan]), ["accepted"] * 2)
-    equal("the log", await log_of(store), [again, orphan])
+    assert await statuses_of(store, [again, orphan]) == ["accepted"] * 2
+    assert await log_of(store) == [again, orphan]
 
 
-async def restored(store: Store) -> None:
+async def test_restored(store: Store) -> None:
     """A history is restored: a snapshot, then the log."""
     origin = MemoryStore()
     await fill(origin)
@@ -155,15 +154,15 @@ async def restored(store: Store) -> None:
     for state in states:
         await refused(store, partial(store.items.restore, [state], 99.0))
         loaded = await store.items.load(state.query)
-        assert loaded is not None, "the query is unknown"
-        equal("the version", loaded.version, 1)
+        assert loaded is not None
+        assert loaded.version == 1
     await store.log.write([entry async for entry in origin.log.entries()])
     rows = [NewItem(name, tuple(row)) async for name, row in origin.catalog.entries()]
     await store.catalog.put(rows, 1.0)
-    equal("the store", await contents(store), await contents(origin))
+    assert await contents(store) == await contents(origin)
 
 
-async def restored_upgrades(stores: Stores) -> None:
+async def test_restored_upgrades(stores: Stores) -> None:
     """An event says what it replaces, if that was rolled up before its log was restored."""
     shown = ranking("r1", "ab", time=5.0)
     log: list[Operation] = [
@@ -182,10 +181,10 @@ async def restored_upgrades(stores: Stores) -> None:
             assert state is not None
             await store.items.restore([state], 8.0)
             await store.log.write([entry async for entry in origin.log.entries()])
-            equal("the store", await contents(store), await contents(origin))
+            assert await contents(store) == await contents(origin)
 
 
-async def at_once(store: Store) -> None:
+async def test_at_once(store: Store) -> None:
     """Tasks that write, read and roll up at once lose and double nothing."""
     await store.items.put("q", new_items(*"abc"), 1.0)
 
@@ -198,39 +197,39 @@ async def at_once(store: Store) -> None:
 
     await asyncio.gather(*(work(worker) for worker in range(4)))
     expected = {"a": {(0, 1): 80}, "b": {(0, 2): 80, (1, 2): 80}, "c": {(0, 3): 80}}
-    equal("the counts", await counts_of(store), expected)
+    assert await counts_of(store) == expected
     state = await state_of(store)
-    equal("the version", state.version, 81)
+    assert state.version == 81
     await store.log.roll_up(11.0)
     snapshot = counts(await store.items.snapshot("q"))
-    equal("the snapshot after a roll-up of all", snapshot, await counts_of(store))
+    assert snapshot == await counts_of(store)
 
 
 # --- what a write says about those of other servers ----------------------------------------------
 
 
-async def news(store: Store) -> None:
+async def test_news(store: Store) -> None:
     """A write may say what others have counted since a version; that, and no more, is new."""
     await store.items.put("q", new_items(*"abcd"), 1.0)
     await store.items.put("p", new_items("a"), 1.0)
     ours = await state_of(store)
     alone = await store.log.write([ranking("r0", "d")], remembered=lambda _: ours.version)
-    equal("news of nobody", alone.news, {})
+    assert alone.news == {}
     ours = await state_of(store)
     shown = ranking("r1", "ab")
     await store.log.write([shown, event("e1", shown, "b")])
     last = ranking("r2", "ca")
     commit = await store.log.write([last], remembered=lambda _: ours.version)
     now = await state_of(store)
-    equal("the version", commit.versions, {"q": now.version})
+    assert commit.versions == {"q": now.version}
     for query, missed in commit.news.items():
-        equal("whose news", query, "q")
+        assert query == "q"
         caught_up = LiveQuery.read(ours, seed=0, since=0.0)
-        equal("since when", missed.since, ours.version)
+        assert missed.since == ours.version
         caught_up.catch_up(now.version - 1, missed)
         caught_up.add(change_of(last, ACCEPTED, [2, 0], ()))
-        equal("the counts", caught_up.counts.tolist(), now.counts.tolist())
-        equal("first_shown", first_shown(caught_up.state), first_shown(now))
+        assert caught_up.counts.tolist() == now.counts.tolist()
+        assert first_shown(caught_up.state) == first_shown(now)
     for change in (
         lambda: store.items.put("q", new_items("e"), 9.0),
         lambda: store.items.withdraw("q", "e", 9.0),
@@ -242,13 +241,13 @@ async def news(store: Store) -> None:
         later = [replace(shown, id=f"r{before}b"), ranking(f"r{before}c", "a", query="p")]
         remembered = {"q": before, "p": None}
         commit = await store.log.write(later, remembered=remembered.__getitem__)
-        equal("news where items have changed", commit.news, {})
+        assert commit.news == {}
 
 
-async def incarnations(store: Store) -> None:
+async def test_incarnations(store: Store) -> None:
     """A write based on what was read in another incarnation is refused, and leaves nothing."""
     await store.items.put("q", new_items(*"ab"), 1.0)
     now = store.incarnation
     await store.log.write([ranking("r1", "ab")], incarnation=now)
     await refused(store, lambda: store.log.write([ranking("r2", "ab")], incarnation=now + 1))
-    equal("the incarnation", store.incarnation, now)
+    assert store.incarnation == now
