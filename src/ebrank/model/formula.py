@@ -48,7 +48,7 @@ from ebrank.evidence import sums
 from ebrank.typing import Floats
 
 if TYPE_CHECKING:
-    from ebrank.kernels.compiled import FirstClass
+    pass
 
 Function: TypeAlias = Callable[..., Any]
 Source: TypeAlias = Function | str | float
@@ -262,13 +262,9 @@ class Formula:
         own = NOTHING if learned is None else learned
         return Score(self, np.concatenate([ordered, own]))  # never empty: kernels point at it
 
-    @property
+    @cached_property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
         """The formula as kernels call it; compiled on first use."""
-        return self._first_class.compiled
-
-    @cached_property
-    def _first_class(self) -> FirstClass:
         from ebrank.kernels import pointers
         from ebrank.kernels.compiled import FirstClass  # Numba takes a while to import
 
@@ -279,7 +275,7 @@ class Formula:
             names[name] = getattr(pointers, name)
         exec(compile(text, home.__code__.co_filename, "exec"), names)
         made_of = (text, *functions.values())
-        return FirstClass(names["formula"], self.frame.signature, made_of)
+        return FirstClass(names["formula"], self.frame.signature, made_of).compiled
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,7 +88,9 @@ def _written(
 ) -> Floats:
     own_keys = np.zeros(len(counts), np.uint64) if keys is None else keys
     out, table = np.empty((results, len(counts))), valuation.table
-    write_scores(score.compiled.address, prior.a, prior.b, counts, table, parameters, own_keys, out)
+    write_scores(
+        score.formula.compiled.address, prior.a, prior.b, counts, table, parameters, own_keys, out
+    )
     return out
 
 

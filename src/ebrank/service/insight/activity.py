@@ -109,7 +109,7 @@ class Activity:
             unseen = np.isnan(live.state.first_shown[served.rows])
             live.explored_first[served.rows] |= unseen & served.explored
         self._discoveries(live, served, entry.time)
-        sums["exploration_cost"] += 0.0 if entry.refresh else served.cost
+        sums["exploration_cost"] += 0.0 if entry.seen and entry.refresh else served.cost
         sums["explored"] += filled
 
     def _discoveries(self, live: LiveQuery, served: Listing, time: float) -> None:
