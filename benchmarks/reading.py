@@ -19,6 +19,7 @@ import numpy as np
 
 from benchmarks.figure import Figure, best_seconds
 from ebrank.lab.data import letor
+from ebrank.lab.data.assembly import parse_files
 
 PROJECT = Path(__file__).parents[1]
 FACTOR = 5.0
@@ -60,8 +61,8 @@ def against_scikit_learn(what: str, folder: Path, *parts: str, rows: int, width:
     if path is None:
         path, kind = folder / "generated.txt", "generated in its shape"
         write_text(path, rows, width)
-    letor.read(path, cache=False, threads=1)  # compile first
-    ours = best_seconds(lambda: letor.read(path, cache=False, threads=1), repeats=7)
+    parse_files([path], threads=1)  # compile first
+    ours = best_seconds(lambda: parse_files([path], threads=1), repeats=7)
     theirs = best_seconds(lambda: load_svmlight_file(str(path), query_id=True))
     ratio, speed = theirs / ours, path.stat().st_size / 1e6 / ours
     return Figure(

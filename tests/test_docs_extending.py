@@ -56,7 +56,7 @@ def test_parts_and_users_of_ones_own_run_in_the_lab(folder: Path, tmp_path: Path
     users = "skimming:Skimming:haste=0.5"
     order = (*SMALL, *rankers, "--users", users, "--out", str(tmp_path))
     printed = run(folder, "-m", "ebrank", "simulate", *order)
-    assert f"users {users}" in printed
+    assert f"{users} users" in printed
     results = json.loads((tmp_path / "results.json").read_text())
     assert len(results["rankers"]) == len(POLICIES)
 

@@ -86,7 +86,7 @@ def test_a_table_for_people() -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == (
         "mq2007-like×0.01: 16 queries, 679 rows; 2 trials of 80 sessions, seed 1, "
-        f"users {USERS}, click rates × 0.5, lists of 7"
+        f"{USERS} users, click rate × 0.5"
     )
     assert lines[1].split() == ["ranker", "Cold-NDCG", "Warm-NDCG", "Cum-NDCG", "Run-NDCG"]
     assert lines[3].split()[0] == "bm25"

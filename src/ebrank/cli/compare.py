@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import ALL_FOLDS, AS_JSON
-from ebrank.cli.protocol import given_options
+from ebrank.cli.lab_options import ALL_FOLDS, DATASET, RANKER, given_options, simulation_options
+from ebrank.cli.options import AS_JSON
 from ebrank.cli.verbs import arg, opt, verb
 from ebrank.errors import DataError, MissingExtraError, ParameterError
 
@@ -28,14 +28,14 @@ WITHOUT_RUNNING = {"runs", "out", "as_json"}
 
 
 @verb(
-    lab.simulation_options(
-        dataset=opt(None, f"{lab.DATASET}; needed to run rankers.", "NAME|FOLDER"),
+    simulation_options(
+        dataset=opt(None, f"{DATASET}; needed to run rankers.", "NAME|FOLDER"),
         out="Folder for compare.svg and the trials of rankers that run now; trials it already "
         "holds are not run again.",
     )
 )
 def compare(
-    runs: tuple[str, ...] = arg(f"FOLDER|{lab.RANKER}..."),
+    runs: tuple[str, ...] = arg(f"FOLDER|{RANKER}..."),
     as_json: bool = AS_JSON,
     **options: Any,  # noqa: ANN401
 ) -> None:
@@ -139,19 +139,12 @@ def read_folder(folder: Path) -> tuple[list[Conditions], list[ComparedRanker]]:
     """Return the runs that a folder keeps, and the conditions of each."""
     from ebrank.lab.simulation.storage import stored_runs
 
-    runs = stored_runs(folder)
-    conditions = [
-        Conditions(
-            str(folder),
-            run.result.dataset,
-            {**run.conditions, "trials": len(run.result.trials)},
-        )
-        for run in runs
-    ]
-    where = str(folder)
-    return conditions, [
-        ComparedRanker(run.result.ranker, run.engine, where, run.result) for run in runs
-    ]
+    where, conditions, rankers = str(folder), [], []
+    for run in stored_runs(folder):
+        size = {"trials": len(run.result.trials)}
+        conditions.append(Conditions(where, run.result.dataset, run.conditions | size))
+        rankers.append(ComparedRanker(run.result.ranker, run.engine, where, run.result))
+    return conditions, rankers
 
 
 def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
@@ -187,13 +180,12 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
             "--out keeps their trials in every fold"
         )
     new = {identity: entry for identity, entry in entries.items() if entry.result is None}
-    if not new:
-        named_any = any(entry.typed for entry in entries.values())
-        check_nothing_else_was_meant(named_any, earlier, options)
-    else:
+    if new or (options["dataset"] is not None and any(entry.typed for entry in entries.values())):
         rankers = [registry.parse(entry.typed) for entry in new.values()]
         for identity, result in zip(new, run_now(rankers, earlier, options), strict=True):
             entries[identity] = replace(entries[identity], result=result)
+    else:
+        refuse_idle_options()
     times = Counter(entry.ranker for entry in entries.values())
     return [
         replace(entry.result, ranker=_called(entry, alone=times[entry.ranker] == 1))
@@ -252,14 +244,8 @@ def plans_that_meet(
         yield plan
 
 
-def check_nothing_else_was_meant(
-    names_rankers: bool, earlier: Conditions | None, options: dict[str, Any]
-) -> None:
-    """Raise if nothing runs, but options ask for a run that the folders do not hold."""
-    if names_rankers and options["dataset"] is not None:
-        for _ in plans_that_meet(earlier, options):
-            pass
-        return
+def refuse_idle_options() -> None:
+    """Raise if options ask for a run, but nothing runs."""
     idle = [option.opts[0] for option, _ in given_options(WITHOUT_RUNNING)]
     if idle:
         raise click.UsageError(

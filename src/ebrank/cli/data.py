@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console
-from ebrank.cli.options import ALL_FOLDS, AS_JSON, DATA_DIR, dataset_options
+from ebrank.cli.lab_options import ALL_FOLDS, DATA_DIR, dataset_options
+from ebrank.cli.options import AS_JSON
 from ebrank.cli.verbs import verb, verbs
 from ebrank.errors import DataError, EBRankError, ParameterError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,7 @@ import click
 from click.core import ParameterSource
 
 from ebrank.cli import console
-from ebrank.cli.options import ALL_FOLDS, dataset_options
-from ebrank.cli.protocol import config_of, protocol_options
-from ebrank.cli.verbs import REQUIRED, Options, opt
+from ebrank.cli.lab_options import ALL_FOLDS, config_of
 from ebrank.paper.framework.numbers import counted
 
 if TYPE_CHECKING:
@@ -27,76 +25,7 @@ if TYPE_CHECKING:
     from ebrank.paper.framework.folds import Fold
     from ebrank.typing import Texts
 
-LARGEST_SEED = 2**63 - 2
 COMPILING = "note: compiling for this machine; this takes a few seconds, only the first time"
-RANKER = "NAME[:PARAM=VALUE,…]"
-
-
-def _cluster(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    if value is None:
-        return None
-    from ebrank.addons.cluster.cluster import ClusterAddress
-
-    ClusterAddress.read(value)  # fail now rather than later
-    return value
-
-
-DATASET = "A preset, a published dataset, or a folder with train.txt, vali.txt and test.txt"
-
-
-def simulation_options(
-    *,
-    without: Collection[str] = (),
-    dataset: Any = None,  # noqa: ANN401 (a declaration)
-    out: str = "Folder for the results; trials it already holds are not run again.",
-) -> Options:
-    """Return the options of the lab's verbs: the dataset, what to simulate on it, and how.
-
-    Args:
-        without: settings of the protocol that are no options of the verb.
-        dataset: `--dataset`, if it is special.
-        out: the help of `--out`.
-    """
-    at_least_one = click.IntRange(min=1)
-    return {
-        "dataset": dataset or opt(REQUIRED, f"{DATASET}.", "NAME|FOLDER"),
-        "trials": opt(
-            5,
-            "How often to repeat the simulation, each time with other users.",
-            "NUMBER",
-            type=at_least_one,
-        ),
-        "seed": opt(0, "Seed of all random draws.", "NUMBER", type=click.IntRange(0, LARGEST_SEED)),
-        **protocol_options(without),
-        "jobs": opt(
-            None,
-            "Trials to run in parallel, by default one per core; this does not affect results.",
-            "NUMBER",
-            type=at_least_one,
-        ),
-        "cluster": opt(
-            None,
-            "Run trials on a Dask cluster instead: dask://HOST:PORT, a scheduler file, or "
-            "local:N for N processes here; this does not affect results.",
-            "ADDRESS",
-            callback=_cluster,
-        ),
-        "out": opt(None, out, "DIR", type=click.Path(file_okay=False)),
-        "scale": opt(
-            None,
-            "Share of a preset's queries to generate.",
-            "SHARE",
-            type=click.FloatRange(min=0, min_open=True),
-        ),
-        "interactions": opt(
-            None,
-            "Share of a preset's linear signal to move into products of features, which trees "
-            "can learn and linear models cannot; none by default.",
-            "SHARE",
-            type=click.FloatRange(0, 1),
-        ),
-        **dataset_options,
-    }
 
 
 @dataclass(frozen=True)
@@ -115,27 +44,17 @@ class SimulationPlan:
 
     def __str__(self) -> str:
         """Return a line that describes the simulation."""
-        data = self.dataset
+        from ebrank.lab.simulation.config import SimulationConfig
+        from ebrank.paper.framework.exhibit import world_of
+
+        data, world = self.dataset, world_of(self.config, SimulationConfig())
         sessions = self.config.session_count(data)
         trials = counted(self.trials, "trial")
         fold = "" if self.fold is None else f", fold {self.fold}"
         return (
             f"{data.name}{fold}: {data.n_queries:,} queries, {data.n_rows:,} rows; "
-            f"{trials} of {sessions:,} sessions, seed {self.seed}{self._conditions()}"
+            f"{trials} of {sessions:,} sessions, seed {self.seed}{world and f', {world}'}"
         )
-
-    def _conditions(self) -> str:
-        """Return what is unusual about users and lists."""
-        users, length = str(self.config.users), self.config.list_length
-        rate = self.config.click_rate
-        unusual = {
-            f"{self.config.labels} labels": self.config.labels != "graded",
-            f"{self.config.traffic} traffic": self.config.traffic != "uniform",
-            f"users {users}": users != "pbm",
-            f"click rates × {rate:g}": rate != 1,
-            f"lists of {length}": length != 5,
-        }
-        return "".join(f", {what}" for what, differs in unusual.items() if differs)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
+from ebrank.cli.lab_options import DATASET, RANKER, as_typed, config_of, simulation_options
 from ebrank.cli.options import AS_JSON
-from ebrank.cli.protocol import as_typed, config_of
 from ebrank.cli.verbs import SHARED, arg, opt, verb
 from ebrank.environment.extras import import_extra
 from ebrank.errors import DataError
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 EMBEDDED = "mq2007-like"
 TRIALS = "trials"
-MARKER = ".reproduction.json"
-"""Marks a folder as ours before it has any results."""
 NOT_IN_RESULTS = {"jobs", "cluster", "out", "as_json"}
 """Options that the results do not depend on."""
 ANY_FOLDER = "FOLDER"
@@ -34,9 +31,9 @@ ANY_FOLDER = "FOLDER"
 
 
 @verb(
-    lab.simulation_options(
+    simulation_options(
         without=["eta"],  # which the experiments vary
-        dataset=opt(EMBEDDED, f"{lab.DATASET}.", "NAME|FOLDER"),
+        dataset=opt(EMBEDDED, f"{DATASET}.", "NAME|FOLDER"),
         out="Folder for results and finished trials, by default reproduction/DATASET.",
     )
 )
@@ -54,15 +51,15 @@ def reproduce(
         (),
         "A ranker with the ε to use, such as ebrank:epsilon=30; without this, ε is tuned on "
         "validation queries.",
-        lab.RANKER,
+        RANKER,
     ),
     also: tuple[str, ...] = opt(
-        (), "Your own ranker, or another one from `ebrank rankers`, to add to Table 2.", lab.RANKER
+        (), "Your own ranker, or another one from `ebrank rankers`, to add to Table 2.", RANKER
     ),
     tune: tuple[str, ...] = opt(
         (),
         "The same, but first tune all its parameters that have a grid on validation queries.",
-        lab.RANKER,
+        RANKER,
     ),
     as_json: bool = AS_JSON,
     **options: Any,  # noqa: ANN401
@@ -97,7 +94,6 @@ def reproduce(
     with lab.note_of_compilation():
         loaded = lab.load(dataset, plan.config, options)
         folder = prepared_folder(out, loaded)
-        note_what_is_left_out(folder, plan)
         try:
             with lab.connected(address) as cluster:
                 document = run(plan, loaded, folder, jobs, cluster)
@@ -140,39 +136,19 @@ def make_plan(
 
 
 def prepared_folder(out: str | None, loaded: lab.Loaded) -> Path:
-    """Return the folder for the results, marked as ours; raise if it holds something else."""
-    from ebrank.environment.files import write_whole
+    """Return the folder for the results; raise if it holds something else."""
     from ebrank.lab.simulation.storage import read_own
     from ebrank.paper.document import KIND, RESULTS
 
     name = re.sub(r"[^\w.-]+", "-", loaded.folder_name)
     folder = Path("reproduction", name) if out is None else Path(out)
-    ours = read_own(folder / RESULTS, KIND) or read_own(folder / MARKER, KIND)
-    if not ours and folder.is_dir() and any(folder.iterdir()):
+    folder.mkdir(parents=True, exist_ok=True)
+    others = [path for path in folder.iterdir() if path.name != TRIALS]
+    if not read_own(folder / RESULTS, KIND) and others:
         raise DataError(
             "the folder holds something else", path=folder, remedy="Choose another --out."
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / MARKER, (json.dumps({"kind": KIND}) + "\n").encode())
     return folder
-
-
-def note_what_is_left_out(folder: Path, plan: ReproductionPlan) -> None:
-    """Name the exhibits of an earlier report in the folder that this one will not have."""
-    from ebrank.lab.simulation.storage import read_own
-    from ebrank.paper.document import KIND, RESULTS
-    from ebrank.paper.exhibits import EXHIBITS
-
-    earlier = read_own(folder / RESULTS, KIND).get("displays", ())
-    now = [exhibit.name for exhibit in plan.exhibits]
-    gone = [name for name in EXHIBITS if name in earlier and name not in now]
-    if gone:
-        click.echo(
-            f"note: {folder} also has results of {', '.join(gone)}, which this command leaves out "
-            f"of the report. Their trials are kept; --only {','.join([*now, *gone])} brings them "
-            "back.",
-            err=True,
-        )
 
 
 def run(

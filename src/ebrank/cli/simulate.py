@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ebrank.cli import console, lab
+from ebrank.cli.lab_options import RANKER, simulation_options
 from ebrank.cli.options import AS_JSON
 from ebrank.cli.verbs import REQUIRED, opt, verb
 from ebrank.errors import ParameterError
@@ -26,12 +27,12 @@ WIDE = 92
 """The fewest characters that leave room for run times."""
 
 
-@verb(lab.simulation_options())
+@verb(simulation_options())
 def simulate(
     rankers: tuple[str, ...] = opt(
         REQUIRED,
         "A ranker from `ebrank rankers`, or your own as MODULE:CLASS; repeatable.",
-        f"--ranker {lab.RANKER}",
+        f"--ranker {RANKER}",
     ),
     per_query: str | None = opt(
         None,

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from ebrank.cli import console, lab
-from ebrank.cli.options import ALL_FOLDS, AS_JSON
-from ebrank.cli.protocol import as_typed
+from ebrank.cli.lab_options import ALL_FOLDS, RANKER, as_typed, simulation_options
+from ebrank.cli.options import AS_JSON
 from ebrank.cli.verbs import REQUIRED, opt, verb
 
 RESULTS = "tuning.json"
@@ -20,9 +20,9 @@ OF_ONE_RUN = {"ranker", "params", "grids", "trials", "jobs", "cluster", "out", "
 """Options that say what to do with a simulation, rather than what it is."""
 
 
-@verb(lab.simulation_options())
+@verb(simulation_options())
 def tune(
-    ranker: str = opt(REQUIRED, "A ranker from `ebrank rankers`.", lab.RANKER),
+    ranker: str = opt(REQUIRED, "A ranker from `ebrank rankers`.", RANKER),
     params: tuple[str, ...] = opt(
         (),
         "Parameter to choose, by default all that have a grid; repeatable.",

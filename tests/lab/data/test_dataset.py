@@ -43,10 +43,10 @@ CATALOG: dict[str, Any] = {
     "items": np.array([7, 0, 2, 7, 0]),
     "relevance": np.array([0.1, 0.4, 0.4]),
 }
-NAMES: dict[str, Any] = {"feature_names": ("a", "b"), "behavior_features": (4,)}
+BEHAVIOR: dict[str, Any] = {"behavior_features": (4,)}
 
 
-@pytest.mark.parametrize("more", [{}, CATALOG, NAMES], ids=["", "catalog", "names"])
+@pytest.mark.parametrize("more", [{}, CATALOG, BEHAVIOR], ids=["", "catalog", "behavior"])
 def test_valid_arrays_are_taken_as_they_are(more: dict[str, Any]) -> None:
     arrays = ARRAYS | more
     dataset = Dataset(**arrays)
@@ -120,7 +120,6 @@ SHORT = ("labels", "baseline", "query_splits", "query_pointers", "feature_ids")
         ({"baseline": None}, "not NoneType"),
         ({"features": np.zeros(5, np.float32)}, "with 2 dimension(s), not float32 with 1"),
         ({"baseline": np.zeros((5, 1), np.float32)}, "with 1 dimension(s), not float32 with 2"),
-        ({"feature_names": ("a",)}, "feature_names has length 1, not 2"),
         ({"behavior_features": (4, 7)}, "there is no feature 7 to drop"),
         ({"items": np.array([7, 0, 2, 7, 2])}, "items[4] is 2 (query 'coffee'), the same as"),
         ({"items": np.array([7, -1, 2, 7, 0])}, "items[1] is -1 (query 'tea')"),
@@ -150,10 +149,10 @@ def test_relevance_of_its_own_allows_more_labels() -> None:
 
 
 def test_further_columns_change_nothing_else() -> None:
-    data = Dataset(**(ARRAYS | {"feature_names": ("price", "stars")}))
+    data = Dataset(**ARRAYS)
     wider = data.with_columns(np.full((5, 2), 7.0, np.float32))
     assert np.array_equal(wider.features[:, :2], data.features)
     assert (wider.features[:, 2:] == 7.0).all()
-    assert (wider.n_features, wider.feature_names, data.n_features) == (4, (), 2)
+    assert (wider.n_features, data.n_features) == (4, 2)
     assert wider.feature_ids.tolist() == [1, 2, 3, 4]
     assert wider.labels is data.labels

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from ebrank.errors import DataError, ParameterError
+from ebrank.lab.data import assembly
 from ebrank.lab.data.dataset import SPLITS
 from ebrank.lab.data.interpretation import AUTO, Auto
 from ebrank.lab.data.letor import parse, read, totals
 from ebrank.lab.data.preparation import prepare
 from ebrank.lab.data.published import DatasetNote
-from ebrank.lab.data.text_reader import TextReader
 
 GOOD = b"0 qid:1 1:1\n# comment\n\n1 qid:1 1:2\n"  # four lines, two rows
 
@@ -95,12 +95,15 @@ def test_a_bad_file_is_named(file: Path, data: bytes, line: int, problem: str) -
     assert problem in error.problem
 
 
-def test_a_line_may_exceed_a_chunk_but_not_the_limit(file: Path) -> None:
-    file.write_bytes(b"short\n" + b"x" * 1000 + b"\nshort\n")
-    for limit, lines, problem in ((1000, 3, ""), (900, 1, "line is longer than 900 bytes")):
-        with TextReader(file) as source:
-            text = b"".join(source.chunks(10, limit))
-        assert (text.count(b"\n"), source.problem) == (lines, problem)
+def test_a_line_may_exceed_a_chunk_but_not_the_limit(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = b"0 qid:1 1:1\n1 qid:1 1:1 # " + b"x" * 1000 + b"\n"
+    file.write_bytes(text)
+    assert assembly.parse_files([file], chunk_size=10).labels.tolist() == [0, 1]
+    monkeypatch.setattr(assembly, "MAX_LINE", 900)
+    with pytest.raises(DataError, match="line is longer than 900 bytes"):
+        assembly.parse_files([file], chunk_size=10)
 
 
 def test_labels_over_the_maximum(file: Path) -> None:

@@ -47,9 +47,9 @@ def test_a_preset_is_generated_and_prepared() -> None:
     np.testing.assert_array_equal(dataset.features, again.features)
     assert (dataset.features.min(), dataset.features.max()) == (0, 1)
     assert dataset.origin == Origin("mq2007-like", preset=True, scale=0.02)
-    other = load("mq2007-like", scale=0.02, drop_features=[1], interactions=0.25).origin
-    assert other is not None
-    assert other.options == (("drop_features", "1"), ("interactions", "0.25"))
+    other = load("mq2007-like", scale=0.02, drop_features=[1], interactions=0.25)
+    assert other.name == "mq2007-like×0.02-interactions0.25"
+    assert 1 not in other.feature_ids
 
 
 def test_names_and_aliases_are_found_in_any_case_and_are_unambiguous() -> None:
@@ -69,7 +69,7 @@ def test_a_catalog_name_needs_no_note(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (dataset.n_features, dataset.max_label) == (2, 4), "without the last"
     dataset = load("MSLR-WEB10K", data_dir=tmp_path, drop_features=())
     assert dataset.n_features == 3
-    assert dataset.origin == Origin("MSLR-WEB10K", fold=1, options=(("drop_features", "none"),))
+    assert dataset.origin == Origin("MSLR-WEB10K", fold=1)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_an_unknown_source_is_told_the_known_ones(
 
 PRESET: dict[str, Any] = {"source": "mq2007-like", "scale": 0.01}
 WRONG = (
-    *(PRESET | {"threads": 0}, PRESET | {"drop_features": 5}),
+    PRESET | {"drop_features": 5},
     *(PRESET | {"baseline_feature": 3}, PRESET | {"max_label": 2}),
     *(PRESET | {"fold": 1}, PRESET | {"data_dir": "x"}),
     *({"source": "mine", option: 0.5} for option in ("scale", "interactions")),
@@ -213,7 +213,7 @@ def test_the_origin_of_published_files_is_told_by_their_content(
     assert (other.name, other.published) == ("MQ2007", False)
     assert "expected" in other.differences[0]
     publish(monkeypatch, "MQ2007", 2, 2, 2)
-    expected = Origin("MQ2007", fold=fold, options=(("max_label", "3"),))
+    expected = Origin("MQ2007", fold=fold)
     assert load(tmp_path / folder, max_label=3).origin == expected
     assert expected.published
 

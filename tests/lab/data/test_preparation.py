@@ -75,11 +75,6 @@ def test_behavior_features_are_dropped_unless_others_are_given() -> None:
     assert kept == list(range(2, 136))
 
 
-def test_feature_names_follow_their_features() -> None:
-    raw = replace(dataset_of([6], ["train"]), feature_names=("a", "b", "c"))
-    assert prepare(raw, drop_features=[2]).feature_names == ("a", "c")
-
-
 def test_what_leaves_nothing_is_an_error() -> None:
     for small in ([5, 3], [5, 6]):
         with pytest.raises(DataError, match="no training query of 'tiny' has more than 5 cand"):
@@ -110,7 +105,7 @@ def test_remaining_rows_keep_their_labels_scores_and_order(
     queries: list[tuple[int, str]], seed: int
 ) -> None:
     raw = dataset_of([n for n, _ in queries], [s for _, s in queries], seed=seed)
-    prepared = prepare(raw, threads=2)
+    prepared = prepare(raw)
     names = raw.query_ids.tolist()
     kept = [names.index(query) for query in prepared.query_ids]
     assert kept == [i for i, (n, _) in enumerate(queries) if n >= MIN_CANDIDATES]

@@ -8,7 +8,7 @@ import pytest
 import ebrank
 from ebrank.errors import ParameterError
 from ebrank.kernels.provenance import fingerprint
-from ebrank.lab.data import from_table, generate, prepare
+from ebrank.lab.data import from_arrays, generate, prepare
 from ebrank.lab.data.dataset import SPLITS, Dataset
 from ebrank.lab.data.shop import CANDIDATES, ITEM_FEATURES, ITEMS
 from ebrank.typing import Floats, Ints
@@ -83,14 +83,13 @@ def test_parts_of_a_dataset_keep_their_items() -> None:
     first = [int(raw.queries_in(split)[0]) for split in ("train", "vali", "test")]
     kept = np.concatenate([items_of(raw)[raw.rows_of(query)] for query in first])
     assert np.array_equal(items_of(some), kept)
-    table = {
-        "query": np.repeat(["a", "b"], [7, 3]),
-        "label": [0, 1, 2, 0, 1, 2, 0, 1, 2, 0],
-        "x": np.arange(10.0),
-        "item": ["kettle", "mug", "pot", "tray", "cup", "jar", "can", "mug", "pot", "jar"],
-        "split": ["train"] * 7 + ["test"] * 3,
-    }
-    dataset = from_table(table, query="query", label="label", item="item", split="split")
+    dataset = from_arrays(
+        np.arange(10.0)[:, None],
+        [0, 1, 2, 0, 1, 2, 0, 1, 2, 0],
+        np.repeat(["a", "b"], [7, 3]),
+        items=["kettle", "mug", "pot", "tray", "cup", "jar", "can", "mug", "pot", "jar"],
+        splits=["train"] * 7 + ["test"] * 3,
+    )
     assert dataset.n_features == 1
     assert items_of(dataset).tolist() == [3, 4, 5, 6, 1, 2, 0, 4, 5, 2]
     assert items_of(prepare(dataset)).tolist() == [3, 4, 5, 6, 1, 2, 0], "b is too small"

@@ -39,11 +39,10 @@ def test_too_few_sessions_are_refused(sizes: tuple[int, ...], count: int) -> Non
     "wrong",
     [
         {"sessions": LARGEST_SESSIONS + 1},
-        {"sessions": 10**400},
+        {"sessions": 10**300},
         {"entering_probability": 1e-9},
-        {"entering_probability": 5e-324},
     ],
-    ids=("one more", "huge", "small", "tiny"),
+    ids=("one more", "huge", "small"),
 )
 def test_too_many_sessions_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Assembles parsed chunks: the queries of all files and one dense table of features.
+"""Reads files, plain or gzip, and assembles their parsed chunks: queries, and one dense table.
 
 Several threads parse chunks and one assembles them, in the order of the text. So the result, and
 the error if a line is bad, are the same for any number of threads and any chunk size.
@@ -9,6 +9,10 @@ copying, since the C library moves no large array, and in width, which is rare, 
 
 from __future__ import annotations
 
+import gzip
+import io
+import os
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,12 +27,16 @@ from ebrank.kernels.compiled import kernel
 from ebrank.kernels.threads import available_threads
 from ebrank.lab.data.cache import Parsed, ParsedFile
 from ebrank.lab.data.parser import Chunk, SparseRows, parse
-from ebrank.lab.data.text_reader import CHUNK, TextReader
 from ebrank.typing import Features, Ints, Labels, SmallInts
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the bytes read and the total bytes."""
 
+CHUNK = 4 << 20
+"""Bytes of text parsed at a time: enough to hide the overhead, few enough to keep in memory."""
+MAX_LINE = 64 << 20
+GZIP_MAGIC = b"\x1f\x8b"
+UTF8_BOM = b"\xef\xbb\xbf"
 MAX_THREADS = 8  # more would wait for the thread that assembles
 ITEM = np.dtype(np.float32).itemsize
 SPARSE_BYTES = 1 << 30
@@ -53,15 +61,28 @@ def parse_files(
     total = sum(path.stat().st_size for path in files if path.is_file())
     done = 0
     for path in files:
-        with TextReader(path) as source:
-            assembly.begin(source)
-            for chunk in in_order(source.chunks(chunk_size), threads):
+        with opened(path) as file:
+            assembly.begin(path, file)
+            for chunk in in_order(assembly.chunks(file, chunk_size), threads):
                 assembly.add(chunk)
-                if progress is not None:
-                    progress(done + source.consumed, total)
-            assembly.end(source)
-        done += source.consumed
+                if progress is not None and file.seekable():
+                    progress(done + file.tell(), total)
+            assembly.end()
+            done += file.tell() if file.seekable() else 0
     return assembly.finish()
+
+
+def opened(path: Path) -> io.BufferedReader:
+    """Return a file to read, or raise `DataError`."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    """Return the error for a file that the system refuses to read."""
+    return DataError(f"cannot be read: {error.strerror or error}", path=path)
 
 
 def in_order(texts: Iterator[bytes], threads: int) -> Iterator[Chunk]:
@@ -91,12 +112,44 @@ class Assembly:
         self._places: dict[str, tuple[int, int]] = {}  # where each query begins: file and line
         self._current = ""  # the query that a further row would continue
         self._lines = 0
+        self._problem = ""  # why a file's text broke off
 
-    def begin(self, source: TextReader) -> None:
+    def begin(self, path: Path, file: io.BufferedReader) -> None:
         """Start a file."""
-        self._files.append(ParsedFile(str(source.path), source.size, source.mtime_ns))
+        status = os.fstat(file.fileno())
+        self._files.append(ParsedFile(str(path), status.st_size, status.st_mtime_ns))
         self._lines = 0
-        self._current = ""
+        self._current = self._problem = ""
+
+    def chunks(self, file: io.BufferedReader, size: int) -> Iterator[bytes]:
+        """Yield runs of whole lines of about `size` bytes; only the last may lack its end.
+
+        If the text breaks off, `end` raises, so that a bad line before that is named first.
+        """
+        zipped = file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC)
+        source = gzip.GzipFile(fileobj=file) if zipped else file
+        text = bytearray()
+        try:
+            text += source.read(len(UTF8_BOM)).removeprefix(UTF8_BOM)
+            while piece := source.read1(size):  # `read` would lose what comes before damage
+                text += piece
+                cut = text.rfind(b"\n") + 1 if len(text) >= size else 0
+                if cut:
+                    yield bytes(text[:cut])
+                    del text[:cut]
+                elif len(text) > MAX_LINE:
+                    self._problem = f"line is longer than {MAX_LINE:,} bytes"
+                    return
+        except EOFError:
+            self._problem = "gzip data is truncated"
+        except (gzip.BadGzipFile, zlib.error) as error:
+            self._problem = f"gzip data is damaged ({error})"
+        except OSError as error:
+            raise unreadable(Path(self._files[-1].path), error) from None
+        if self._problem:
+            del text[text.rfind(b"\n") + 1 :]
+        if text:
+            yield bytes(text)
 
     def add(self, chunk: Chunk) -> None:
         """Add the rows of the next chunk; raise at its first bad line."""
@@ -116,12 +169,12 @@ class Assembly:
         self._lines += chunk.lines
         self._add_features(columns)
 
-    def end(self, source: TextReader) -> None:
+    def end(self) -> None:
         """Finish a file; raise if it is incomplete or has no rows."""
-        if source.problem:
-            raise self._error(source.problem, 1, "Download or copy it again.")
+        if self._problem:
+            raise self._error(self._problem, 1, "Download or copy it again.")
         if self._files[-1].rows == 0:
-            problem = "file has no rows" if source.size else "file is empty"
+            problem = "file has no rows" if self._files[-1].size else "file is empty"
             raise self._error(problem, 0 if self._lines else 1, "Rows look like 2 qid:10 1:0.5.")
 
     def finish(self) -> Parsed:

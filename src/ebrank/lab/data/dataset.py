@@ -78,7 +78,6 @@ class Origin:
         scale: share of the preset's queries.
         fold: which fold of a published dataset; None if unknown.
         differences: how the files differ from the catalog, a sentence each.
-        options: what the caller of `load` chose, as (option, value).
     """
 
     name: str
@@ -86,7 +85,6 @@ class Origin:
     scale: float = 1.0
     fold: int | None = None
     differences: tuple[str, ...] = ()
-    options: tuple[tuple[str, str], ...] = ()
 
     @property
     def published(self) -> bool:
@@ -114,7 +112,6 @@ class Dataset:
             shape (rows,); None if every document belongs to one query.
         relevance: R of each label, from 0 to 1 and never falling, float64, shape (max_label + 1,),
             for a dataset that knows it; None if users and their config decide.
-        feature_names: names of the features, or () if the source has none.
         behavior_features: numbers of the features derived from clicks, which `prepare` removes.
         origin: which known dataset it is; None for any other.
         check_values: an argument only. False skips the test that features and baseline are
@@ -136,7 +133,6 @@ class Dataset:
     max_label: int
     items: Ints | None = None
     relevance: Floats | None = None
-    feature_names: tuple[str, ...] = ()
     behavior_features: tuple[int, ...] = ()
     origin: Origin | None = None
     check_values: InitVar[bool] = True
@@ -204,10 +200,10 @@ class Dataset:
         )
 
     def with_columns(self, columns: Features) -> Dataset:
-        """Return it with further features, shape (rows, columns); none has a name."""
+        """Return it with further features, shape (rows, columns)."""
         features = np.hstack([self.features, columns])
         numbers = np.arange(1, features.shape[1] + 1, dtype=np.int32)
-        return replace(self, features=features, feature_ids=numbers, feature_names=())
+        return replace(self, features=features, feature_ids=numbers)
 
     def only(self, queries: Ints, **changes: Any) -> Dataset:  # noqa: ANN401 (fields)
         """Return the queries with these indices, in ascending order, with other fields changed."""
@@ -283,11 +279,10 @@ class Dataset:
             ("query_pointers", queries + 1, "one for each of query_ids, and the end"),
             ("feature_ids", columns, "one for each column of features"),
             ("relevance", self.max_label + 1, "one for each label from 0 to max_label"),
-            ("feature_names", columns, "one for each column of features, or none at all"),
         ):
             value = getattr(self, name)
             actual = length if value is None else len(value)
-            if actual != length and not (name == "feature_names" and actual == 0):
+            if actual != length:
                 self._refuse(f"{name} has length {actual}, not {length}", f"Give {reason}.")
 
     def _check_scale(self) -> None:

@@ -16,8 +16,8 @@ may mislead; so a note says what was assumed and how to change it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields
 from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
@@ -43,8 +43,8 @@ BY_COUNT = "number of features"
 class ColumnChoices:
     """What the caller says about a dataset; "auto" leaves it to the catalog or the files.
 
-    >>> ColumnChoices(drop_features=[136, 134, 135, 136]).given
-    (('drop_features', '134-136'),)
+    >>> ColumnChoices(drop_features=[136, 134, 135, 136]).drop_features
+    (134, 135, 136)
 
     Attributes:
         baseline_feature: number of the feature with the production ranker's score; None for a
@@ -67,14 +67,8 @@ class ColumnChoices:
         if not (isinstance(self.drop_features, str) and self.drop_features == AUTO):
             object.__setattr__(self, "drop_features", _in_order(self.drop_features))
 
-    @property
-    def given(self) -> tuple[tuple[str, str], ...]:
-        """The choices made, as (option, value as on the command line)."""
-        return tuple((name, as_text(value)) for name, value in vars(self).items() if value != AUTO)
-
 
 OPTIONS = tuple(field.name for field in fields(ColumnChoices))
-_NOT_FACTS = ("name", "notes", "baseline_unknown")
 
 
 @dataclass(frozen=True)
@@ -106,7 +100,8 @@ class Interpretation:
     @property
     def facts(self) -> dict[str, Any]:
         """What is known, without the notes, as an object for JSON."""
-        return {name: value for name, value in asdict(self).items() if name not in _NOT_FACTS}
+        others = ("name", "notes", "baseline_unknown")
+        return {name: value for name, value in vars(self).items() if name not in others}
 
     @property
     def experiment_notes(self) -> list[str]:
@@ -175,7 +170,7 @@ def interpret(
         drop_features=drop,
         max_label=max_label,
         assumed=assumed,
-        notes=_notes_on(name, defaults, assumed),
+        notes=tuple(_notes_on(name, defaults, assumed)),
         baseline_unknown=baseline is None and choices.baseline_feature == AUTO,
     )
 
@@ -210,8 +205,8 @@ def as_text(value: object) -> str:
     return ",".join(texts)
 
 
-def _notes_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on what follows from the number of features, if anything does."""
+def _notes_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> Iterator[str]:
+    """Yield a note on what follows from the number of features, if anything does."""
     dropped = as_text(feature_set.drop_features)
     facts = {
         "baseline_feature": f"feature {feature_set.baseline_feature} is the baseline (BM25)",
@@ -219,11 +214,10 @@ def _notes_on(name: str, feature_set: FeatureSet, assumed: Sequence[str]) -> tup
         "max_label": f"the largest label is {feature_set.max_label}",
     }
     relevant = [o for o in assumed if o != "drop_features" or feature_set.drop_features]
-    if not relevant:
-        return ()
-    options = ["--" + option.replace("_", "-") for option in relevant]
-    return (
-        f"{name} has {feature_set.n_features} features, like {feature_set.name}. So "
-        f"{listed([facts[option] for option in relevant])}. To change this, set "
-        f"{listed(options, 'or')}.",
-    )
+    if relevant:
+        options = ["--" + option.replace("_", "-") for option in relevant]
+        yield (
+            f"{name} has {feature_set.n_features} features, like {feature_set.name}. So "
+            f"{listed([facts[option] for option in relevant])}. To change this, set "
+            f"{listed(options, 'or')}."
+        )

@@ -46,8 +46,6 @@ from ebrank.lab.data.cache import Parsed, ParsedFile
 from ebrank.lab.data.dataset import SPLITS, Dataset
 from ebrank.lab.data.interpretation import AUTO, Auto, ColumnChoices, Interpretation, interpret
 from ebrank.lab.data.published import DatasetNote, PublishedDataset, Size, fold_number, named_by
-from ebrank.lab.data.text_reader import unreadable
-from ebrank.parameters import check_whole
 from ebrank.typing import Ints, Labels, Texts
 
 if TYPE_CHECKING:
@@ -64,7 +62,6 @@ def read(
     drop_features: Collection[int] | Auto | None = AUTO,
     max_label: int | Auto = AUTO,
     cache: bool = True,
-    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
     """Return the raw dataset of one file, or of a folder with `train`, `vali` and `test`.
@@ -82,45 +79,41 @@ def read(
         max_label: largest label of the scale. "auto" takes that of a known feature set, else the
             largest in the files.
         cache: cache the parsed arrays, and use those in the cache.
-        threads: cores to parse with, by default all; the result is the same.
         progress: called with (bytes read, total bytes) after each chunk of the text.
 
     Raises:
         DataError: if the text is malformed, or a label is over the maximum.
     """
     place, choices = expanded(path), ColumnChoices(baseline_feature, drop_features, max_label)
-    parsed = parse(place, cache=cache, threads=threads, progress=progress)
+    parsed = parse(place, cache=cache, progress=progress)
     interpretation = interpretation_of(parsed, place, named_by(place.absolute()), choices)
-    dataset = dataset_of(parsed, interpretation)
     for note in interpretation.notes:
         warnings.warn(note, DatasetNote, stacklevel=2)
-    return dataset
+    return dataset_of(parsed, interpretation)
 
 
 def parse(
     path: str | os.PathLike[str],
     *,
     cache: bool = True,
-    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Parsed:
     """Return the arrays and what each file holds; parse and cache as `read` does.
 
     Labels may be on any scale; `dataset_of` does the rest.
     """
-    check_whole("threads", threads, at_least=1, optional=True)
     files = text_files(expanded(path))
     cache = cache and all(file.is_file() for file in files)  # a pipe cannot be read again
-    cached = caching.load(files, threads=threads) if cache else None
+    cached = caching.load(files) if cache else None
     if cached is not None:
         return cached
     from ebrank.lab.data.assembly import parse_files  # compiled: imported when needed
 
-    parsed = parse_files(files, threads=threads, progress=progress)
+    parsed = parse_files(files, progress=progress)
     if not cache:
         return parsed
     try:
-        caching.save(parsed, threads=threads)
+        caching.save(parsed)
     except OSError as error:
         warnings.warn(
             f"parsed data is not cached: {error}. "
@@ -129,7 +122,7 @@ def parse(
             stacklevel=3,
         )
         return parsed
-    return caching.load(files, threads=threads) or parsed  # mapped, it takes no memory
+    return caching.load(files) or parsed  # mapped, it takes no memory
 
 
 def interpretation_of(
@@ -218,7 +211,7 @@ def text_files(path: Path) -> list[Path]:
             return [path]
         members = {member.name for member in path.iterdir()}
     except OSError as error:
-        raise unreadable(path, error) from None
+        raise DataError(f"cannot be read: {error.strerror or error}", path=path) from None
     files = [
         next((path / name for name in (f"{split}.txt", f"{split}.txt.gz") if name in members), None)
         for split in SPLITS

@@ -54,7 +54,6 @@ def load(
     drop_features: Collection[int] | Auto | None = AUTO,
     max_label: int | Auto = AUTO,
     cache: bool = True,
-    threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Dataset:
     """Return a dataset filtered and scaled as experiments need it.
@@ -78,7 +77,6 @@ def load(
             () for none. "auto" removes none if none are known.
         max_label: the largest label on the scale; "auto": as known, or the largest in the files.
         cache: whether to cache the parsed files.
-        threads: number of cores to use; it does not affect the result.
         progress: called with (bytes read, total bytes) while files are parsed.
     """
     choices = ColumnChoices(baseline_feature, drop_features, max_label)
@@ -86,36 +84,34 @@ def load(
     if preset is not None:
         from ebrank.lab.data.synthetic import generate  # compiled: imported when needed
 
-        given = [option for option, _ in choices.given if option != "drop_features"]
-        where = {"data_dir": data_dir, "fold": fold}
-        given += [option for option, value in where.items() if value is not None]
-        if given:
-            raise ParameterError(f"{given[0]} works only with files, not with a synthetic preset")
-        scale, interactions = 1.0 if scale is None else scale, interactions or 0.0
-        raw = generate(preset, scale=scale, interactions=interactions, seed=seed, threads=threads)
-        products = (("interactions", f"{interactions:g}"),) if interactions else ()
-        options = (*choices.given, *products)
-        origin = Origin(preset, preset=True, scale=scale, options=options)
-        raw = replace(raw, origin=origin, check_values=False)
-        return prepare(raw, drop_features=choices.drop_features, threads=threads)
-    for option, value in (("scale", scale), ("interactions", interactions)):
-        if value is not None:
+        for option, value, usual in (
+            ("baseline_feature", baseline_feature, AUTO),
+            ("max_label", max_label, AUTO),
+            ("data_dir", data_dir, None),
+            ("fold", fold, None),
+        ):
+            if value != usual:
+                raise ParameterError(f"{option} works only with files, not with a synthetic preset")
+        scale = 1.0 if scale is None else scale
+        raw = generate(preset, scale=scale, interactions=interactions or 0.0, seed=seed)
+        raw = replace(raw, origin=Origin(preset, preset=True, scale=scale), check_values=False)
+        return prepare(raw, drop_features=choices.drop_features)
+    for option, share in (("scale", scale), ("interactions", interactions)):
+        if share is not None:
             raise ParameterError(f"{option} works only with synthetic presets, not with {source}")
     place = place_of(source, data_dir=data_dir, fold=fold)
-    parsed = letor.parse(place.folder, cache=cache, threads=threads, progress=progress)
+    parsed = letor.parse(place.folder, cache=cache, progress=progress)
     interpretation = letor.interpretation_of(parsed, place.folder, place.named, choices)
     raw = letor.dataset_of(parsed, interpretation)
-    raw = _with_origin(raw, place, letor.sizes(parsed.files), choices)
+    raw = _with_origin(raw, place, letor.sizes(parsed.files))
     for note in interpretation.experiment_notes:
         warnings.warn(note, DatasetNote, stacklevel=2)
     for difference in raw.origin.differences if raw.origin is not None else ():
         warnings.warn(difference, DatasetWarning, stacklevel=2)
-    return prepare(raw, threads=threads)
+    return prepare(raw)
 
 
-def _with_origin(
-    raw: Dataset, place: Place, sizes: Mapping[str, Size], choices: ColumnChoices
-) -> Dataset:
+def _with_origin(raw: Dataset, place: Place, sizes: Mapping[str, Size]) -> Dataset:
     """Return a dataset with its origin, if it has the name of a published one."""
     if place.named is None:
         return raw
@@ -123,7 +119,7 @@ def _with_origin(
     if fold is None and not differences(place.named, sizes):
         fold = 1  # known by the sizes of its files
     differing = tuple(differences_at(place, sizes, raw.n_features))
-    origin = Origin(place.named.name, fold=fold, differences=differing, options=choices.given)
+    origin = Origin(place.named.name, fold=fold, differences=differing)
     return replace(raw, name=origin.name, origin=origin, check_values=False)
 
 

@@ -19,32 +19,21 @@ import numpy as np
 from ebrank.errors import DataError
 from ebrank.lab.data.dataset import SPLITS, Dataset
 from ebrank.lab.data.interpretation import AUTO, Auto, ColumnChoices
-from ebrank.parameters import check_whole
 from ebrank.typing import Bools
 
 MIN_CANDIDATES = 6
 
 
-def prepare(
-    dataset: Dataset,
-    *,
-    drop_features: Collection[int] | Auto | None = AUTO,
-    threads: int | None = None,
-) -> Dataset:
+def prepare(dataset: Dataset, *, drop_features: Collection[int] | Auto | None = AUTO) -> Dataset:
     """Return the dataset filtered and scaled, ready for experiments.
 
     Args:
         dataset: as `ebrank.lab.data.read` or `ebrank.lab.data.generate` returns it; left unchanged.
         drop_features: numbers of the features to remove because they are derived from clicks; by
             default the dataset's `behavior_features`.
-        threads: cores to use; it does not affect the result.
     """
-    from ebrank.kernels.min_max import (  # compiled: imported when needed
-        query_min_max,
-        varying_features,
-    )
+    from ebrank.kernels import min_max  # compiled: imported when needed
 
-    check_whole("threads", threads, at_least=1, optional=True)
     chosen = ColumnChoices(drop_features=drop_features).drop_features
     dropped = to_drop(dataset, dataset.behavior_features if chosen == AUTO else chosen or ())
     kept = kept_queries(dataset)
@@ -56,29 +45,26 @@ def prepare(
             remedy="Add larger training queries: preparation keeps only these.",
         )
     features, pointers = dataset.features, dataset.query_pointers
-    varying = varying_features(features, pointers, queries=train, threads=threads)
+    varying = min_max.varying_features(features, pointers, queries=train)
     columns = np.flatnonzero(varying & ~dropped)
     if len(columns) == 0:
         raise DataError(
             f"every feature of {dataset.name!r} is constant within each training query",
             remedy="A ranker could learn nothing; check that the files have the right columns.",
         )
-    names = dataset.feature_names
     together = dataset.items is not None
     if together:  # as if all rows were those of one query
         features = features[np.repeat(kept, dataset.candidates)]
         pointers = np.array([0, len(features)])
     return dataset.only(
         queries,
-        features=query_min_max(
+        features=min_max.query_min_max(
             features,
             pointers,
             queries=None if together else queries,
             columns=columns,
-            threads=threads,
         ),
         feature_ids=dataset.feature_ids[columns],
-        feature_names=tuple(names[column] for column in columns) if names else (),
         behavior_features=(),
         check_values=False,  # scaling refuses numbers that are not finite
     )

@@ -99,11 +99,6 @@ class ShopLike(Configured):
             max_label=MAX_LEVEL,
             items=items,
             relevance=relevance,
-            feature_names=(
-                *(f"x{number}" for number in range(1, ITEM_FEATURES + 1)),
-                *(f"z{number}" for number in range(1, len(MATCH_WEIGHTS) + 1)),
-                *(["u"] if self.known else []),
-            ),
         )
 
 

@@ -57,7 +57,6 @@ def generate(
     scale: float = 1.0,
     interactions: float = 0.0,
     seed: int = 0,
-    threads: int | None = None,
 ) -> Dataset:
     """Return a synthetic dataset with raw features, constant ones included.
 
@@ -68,12 +67,15 @@ def generate(
         interactions: share, from 0 to 1, of the linear signal to move into products of features,
             which trees can learn and linear models cannot.
         seed: a whole number ≥ 0; each gives a different dataset.
-        threads: how many threads draw; all cores if None. It does not affect the result.
 
     Every query has more than 5 candidates and every test query a relevant one, so preparation keeps
     them all. Queries are in the order train (60 %), vali (20 %), test (20 %).
     """
-    _check(scale, interactions, seed, threads)
+    check_number("scale", scale, above=0)
+    require(scale <= LARGEST_SCALE, f"scale must be at most {LARGEST_SCALE:g}, not {scale}")
+    check_number("interactions", interactions, at_least=0)
+    require(interactions <= 1.0, f"interactions must be at most 1, not {interactions}")
+    check_whole("seed", seed, at_least=0)
     if preset.partition(":")[0] == ShopLike.name:
         if interactions:
             raise ParameterError(f"{ShopLike.name} has no interactions; leave them out")
@@ -82,11 +84,13 @@ def generate(
         names = ", ".join([*PRESETS, ShopLike.name])
         raise ParameterError(f"no preset {preset!r}; choose one of {names}")
     chosen = PRESETS[preset]
+    size = "" if scale == 1.0 else f"×{scale:g}"
+    products = f"-interactions{interactions:g}" if interactions else ""
     splits = split_queries(max(FEWEST_QUERIES, round(chosen.queries * scale)))
     plan = _plan(chosen, splits, seed)
-    features, labels = _documents(chosen, plan, interactions, seed, threads)
+    features, labels = _documents(chosen, plan, interactions, seed)
     return Dataset(
-        name=_name(chosen.name, scale, interactions),
+        name=f"{chosen.name}{size}{products}",
         features=features,
         labels=labels,
         query_pointers=plan.pointers,
@@ -95,28 +99,7 @@ def generate(
         baseline=features[:, chosen.baseline_feature - 1].copy(),
         feature_ids=np.arange(1, chosen.n_features + 1, dtype=np.int32),
         max_label=chosen.max_label,
-        feature_names=tuple(feature.name for feature in chosen.features),
     )
-
-
-def _name(preset: str, scale: float, interactions: float) -> str:
-    """Return the name of a set.
-
-    >>> _name("mq2007-like", 0.5, 0.3)
-    'mq2007-like×0.5-interactions0.3'
-    """
-    size = "" if scale == 1.0 else f"×{scale:g}"
-    products = "" if interactions == 0.0 else f"-interactions{interactions:g}"
-    return f"{preset}{size}{products}"
-
-
-def _check(scale: float, interactions: float, seed: int, threads: int | None) -> None:
-    check_number("scale", scale, above=0)
-    require(scale <= LARGEST_SCALE, f"scale must be at most {LARGEST_SCALE:g}, not {scale}")
-    check_number("interactions", interactions, at_least=0)
-    require(interactions <= 1.0, f"interactions must be at most 1, not {interactions}")
-    check_whole("seed", seed, at_least=0)
-    check_whole("threads", threads, at_least=1, optional=True)
 
 
 # --- queries ---------------------------------------------------------------------------------
@@ -157,7 +140,7 @@ def _stratified(rng: np.random.Generator, n: int) -> Floats:
 
 
 def _documents(
-    preset: SyntheticPreset, plan: _Plan, interactions: float, seed: int, threads: int | None
+    preset: SyntheticPreset, plan: _Plan, interactions: float, seed: int
 ) -> tuple[Features, Labels]:
     """Return the features and labels of all documents."""
     rows = int(plan.pointers[-1])
@@ -180,7 +163,7 @@ def _documents(
         rng.standard_normal(dtype=np.float32, out=features[block])  # noise, worked on in place
         express(local, factors, shifts, weights, noise, shapes, features[block])
 
-    map_blocks(fill, total=len(plan.ease), block=QUERIES_PER_BLOCK, threads=threads)
+    map_blocks(fill, total=len(plan.ease), block=QUERIES_PER_BLOCK)
     return features, labels
 
 

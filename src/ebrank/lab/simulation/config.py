@@ -59,7 +59,8 @@ class SimulationConfig:
         """Reject an impossible experiment."""
         for own in fields(self):
             if "setting" in own.metadata:
-                SETTINGS[own.metadata["setting"]].check(own.name, getattr(self, own.name))
+                about = replace(SETTINGS[own.metadata["setting"]], name=own.name)
+                about.check(getattr(self, own.name), "the simulation")
         low, high = self.initial_candidates
         require(1 <= low <= high, "initial_candidates must be (smallest, largest), 1 or more")
         require(len(self.cutoffs) > 0 and min(self.cutoffs) >= 1, "cutoffs must be 1 or more")

@@ -112,7 +112,6 @@ def dataset(seed: int) -> Dataset:
             baseline=flat[:, names.index("x2")],
             feature_ids=np.arange(1, len(names) + 1, dtype=np.int32),
             max_label=max(LABELS),
-            feature_names=names,
         )
     )
 

@@ -10,8 +10,8 @@ import click
 import pytest
 
 from ebrank.cli import root
-from ebrank.cli.protocol import config_of, protocol_options
-from ebrank.cli.verbs import verb
+from ebrank.cli.lab_options import config_of, simulation_options
+from ebrank.cli.verbs import opt, verb
 from ebrank.evidence import Examination
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.protocol import SETTINGS
@@ -22,10 +22,10 @@ def described(*arguments: str) -> SimulationConfig:
     """Return the experiment that some options describe."""
     found: list[SimulationConfig] = []
 
-    @verb(protocol_options())
+    @verb(simulation_options(dataset=opt(None, "Any.", "NAME")))
     def command(**options: Any) -> None:  # noqa: ANN401
         found.append(config_of(options))
-        assert not options
+        assert not SETTINGS.keys() & options.keys()
 
     command(arguments, standalone_mode=False)
     return found[0]

@@ -1,9 +1,8 @@
-"""Datasets from memory: NumPy arrays, or a pandas, Polars or Arrow table.
+"""Datasets from memory: arrays, or columns of a pandas, Polars or Arrow table.
 
-A table is anything with named columns, even a dictionary. Rows of a query need not be together:
+Rows of a query need not be together:
 
->>> table = {"q": ["tea", "mug", "tea"], "grade": [2, 1, 0], "price": [0.5, 0.2, 0.1]}
->>> dataset = from_table(table, query="q", label="grade", name="shop")
+>>> dataset = from_arrays([[0.5], [0.2], [0.1]], [2, 1, 0], ["tea", "mug", "tea"], name="shop")
 >>> dataset
 Dataset('shop', queries=2, rows=3, features=1, max_label=2)
 >>> dataset.query_ids.tolist(), dataset.features.ravel().tolist()
@@ -14,7 +13,6 @@ Dataset('shop', queries=2, rows=3, features=1, max_label=2)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,63 +29,6 @@ SHARES = 0.6, 0.8
 """Where the shares of training and validation queries end; the rest is for testing."""
 
 
-def from_table(
-    table: Any,  # noqa: ANN401 (whatever has named columns)
-    *,
-    query: str,
-    label: str,
-    features: Sequence[str] | None = None,
-    baseline: str | None = None,
-    split: str | None = None,
-    item: str | None = None,
-    name: str = "table",
-    max_label: int | None = None,
-) -> Dataset:
-    """Return the dataset in a table, a row per item of a query.
-
-    Args:
-        table: from pandas, Polars or Arrow, or a dictionary of columns.
-        query: column with the query of each row.
-        label: column of the relevance labels, whole numbers from 0.
-        features: columns of the features; by default all others, the baseline included.
-        baseline: column with the production ranker's score, which ranks the initial log; by default
-            its order is random. As in files, it is a feature too, unless `features` leaves it out.
-        split: column that says `train`, `vali` or `test`, the same for all rows of a query; by
-            default a hash of the query's name decides, 60 : 20 : 20.
-        item: column that names the catalog item of each row, if queries share items.
-        name: what to call the dataset.
-        max_label: the largest label of the scale; by default the largest there is.
-    """
-    columns = {str(column): column for column in _column_names(table)}
-    special = [column for column in (query, label, split, item) if column is not None]
-    chosen = [column for column in columns if column not in special]
-    if features is not None:
-        chosen = list(features)
-    named = (*special, *([] if baseline is None else [baseline]), *chosen)
-    absent = [column for column in named if column not in columns]
-    if absent:
-        raise DataError(
-            f"the table has no column {absent[0]!r}", remedy=f"Its columns: {', '.join(columns)}."
-        )
-    if not chosen:
-        raise DataError("the table has no features", remedy="Add a column for each feature.")
-
-    def numbers(column: str) -> npt.NDArray[np.float64]:
-        return _numbers(table[columns[column]], f"column {column!r}")
-
-    return from_arrays(
-        np.column_stack([numbers(column) for column in chosen]).astype(np.float32),
-        numbers(label),
-        table[columns[query]],
-        baseline=None if baseline is None else numbers(baseline),
-        splits=None if split is None else np.asarray(table[columns[split]]),
-        items=None if item is None else np.asarray(table[columns[item]]),
-        name=name,
-        max_label=max_label,
-        feature_names=chosen,
-    )
-
-
 def from_arrays(
     features: npt.ArrayLike,
     labels: npt.ArrayLike,
@@ -98,12 +39,20 @@ def from_arrays(
     items: npt.ArrayLike | None = None,
     name: str = "arrays",
     max_label: int | None = None,
-    feature_names: Sequence[str] = (),
 ) -> Dataset:
-    """Return the dataset in arrays with a row, or a number, per query and item; see `from_table`.
+    """Return the dataset in arrays, or anything that NumPy makes arrays of.
 
-    >>> from_arrays([[0.5], [0.1]], [1, 0], ["tea", "tea"])
-    Dataset('arrays', queries=1, rows=2, features=1, max_label=1)
+    Args:
+        features: a row per query and item, a column per feature.
+        labels: relevance, whole numbers from 0; like all that follows, one per row.
+        queries: the query of each row.
+        baseline: the production ranker's score, which ranks the initial log; by default its order
+            is random.
+        splits: `train`, `vali` or `test`, the same for all rows of a query; by default a hash of
+            the query's name decides, 60 : 20 : 20.
+        items: names the catalog item of each row, if queries share items.
+        name: what to call the dataset.
+        max_label: the largest label of the scale; by default the largest there is.
     """
     matrix = np.ascontiguousarray(_numbers(features, "features", np.float32))
     if matrix.ndim != 2 or len(matrix) == 0:
@@ -142,22 +91,7 @@ def from_arrays(
         feature_ids=np.arange(1, matrix.shape[1] + 1, dtype=np.int32),
         max_label=max(int(whole.max()), 1) if max_label is None else max_label,
         items=None if items is None else _numbered(items)[order],
-        feature_names=tuple(feature_names),
     )
-
-
-def _column_names(table: Any) -> Sequence[Any]:  # noqa: ANN401
-    """Return the names of a table's columns: Arrow, pandas and Polars, or a dictionary."""
-    for attribute in ("column_names", "columns"):
-        if hasattr(table, attribute):
-            return list(getattr(table, attribute))
-    try:
-        return list(table.keys())
-    except AttributeError:
-        raise DataError(
-            f"{type(table).__name__} has no named columns",
-            remedy="Give a table, or use ebrank.lab.data.from_arrays.",
-        ) from None
 
 
 def _numbers(
