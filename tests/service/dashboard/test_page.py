@@ -175,6 +175,27 @@ def test_numbers_of_the_first_screen_are_equal_wherever_they_stand(page: Page) -
     assert f"{known['totals']['found']} item" in page.text("#panel-found .note")
 
 
+def test_an_imported_store_shows_what_came_in(page: Page) -> None:
+    page.open()
+    lead, note, *names = page.module(
+        "overview.js",
+        """(async () => {
+          const root = document.createElement("main");
+          const insights = await (await fetch("v1/insights")).json();
+          insights.totals = { ...insights.totals, items: 0, rankings: 0 };
+          const queries = [{ query: "japan", items: 1 }, { query: "tea", items: 2 }];
+          const view = m.overview(root, 1);
+          const get = async (path) => (/queries/.test(path) ? { queries } : insights);
+          view.render(await view.load(get));
+          const shown = ".lead, .start .note, .start td.name a";
+          return [...root.querySelectorAll(shown)].map((one) => one.textContent);
+        })()""",
+    )
+    assert "filled from elsewhere" in lead
+    assert note.startswith("2 queries with 3 items")
+    assert names == ["japan", "tea"]
+
+
 def test_figures_of_a_day_and_of_a_week(page: Page) -> None:
     page.open()
     for place, name, hours in ((2, "24 h", 24), (3, "7 d", 168)):
