@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -40,7 +39,7 @@ def serve(
     tokens are optional; on any other address, they are required.
 
     Ctrl-C or SIGTERM finishes requests in progress and stops. Changes to the tokens in the file
-    take effect within two seconds, or immediately on SIGHUP.
+    take effect within two seconds.
 
     Examples:
         ebrank serve
@@ -59,7 +58,6 @@ def serve(
         print_token(new_token, (scopes or "rank,feedback").split(","))
         return
     flags: Flags = {"server": {"host": host, "port": port}, "store": {"url": store}}
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it serves: it reads the file again then
     settings = read_settings(config, flags)
     if check:
         print_settings(settings)

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,7 +22,6 @@ import pytest
 import ebrank
 from ebrank.client import Retries, ServiceError
 from ebrank.service.endpoints import RANK
-from ebrank.service.engine import Engine
 from ebrank.service.http.admission import Admission, Caller, new_token
 from ebrank.service.http.problems import HttpProblem
 from ebrank.service.ops import configuration, server
@@ -109,60 +107,8 @@ def test_what_runs_beside_the_server_ends_with_it() -> None:
     assert heard[0].startswith("http://127.0.0.1:")
 
 
-@pytest.fixture
-def killed() -> Iterator[list[int]]:
-    """Return the signals that would have ended the process."""
-    ended: list[int] = []
-    before = signal.signal(signal.SIGHUP, lambda number, frame: ended.append(number))
-    yield ended
-    signal.signal(signal.SIGHUP, before)
-
-
 async def stop(address: str) -> None:
     signal.raise_signal(signal.SIGTERM)
-
-
-async def hang_up_and_stop(address: str) -> None:
-    signal.raise_signal(signal.SIGHUP)
-    await asyncio.sleep(0.01)
-    signal.raise_signal(signal.SIGTERM)
-
-
-def test_without_a_file_a_hangup_changes_nothing_and_the_log_says_so(
-    killed: list[int], caplog: pytest.LogCaptureFixture
-) -> None:
-    run(LOCAL, announce=lambda *ready: None, companion=hang_up_and_stop)
-    assert killed == []
-    hangups = [text for text in caplog.messages if "SIGHUP" in text]
-    assert hangups == ["SIGHUP changes nothing: there is no --config file"]
-
-
-def test_a_server_in_a_terminal_ends_with_it(
-    killed: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def hang_up(address: str) -> None:
-        signal.raise_signal(signal.SIGHUP)
-
-    keyboard, terminal = os.openpty()
-    with os.fdopen(keyboard), os.fdopen(terminal) as stdin:
-        monkeypatch.setattr(sys, "stdin", stdin)
-        run(LOCAL, announce=lambda *ready: None, companion=hang_up)
-    assert killed == []
-
-
-def test_a_hangup_while_it_starts_does_not_end_it(
-    killed: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = Engine.start
-
-    async def interrupted(self: Engine) -> None:
-        signal.raise_signal(signal.SIGHUP)
-        await start(self)
-
-    monkeypatch.setattr(Engine, "start", interrupted)
-    file = SettingsFile(Path("none.toml"), lambda: LOCAL)
-    run(LOCAL, announce=lambda *ready: None, companion=hang_up_and_stop, file=file)
-    assert killed == []
 
 
 HALF = b"POST /v1/rank HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
@@ -366,35 +312,25 @@ def test_other_settings_wait_for_the_next_start(
 
 @pytest.mark.slow
 def test_a_server_takes_over_tokens_and_goes_on(tmp_path: Path) -> None:
-    """On a signal, or when it notices that the file has changed."""
     folder = tmp_path / "store"
     with serving(folder, config=table(OLD[1])) as server:
         with (
             ebrank.Client(server.address, token=OLD[0], retries=ONCE) as old,
             ebrank.Client(server.address, token=NEW[0], retries=ONCE) as new,
         ):
-            known, unknown = old, new
-            for token, sends in ((NEW[1], True), (OLD[1], False)):
-                assert known.models().active == 0
-                with pytest.raises(ServiceError, match="valid token"):
-                    unknown.models()
-                file = folder.with_name("store.toml")
-                modified = file.stat().st_mtime_ns
-                file.write_text(table(token), encoding="utf-8")
-                if sends:
-                    os.utime(file, ns=(modified, modified))  # so that only the signal tells
-                    os.kill(server.process.pid, signal.SIGHUP)
-                known, unknown = unknown, known
-                deadline = time.monotonic() + 20.0
-                while time.monotonic() < deadline:
-                    with suppress(ServiceError):
-                        known.models()
-                        break
-                    time.sleep(0.02)
-            assert known.models().active == 0
-        code, errors = server.stop()
-        lines = "the tokens have changed: new\nthe tokens have changed: old\n"
-        assert (code, errors) == (0, lines)
+            assert old.models().active == 0
+            with pytest.raises(ServiceError, match="valid token"):
+                new.models()
+            folder.with_name("store.toml").write_text(table(NEW[1]), encoding="utf-8")
+            deadline = time.monotonic() + 20.0
+            while time.monotonic() < deadline:
+                with suppress(ServiceError):
+                    new.models()
+                    break
+                time.sleep(0.02)
+            with pytest.raises(ServiceError, match="valid token"):
+                old.models()
+        assert server.stop() == (0, "the tokens have changed: new\n")
 
 
 # --- a clock that cannot be right stops a server before it dates anything ------------------------

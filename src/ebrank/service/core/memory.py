@@ -127,8 +127,8 @@ class PackedCache(Generic[_Key]):
     >>> cache.get("tea"), cache.get("coffee")
     (b'green', None)
 
-    Of a million values, cachetools' LRU takes 302 bytes each where this takes 182, and holds the loop
-    for 0.3 s when its dictionaries grow.
+    Of a million values, cachetools' LRU takes 302 bytes each where this takes 182, and holds the
+    loop for 0.3 s when its dictionaries grow.
 
     Each table holds values stored or used within a span of time. Values are dropped from the oldest
     table, in no particular order. No table is so large that growing it would take long.

@@ -5,7 +5,7 @@ says when the rest is ready. On SIGTERM or Ctrl-C it is no longer ready, and giv
 some time to notice; then it accepts nothing new, finishes what it is doing, flushes and ends. It
 waits for some seconds only for callers that do not send the rest of a request, or do not read its
 response. A second signal ends it at once. If its settings are in a file, it reads the tokens again
-when the file changes, or on SIGHUP.
+when the file changes.
 
 uvicorn serves the connections, with its public options only: docs/running.md lists what a proxy in
 front has to bound.
@@ -59,6 +59,7 @@ one, and the store some."""
 LOOK_SECONDS = 1.0
 """How often to see whether the settings file has changed."""
 
+ENDING = signal.SIGINT, signal.SIGTERM
 COMPILING = "compiling for this machine, some seconds; later starts find the code in the cache"
 """What the log says at once about a start that has to wait for the compiler, and `/readyz` too."""
 SWITCH_SECONDS = 1e-3
@@ -151,7 +152,7 @@ def run(
         announce(address, database)
 
     async def served(opened: socket.socket) -> None:
-        await serve(settings, opened, _signals(with_file=file is not None), ready, companion, file)
+        await serve(settings, opened, _signals(), ready, companion, file)
 
     _allow_files()
     with (
@@ -187,7 +188,6 @@ async def serve(
             app.readiness.started = True
             if file is not None:
                 tokens = Tokens(app.admission, settings, file)
-                asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, tokens.reload)
                 beside.append(asyncio.create_task(tokens.follow()))
             announce(address, store.about)
             log.info("the store is in %s", store.about)
@@ -330,35 +330,19 @@ def _settle() -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
 
 
-def _signals(*, with_file: bool) -> asyncio.Event:
-    """Return an event that a signal sets; a second one ends the process as usual.
-
-    SIGHUP asks for the tokens in the settings file; while the server starts, it changes nothing:
-    the file is read then anyway. Without a file it does not either, unless it comes from a terminal
-    that is closed.
-    """
+def _signals() -> asyncio.Event:
+    """Return an event that a signal sets; a second one ends the process as usual."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    names = [signal.SIGINT, signal.SIGTERM]
 
     def stop() -> None:
-        for name in names:
+        for name in ENDING:
             loop.remove_signal_handler(name)
         stopped.set()
 
-    if with_file:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    elif sys.stdin is not None and sys.stdin.isatty():
-        names.append(signal.SIGHUP)
-    else:
-        loop.add_signal_handler(signal.SIGHUP, _say_no_file)
-    for name in names:
+    for name in ENDING:
         loop.add_signal_handler(name, stop)
     return stopped
-
-
-def _say_no_file() -> None:
-    log.warning("SIGHUP changes nothing: there is no --config file", extra=logs.about("reload"))
 
 
 def _bracketed(host: str) -> str:
