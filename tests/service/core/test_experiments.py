@@ -420,7 +420,7 @@ async def test_the_dashboard_adds_up_an_experiment_now_and_then(engine: Scene) -
     assert await shown() == []
 
 
-def test_what_cannot_be_compared_is_refused() -> None:
+def test_what_cannot_be_compared_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def begun(text: str, **given: Any) -> str:  # noqa: ANN401 (any field)
         request = StartExperimentRequest(**{"name": "t", "arms": THREE} | given)
         return experiments.started(text, request, 1.0)
@@ -443,6 +443,11 @@ def test_what_cannot_be_compared_is_refused() -> None:
         experiments.named(experiments.read(text), "t")
     with pytest.raises(Problem, match="'t' is running"):
         begun(begun(text), name="other")
+    with pytest.raises(Problem, match="arms keep their names"):
+        experiments.changed(begun(text), "t", ChangeExperimentRequest(arms=TWO), 2.0)
+    monkeypatch.setattr(experiments, "MOST_EXPERIMENTS", 1)
+    with pytest.raises(Problem, match="a store keeps 1 experiments"):
+        begun(text)
 
 
 @played(on=SqliteStore, count=3)
