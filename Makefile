@@ -58,7 +58,8 @@ coverage: $(INSTALLED) browser ## which lines and branches the tests reach; fail
 browser: ## Chromium and its driver, which the tests of pages need
 	@sh tools/install-browser
 
-lint: $(INSTALLED) ## ruff, mypy --strict and the import contracts
+lint: $(INSTALLED) ## ruff, mypy --strict, the import contracts, and words to avoid
+	$(BIN)/python tools/words.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

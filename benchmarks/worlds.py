@@ -94,7 +94,7 @@ class Rates:
         self._optimistic = optimistic
         self._counts = np.zeros((QUERIES, world.items, 3))  # clicks, impressions, exposure
         self._items = np.zeros(QUERIES, np.int64)
-        self._believed = 1.0 / np.log2(np.arange(2, K + 2))
+        self._assumed = 1.0 / np.log2(np.arange(2, K + 2))
 
     def add(self, query: int, item: int, features: Floats) -> None:  # noqa: D102
         self._items[query] += 1
@@ -113,7 +113,7 @@ class Rates:
         own = self._counts[query]
         own[served[clicked], 0] += 1.0
         own[served, 1] += 1.0
-        own[served, 2] += self._believed[: len(served)]
+        own[served, 2] += self._assumed[: len(served)]
 
 
 class Served:

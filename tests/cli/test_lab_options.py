@@ -56,7 +56,7 @@ def test_every_number_of_an_experiment_is_an_option() -> None:
         traffic="zipf",
         users=users,
         click_rate=0.3,
-        believed=Examination(severity=2.0, cutoff=8),
+        assumed=Examination(severity=2.0, cutoff=8),
     )
     usual = SimulationConfig()
     same = {
@@ -68,7 +68,7 @@ def test_every_number_of_an_experiment_is_an_option() -> None:
 
 
 def test_a_measured_curve() -> None:
-    assert described("--examination", "1,0.5,0.2").believed == Examination(curve=(1.0, 0.5, 0.2))
+    assert described("--examination", "1,0.5,0.2").assumed == Examination(curve=(1.0, 0.5, 0.2))
 
 
 def test_a_file_gives_options_and_what_is_typed_wins() -> None:

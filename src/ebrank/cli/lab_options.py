@@ -163,7 +163,7 @@ def config_of(options: dict[str, Any]) -> SimulationConfig:
         initial_candidates=_pair(given["initial"]),
         cutoffs=_numbers("--measure-at", given["measure_at"], int),
         users=users,
-        believed=_believed(given["examination"], users),
+        assumed=_assumed(given["examination"], users),
     )
 
 
@@ -191,7 +191,7 @@ def _changed(users: UserModel, **changes: float | None) -> UserModel:
     return replace(users, **given) if given else users  # type: ignore[type-var]
 
 
-def _believed(text: str | None, users: UserModel) -> Examination | None:
+def _assumed(text: str | None, users: UserModel) -> Examination | None:
     from ebrank.evidence import Examination
 
     if text is None:

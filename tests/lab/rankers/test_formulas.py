@@ -88,8 +88,8 @@ def prior_score(trial: Trial, behavior: str) -> Floats:
 
 def by_ucbrank(trial: Trial, behavior: str, shown: str, epsilon: float) -> tuple[Floats, Floats]:
     s = trial.sums()
-    believed = s.clicks > 0 if shown == "clicked" else s.shown > 0
-    relevance = np.where(believed, click_rate(trial, behavior, 0.0), features_score(trial))
+    assumed = s.clicks > 0 if shown == "clicked" else s.shown > 0
+    relevance = np.where(assumed, click_rate(trial, behavior, 0.0), features_score(trial))
     return relevance + epsilon / np.maximum(np.sqrt(s.shown), 0.001), relevance
 
 

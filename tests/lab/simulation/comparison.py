@@ -122,8 +122,8 @@ def assert_whole_run_agrees(
     assert watch.trial is not None
     items = [item for query in reference.queries for item in query.items]
     assert watch.trial.stats.counts.tolist() == [reference.counts_of(item) for item in items]
-    believed = reference.model.examination or watch.trial.examination
-    sums = watch.trial.stats.sums(believed)
+    assumed = reference.model.examination or watch.trial.examination
+    sums = watch.trial.stats.sums(assumed)
     assert sums.shown.tolist() == [item.n for item in items]
     assert sums.clicks.tolist() == [item.c for item in items]
     assert sums.weighted_clicks.tolist() == [item.C for item in items]

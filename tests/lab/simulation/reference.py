@@ -54,13 +54,13 @@ class Reference:
         ranks = range(1, self.config.list_length + 1)
         users = self.config.users.examination
         self.examined = users(ranks).tolist()
-        belief = self.config.believed or users
+        belief = self.config.assumed or users
         self.slots = slot(self.config.list_length) + 1
         self.worth = [0.0, *map(rounded, self.config.behaviors.weights)]
         self.users = plain_rule(self.config.users)
         self.queries = [self._query(q) for q in range(self.dataset.n_queries)]
         self.belief = belief
-        self.believe(belief)
+        self.assume(belief)
         self.stats = BehaviorStats.zeros(
             self.dataset.n_rows, slots=self.slots, behaviors=self.config.behaviors
         )
@@ -76,11 +76,11 @@ class Reference:
             )
         )
 
-    def believe(self, curve: Examination) -> None:
+    def assume(self, curve: Examination) -> None:
         """Have clicks and impressions be worth what a curve says, those in the log too."""
         ranks, weights = range(1, self.config.list_length + 1), self.config.behaviors.weights
         exact = [mean_examination(curve, rank) for rank in ranks]
-        self.believed = [rounded(p) for p in exact]
+        self.assumed = [rounded(p) for p in exact]
         self.debiased = [[0.0, *(rounded(w / p) if p > 0 else 0.0 for w in weights)] for p in exact]
         self.table = self._table()
         for item in (item for query in self.queries for item in query.items):
@@ -90,7 +90,7 @@ class Reference:
 
     def count(self, item: Item, outcome: int, rank: int, times: int = 1) -> None:
         """Add to n, c, C and E: an impression at a rank, counted from 0, or what it led to."""
-        p = self.believed[rank]
+        p = self.assumed[rank]
         if p > 0 and outcome == 0:
             item.n += times
             item.E += times * p
@@ -141,7 +141,7 @@ class Reference:
             for bound in (model.serve, model.offline, model.cold)
             if bound is not None
         }
-        self.believe(model.examination or self.belief)
+        self.assume(model.examination or self.belief)
 
     def asked(self, t: int) -> int:
         """Return the query that is issued at time t."""
@@ -178,9 +178,7 @@ class Reference:
             for item, p, mind in zip(shown, self.examined, minds, strict=False)
         ]
         outcomes = self.users(seen, whim)
-        for rank, (item, outcome, p) in enumerate(
-            zip(shown, outcomes, self.believed, strict=False)
-        ):
+        for rank, (item, outcome, p) in enumerate(zip(shown, outcomes, self.assumed, strict=False)):
             for event in {0, outcome}:
                 item.log[event, rank] += 1
                 self.count(item, event, rank)
@@ -304,8 +302,8 @@ class Reference:
         """
         by_slot = {slot(rank + 1): rank for rank in range(self.config.list_length)}
         ranks = [by_slot[place] for place in range(self.slots)]
-        seen = [int(self.believed[rank] > 0) for rank in ranks]
-        rows = [[self.believed[rank] for rank in ranks]]
+        seen = [int(self.assumed[rank] > 0) for rank in ranks]
+        rows = [[self.assumed[rank] for rank in ranks]]
         for worth in self.worth[1:]:
             rows.append([worth * look for look in seen])
         for outcome in range(1, len(self.worth)):

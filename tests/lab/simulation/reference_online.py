@@ -71,8 +71,8 @@ class OnlineReference(Reference):
         return dot(self.logging, self.x(item, cold))
 
     def believed_clicks(self, session: Session) -> list[bool]:
-        """Return the clicks, without those at ranks that users are believed not to see."""
-        return [c and p > 0 for c, p in zip(session.clicked, self.believed, strict=False)]
+        """Return the clicks, without those at ranks that users are assumed not to see."""
+        return [c and p > 0 for c, p in zip(session.clicked, self.assumed, strict=False)]
 
 
 class DuelReference(OnlineReference):
@@ -149,7 +149,7 @@ class PairwiseReference(OnlineReference):
     def learn(self, session: Session, x: dict[int, Vector], f: dict[int, float]) -> None:
         """Step along the weighted preferences of clicked items over those passed over."""
         clicked = self.believed_clicks(session)
-        pairs = preferred(clicked, [p > 0 for p in self.believed])
+        pairs = preferred(clicked, [p > 0 for p in self.assumed])
         gradient = [0.0] * len(self.learning)
         for better, worse in pairs:
             weight = pair_weight(session.rows, f, better, worse)
@@ -191,7 +191,7 @@ class TopRankReference(Reference):
         place = {row: d for d, block in enumerate(blocks) for row in block}
         session = self.session(q, lambda item, key: plain.uniform(key) - place[item.row])
         self.log.append(session)
-        seen = zip(session.rows, session.clicked, self.believed, strict=False)
+        seen = zip(session.rows, session.clicked, self.assumed, strict=False)
         clicks = {row: int(click and p > 0) for row, click, p in seen}
         compared = [(i, j) for block in blocks for i in block for j in block - {i}]
         for i, j in [pair for pair in compared if not {pair, pair[::-1]} & self.G]:

@@ -24,7 +24,7 @@ class Item:
     baseline: float
     tie_key: float
     entered_at: int | None = None
-    first_shown: int | None = None  # at a rank where users were believed to look
+    first_shown: int | None = None  # at a rank where users were assumed to look
     n: int = 0
     c: float = 0.0
     C: float = 0.0

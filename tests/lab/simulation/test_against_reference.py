@@ -39,7 +39,7 @@ CONFIGS = {
         sessions=160,
         list_length=9,
         users=PositionBased(Examination(cutoff=5)),
-        believed=Examination(severity=0.7),
+        assumed=Examination(severity=0.7),
     ),
     "a measured curve with a gap, all there at once": SimulationConfig(
         initial_candidates=(40, 60),
@@ -58,10 +58,10 @@ CONFIGS = {
         sessions=150,
         list_length=7,
         users=parse("cascade:cutoff=6"),
-        believed=Examination(severity=0.4),
+        assumed=Examination(severity=0.4),
     ),
     "users who buy": SimulationConfig(
-        updates=3, sessions=140, users=Shoppers(), behaviors=SHOP, believed=Examination(cutoff=4)
+        updates=3, sessions=140, users=Shoppers(), behaviors=SHOP, assumed=Examination(cutoff=4)
     ),
     "lists of several bands": SimulationConfig(
         initial_candidates=(20, 40),
@@ -91,7 +91,7 @@ MANY_SESSIONS = SimulationConfig(
     sessions=400,
     list_length=4,
     users=PositionBased(Examination(cutoff=3)),
-    believed=Examination(severity=1.2),
+    assumed=Examination(severity=1.2),
 )
 QUICK = {*registry.built_in(), "dbgd:features=concate", "pdgd:features=concate"}
 
@@ -144,20 +144,20 @@ def test_whole_run_with_rare_clicks(text: str, users: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("users", "believed"),
+    ("users", "assumed"),
     [
         (Examination(severity=0.3), Examination(severity=2.0)),
         (Examination(cutoff=2), Examination(severity=0.5)),
     ],
     ids=["who look further down", "who do not look at the last rank"],
 )
-def test_whole_run_in_which_the_curve_is_learned(users: Examination, believed: Examination) -> None:
+def test_whole_run_in_which_the_curve_is_learned(users: Examination, assumed: Examination) -> None:
     """The log is long enough to tell: what was counted under the mistaken curve is revalued."""
     data = tiny(seed=7, sizes=[8] * 150)
     config = SimulationConfig(
-        updates=2, sessions=3000, list_length=3, users=PositionBased(users), believed=believed
+        updates=2, sessions=3000, list_length=3, users=PositionBased(users), assumed=assumed
     )
-    learned = assert_whole_run_agrees("auto", config, data).believed
+    learned = assert_whole_run_agrees("auto", config, data).assumed
     assert learned[0] == 1.0
     np.testing.assert_allclose(learned, users([1, 2, 3]), atol=0.05)
     assert (learned[2] == 0.0) == (users.cutoff is not None)

@@ -82,7 +82,7 @@ def test_clicks_beyond_expectation_add_up_to_nothing(text: str) -> None:
 @wrong_users
 @pytest.mark.parametrize("text", ["ebrank", "random", "cftopk"])
 def test_the_martingale_check_notices(text: str, users: UserModel) -> None:
-    z = martingale_z(text, replace(CONFIG, users=users, believed=CURVE))
+    z = martingale_z(text, replace(CONFIG, users=users, assumed=CURVE))
     assert np.min(np.abs(z)) > LIMIT
 
 

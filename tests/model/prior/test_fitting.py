@@ -67,8 +67,8 @@ def made_up(
     return Log(features, BehaviorStats.of(shown, clicks), p)
 
 
-def fitted(log: Log, believed: Examination | None = None) -> State:
-    return log.fit(EBRanker("auto", examination=believed))
+def fitted(log: Log, assumed: Examination | None = None) -> State:
+    return log.fit(EBRanker("auto", examination=assumed))
 
 
 def believed_by_default() -> object:
@@ -85,11 +85,11 @@ def assert_recovered(state: State, log: Log, errors: float = 3.0) -> None:
 # --- what a log can tell -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("believed", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("assumed", [0.0, 1.0, 2.0])
 @pytest.mark.parametrize("severity", [0.5, 1.0, 2.0])
-def test_a_mistaken_curve_is_put_right(severity: float, believed: float) -> None:
+def test_a_mistaken_curve_is_put_right(severity: float, assumed: float) -> None:
     log = made_up(11, severity, items=3000)
-    assert_recovered(fitted(log, Examination(believed)), log)
+    assert_recovered(fitted(log, Examination(assumed)), log)
 
 
 def test_refits_stay_where_the_first_fit_arrived() -> None:
@@ -161,7 +161,7 @@ def test_the_first_rank_is_what_the_others_are_relative_to() -> None:
 
 
 def test_ranks_that_nobody_was_believed_to_look_at() -> None:
-    """The first rank believed to be looked at is what the others are relative to."""
+    """The first rank assumed to be looked at is what the others are relative to."""
     log = made_up(17, 1.0, items=3000)
     state = fitted(log, Examination(curve=(0.0, 0.6, 0.5, 0.0, 0.4)))
     p = state["examination"]
@@ -169,11 +169,11 @@ def test_ranks_that_nobody_was_believed_to_look_at() -> None:
     np.testing.assert_allclose(p / p[1], log.p / log.p[1], atol=0.1)
 
 
-@pytest.mark.parametrize("believed", [Examination(), Examination(cutoff=3)])
-def test_users_who_stop(believed: Examination) -> None:
+@pytest.mark.parametrize("assumed", [Examination(), Examination(cutoff=3)])
+def test_users_who_stop(assumed: Examination) -> None:
     """Nobody looks beyond rank 3: many impressions without a click say so."""
     log = made_up(24, 1.0, cutoff=3)
-    state = fitted(log, believed)
+    state = fitted(log, assumed)
     assert state["examination"][3:].tolist() == [0.0, 0.0]
     np.testing.assert_allclose(state["examination"][:3], log.p[:3], atol=0.05)
     assert np.all(state["examination_error"] < 0.05)
@@ -230,8 +230,8 @@ def tiny_logs(draw: st.DrawFn) -> tuple[Features, BehaviorStats, Examination]:
 def test_any_log_gives_a_curve(
     log: tuple[Features, BehaviorStats, Examination], validated: bool
 ) -> None:
-    features, behavior, believed = log
-    ranker = EBRanker("auto", examination=believed)
+    features, behavior, assumed = log
+    ranker = EBRanker("auto", examination=assumed)
     for warm_start in (False, True):
         validation = (features, behavior) if validated else None
         ranker.fit(features, behavior, validation=validation, warm_start=warm_start)
@@ -241,8 +241,8 @@ def test_any_log_gives_a_curve(
         if "examination" in ranker.state_:
             p = ranker.state_["examination"]
             assert np.all((p == 0.0) | (p >= SMALLEST_P) & (p <= 1.0))
-            first = np.argmax(behavior.valuation(believed).exposure > 0)
-            assert p[first] == pytest.approx(behavior.valuation(believed).exposure[first] * UNIT)
+            first = np.argmax(behavior.valuation(assumed).exposure > 0)
+            assert p[first] == pytest.approx(behavior.valuation(assumed).exposure[first] * UNIT)
         if len(behavior):
             assert np.all(np.isfinite(ranker.rank(features, behavior).scores))
 

@@ -28,8 +28,8 @@ LABELS = list(worlds(CONFIG))
 def test_worlds_change_one_thing_each() -> None:
     by_label = worlds(CONFIG)
     assert by_label.pop(USUAL) == CONFIG
-    assert by_label[FLAT] == replace(CONFIG, believed=Examination(severity=0.5, cutoff=5))
-    assert by_label[STEEP] == replace(CONFIG, believed=Examination(severity=2.0, cutoff=5))
+    assert by_label[FLAT] == replace(CONFIG, assumed=Examination(severity=0.5, cutoff=5))
+    assert by_label[STEEP] == replace(CONFIG, assumed=Examination(severity=2.0, cutoff=5))
     assert by_label[RARE] == replace(CONFIG, click_rate=0.15)
     assert by_label["dcm users"] == replace(CONFIG, users=parse("dcm"))
     assert by_label["η = 0.1"] == replace(CONFIG, entering_probability=0.1)
@@ -42,11 +42,11 @@ def test_worlds_go_by_what_is_configured() -> None:
     """Users who look further down do so in every world, and what is wrong is wrong of them."""
     config = replace(CONFIG, users=parse("pbm:severity=0.5,cutoff=10"), click_rate=0.5)
     by_label = worlds(config)
-    assert by_label[STEEP].believed == Examination(severity=1.0, cutoff=10)
+    assert by_label[STEEP].assumed == Examination(severity=1.0, cutoff=10)
     assert by_label["cascade users"].users == parse("cascade:cutoff=10")
     assert by_label[RARE].click_rate == pytest.approx(0.075)
     measured = replace(CONFIG, users=PositionBased(Examination(curve=(1.0, 0.3))))
-    assert worlds(measured)[STEEP].believed == Examination(severity=2.0)
+    assert worlds(measured)[STEEP].assumed == Examination(severity=2.0)
 
 
 def test_untuned_is_as_it_comes() -> None:

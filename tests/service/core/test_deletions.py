@@ -284,7 +284,7 @@ async def test_time_in_which_no_server_ran_is_no_idle_time(engine: Scene, suspen
     engine.clock.now += 100 * DAY
     if suspended:
         await engine.ranked("asked")
-        engine.timer.now += DOUBT_SECONDS  # the clock is believed
+        engine.timer.now += DOUBT_SECONDS  # the clock is taken to be right
         assert await served(engine, 1) == 2
     await engine.close()
     later = await engine.opened()

@@ -144,7 +144,7 @@ async def test_a_clock_that_jumps_ahead_makes_no_list_old(engine: Scene, stays: 
     before = await engine.ranked()
     wait(DAY)
     engine.clock.now += 40 * DAY
-    for _ in range(3):  # whether the clock is believed in the end or not
+    for _ in range(3):  # whether the clock is taken to be right in the end or not
         during = await engine.ranked()
         wait(60.0 if stays else 0.0)
     if not stays:

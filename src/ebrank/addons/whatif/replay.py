@@ -33,7 +33,7 @@ from ebrank.lab.simulation import play
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.supervision import Supervised
 from ebrank.lab.simulation.users import BROWSE, PositionBased, UserModel
-from ebrank.lab.simulation.world import believe, new_world, stats_of
+from ebrank.lab.simulation.world import assume, new_world, stats_of
 from ebrank.typing import Bools, Floats, Ints, Labels
 
 Begin: TypeAlias = Literal["today", "start"]
@@ -135,12 +135,12 @@ class Replay:
         history, behaviors = plan.history, plan.history.stats.behaviors
         self.dataset = _dataset(plan, draw)
         mix = _mix(history.stats)
-        believed = history.examination
+        assumed = history.examination
         self.users = users or PositionBased(draw.examination)
         config = SimulationConfig(
             list_length=plan.length,
             users=self.users,
-            believed=believed,
+            assumed=assumed,
             behaviors=behaviors,
             sessions=max(plan.lists, periods),
             updates=periods,
@@ -154,8 +154,8 @@ class Replay:
     def run(self, ranker: Ranker) -> Outcome:
         """Let a policy serve all lists; it refits before each period."""
         plan, draw, world, key, threads = self.plan, self.draw, self.world, self.key, self.threads
-        believed, n_queries = plan.history.examination, plan.history.n_queries
-        trial = Trial(self.dataset, world.relevance, self.stats, believed, key, threads)
+        assumed, n_queries = plan.history.examination, plan.history.n_queries
+        trial = Trial(self.dataset, world.relevance, self.stats, assumed, key, threads)
         learner = Supervised(ranker, trial)
         shares = np.cumsum(draw.traffic)
         shares[-1] = 1.0
@@ -164,7 +164,7 @@ class Replay:
         value = []
         for first, stop in itertools.pairwise(self.borders.tolist()):
             model = learner.update()
-            believe(world, self.stats.valuation(model.examination or believed))
+            assume(world, self.stats.valuation(model.examination or assumed))
             _, sessions = schedule.phase(asked, first, stop, n_queries, popularity)
             with learner.watching(model):
                 browse = self.browse.compiled

@@ -109,7 +109,7 @@ def _numbers(
 def _given_queries(values: npt.ArrayLike) -> npt.NDArray[Any]:
     """Return the query of each row; raise if one has none, be it None, NaN or a library's own."""
     queries = np.asarray(values, object if isinstance(values, list | tuple) else None)
-    if queries.dtype.kind in "fcmMO":  # others have no way to say nothing
+    if queries.dtype.kind in "fcmMO":  # others cannot be missing
         for row, query in enumerate(queries.tolist()):
             if not isinstance(query, str) and str(query) in NOTHING:
                 raise DataError(f"row {row} has no query", remedy="Give it one, or leave it out.")

@@ -2,7 +2,7 @@
 
 1. behavior features are removed: behavior must come only from the simulated users;
 2. queries with at most five candidates are removed, and so are test queries without a relevant
-   item, whose NDCG says nothing;
+   item, whose NDCG is always the same;
 3. each feature is scaled to [0, 1] within each query (`ebrank.kernels.min_max`), or over the whole
    dataset if queries share the items of a catalog: an item keeps its features in all of them;
 4. features that are then constant over the training partition are removed.

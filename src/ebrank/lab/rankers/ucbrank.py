@@ -53,7 +53,7 @@ class UCBRank(LeastSquaresRanker):
     )
     shown: Literal["shown", "clicked"] = param(
         "shown",
-        "believe clicks once an item was shown (shown) or clicked (clicked)",
+        "use clicks once an item was shown (shown) or clicked (clicked)",
         choices=("shown", "clicked"),
     )
 

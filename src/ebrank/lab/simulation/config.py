@@ -36,7 +36,7 @@ class SimulationConfig:
         users: how users look and click.
         click_rate: factor of all click probabilities, to simulate low click rates; lists are still
             measured by the relevance itself.
-        believed: the examination curve that rankers debias clicks with; None for the users' own.
+        assumed: the examination curve that rankers debias clicks with; None for the users' own.
         behaviors: what users may do, and what it is worth; clicks alone by default.
     """
 
@@ -52,7 +52,7 @@ class SimulationConfig:
     traffic: Literal["uniform", "zipf"] = setting("traffic")
     users: UserModel = field(default_factory=PBM)
     click_rate: float = setting("click_rate")
-    believed: Examination | None = None
+    assumed: Examination | None = None
     behaviors: Behaviors = CLICKS
 
     def __post_init__(self) -> None:

@@ -32,7 +32,7 @@ from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.records import Predictions, Waiting, cum_ndcg, shares
 from ebrank.lab.simulation.result import Result, TrialResult, about_config
 from ebrank.lab.simulation.supervision import Supervised
-from ebrank.lab.simulation.world import believe, ideal_dcg, new_world, stats_of, unseen
+from ebrank.lab.simulation.world import assume, ideal_dcg, new_world, stats_of, unseen
 from ebrank.typing import Bools, Floats, Ints
 
 Progress = Callable[[int, int], None]
@@ -122,7 +122,7 @@ class _Run:
             dataset,
             self.world.relevance,
             stats_of(self.world, config.behaviors),
-            config.believed or config.users.examination,
+            config.assumed or config.users.examination,
             key,
             threads,
         )
@@ -233,8 +233,8 @@ class _Run:
 
     def _believe(self, model: ScoreModel) -> None:
         """Weight counts by the model's curve."""
-        believed = model.examination or self.trial.examination
-        believe(self.world, self.trial.stats.valuation(believed))
+        assumed = model.examination or self.trial.examination
+        assume(self.world, self.trial.stats.valuation(assumed))
 
     def _play(self, model: ScoreModel, plan: Schedule, eta: float, begin: int) -> Floats:
         """Run the planned sessions; return their NDCG in order of time."""

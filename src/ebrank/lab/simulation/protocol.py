@@ -87,7 +87,7 @@ SETTINGS: Mapping[str, Parameter] = {
     ),
     "examination": _setting(
         None,
-        "How far down rankers believe users look: an exponent of 1/log2(rank + 1), or the "
+        "How far down rankers assume users look: an exponent of 1/log2(rank + 1), or the "
         "probabilities of ranks 1, 2, …; by default, what users really do.",
     ),
     "gamma": _setting(

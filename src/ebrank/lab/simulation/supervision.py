@@ -148,10 +148,10 @@ def check_scores(model: ScoreModel, stats: BehaviorStats, examination: Examinati
     """
     rows, prior = np.arange(len(stats)), ItemPrior(model.a, model.b)
     unseen = BehaviorStats.zeros(len(stats), slots=stats.slots, behaviors=stats.behaviors)
-    believed = model.examination or examination
+    assumed = model.examination or examination
     for name, score in _scores(model).items():
         for behavior in (unseen,) if name == "cold" else (stats, unseen):
-            values = scoring.scores(score, prior, behavior, believed, rows.astype(np.uint64))
+            values = scoring.scores(score, prior, behavior, assumed, rows.astype(np.uint64))
             bad = np.flatnonzero(~np.isfinite(values))[:1]
             if len(bad):
                 item = behavior[bad].sums(examination)._asdict() | prior.rows(bad)._asdict()

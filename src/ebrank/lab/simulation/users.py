@@ -55,7 +55,7 @@ class UserModel(Protocol):
 
     @property
     def examination(self) -> Examination:
-        """How users examine ranks; rankers believe this curve unless configured otherwise."""
+        """How users examine ranks; rankers assume this curve unless configured otherwise."""
         ...
 
     @property
@@ -176,7 +176,7 @@ class Users(Configured):
 
     @property
     def examination(self) -> Examination:
-        """The curve that rankers believe; the paper's unless a model says otherwise."""
+        """The curve that rankers assume; the paper's unless a model says otherwise."""
         return Examination(cutoff=5)
 
     @property

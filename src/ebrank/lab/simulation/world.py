@@ -44,7 +44,7 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         arrivals, positions, entered, due = _item_arrivals(dataset, times)
     tie_keys = _tie_keys(pointers, np.uint64(streams.child(key, streams.TIES)))
     by_leaf, leaves = _in_order(dataset, tie_keys)
-    believed = config.believed or config.users.examination
+    assumed = config.assumed or config.users.examination
     n_slots = slots_for(config.list_length)
     return World(
         pointers=pointers,
@@ -67,7 +67,7 @@ def new_world(dataset: Dataset, config: SimulationConfig, key: np.uint64) -> Wor
         **_item_state(dataset.n_rows, config.behaviors, n_slots),
         user_curve=config.users.examination(ranks),
         slots=np.array([slot_of(int(rank)) for rank in ranks]),
-        table=np.array(Valuation.of(believed, config.behaviors, slots=n_slots).table),
+        table=np.array(Valuation.of(assumed, config.behaviors, slots=n_slots).table),
         discounts=discounts,
     )
 
@@ -92,7 +92,7 @@ def _nothing(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.lib.stride_tricks.as_strided(zeros, numbers.shape, (0, *zeros.strides[1:]))
 
 
-def believe(world: World, valuation: Valuation) -> None:
+def assume(world: World, valuation: Valuation) -> None:
     """Weight all counts, past and future, by another examination curve."""
     if not np.array_equal(world.table, valuation.table):
         world.table[:] = valuation.table

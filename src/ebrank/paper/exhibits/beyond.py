@@ -110,8 +110,8 @@ def worlds(config: SimulationConfig) -> dict[str, SimulationConfig]:
     curve = config.users.examination
     configs = {USUAL: config}
     for label, factor in SEVERITIES.items():
-        believed = replace(curve, curve=None, severity=factor * curve.severity)
-        configs[label] = replace(config, believed=believed)
+        assumed = replace(curve, curve=None, severity=factor * curve.severity)
+        configs[label] = replace(config, assumed=assumed)
     configs[RARE] = replace(config, click_rate=RATE * config.click_rate)
     if config.labels != "binary":
         configs[BINARY] = replace(config, labels="binary")

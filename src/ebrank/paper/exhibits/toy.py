@@ -158,7 +158,7 @@ class _Service:
             data,
             self.world.relevance,
             stats_of(self.world, self.config.behaviors),
-            self.config.believed or self.config.users.examination,
+            self.config.assumed or self.config.users.examination,
             self.key,
         )
         self.learner = ranker.learner(self.trial)
@@ -177,8 +177,8 @@ class _Service:
     def scores(self, model: ScoreModel, score: Score) -> Floats:
         """Return the scores of test queries' items, shape (queries, items)."""
         trial, prior = self.trial, ItemPrior(model.a, model.b)
-        believed = model.examination or trial.examination
-        return self.of_items(scoring.scores(score, prior, trial.stats, believed))
+        assumed = model.examination or trial.examination
+        return self.of_items(scoring.scores(score, prior, trial.stats, assumed))
 
     def ranks(self, model: ScoreModel) -> Floats:
         """Return the rank of G in each list, shape (queries,); ties as in the simulator."""

@@ -158,6 +158,6 @@ def world_of(config: SimulationConfig, usual: SimulationConfig) -> str:
         differences.append(f"{config.users} users")
     if config.click_rate != usual.click_rate:
         differences.append(f"click rate × {config.click_rate / usual.click_rate:g}")
-    if config.believed is not None and config.believed != usual.believed:
-        differences.append(f"believed severity {config.believed.severity:g}")
+    if config.assumed is not None and config.assumed != usual.assumed:
+        differences.append(f"assumed severity {config.assumed.severity:g}")
     return ", ".join(differences)
