@@ -33,9 +33,9 @@ from ebrank.kernels import streams
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.data.loading import load
 from ebrank.lab.rankers import registry
-from ebrank.lab.sessions import schedule
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import run_trial
+from ebrank.lab.simulation.play import phase, zipf
 from ebrank.lab.simulation.result import SHARES
 from ebrank.lab.simulation.world import item_times, new_world
 from ebrank.paper.exhibits.shared import ALONE, AUTO, LENGTH, config_for
@@ -135,8 +135,8 @@ def shares(shop: ServedShop | EngineShop, data: Dataset, seed: int) -> Floats:
     assert data.relevance is not None
     key, config = np.uint64(seed), config_of(data, seed)
     world, sessions = new_world(data, config, key), config.session_count(data)
-    popularity = schedule.zipf(np.uint64(streams.child(key, streams.POPULARITY)), data.n_queries)
-    asked, _ = schedule.phase(key, 0, sessions, data.n_queries, popularity)
+    popularity = zipf(np.uint64(streams.child(key, streams.POPULARITY)), data.n_queries)
+    asked, _ = phase(key, 0, sessions, data.n_queries, popularity)
     due, relevance = item_times(data, key, sessions), data.relevance[data.labels]
     order = np.argsort(due, kind="stable")
     p, minds = 1.0 / np.log2(np.arange(2, K + 2)), np.random.default_rng(seed)

@@ -19,7 +19,6 @@ from tests.service.test_click_path import ARCHITECTURE, PACKAGE, Trace, tracing,
 COMPILED = {
     "lab/sessions/session.py",
     "lab/sessions/tournament.py",
-    "lab/sessions/world.py",
     "model/policy/composition.py",
 }
 """Files of a trial without a frame of their own: compiled code, and what it is compiled from."""

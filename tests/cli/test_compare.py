@@ -76,8 +76,7 @@ def test_rankers_are_called_as_the_user_calls_them() -> None:
 
 OWN_RANKER = """
 from dataclasses import dataclass
-from ebrank.lab.rankers.base import Ranker, Refit
-from ebrank.lab.rankers.bm25 import fixed_model
+from ebrank.lab.rankers.base import Ranker, Refit, fixed_model
 
 @dataclass(frozen=True)
 class Backwards(Ranker):

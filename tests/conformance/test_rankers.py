@@ -14,8 +14,7 @@ import pytest
 from ebrank.evidence import Examination, Sums
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers import registry
-from ebrank.lab.rankers.base import Ranker, Refit, Trial, TrialLearner, param
-from ebrank.lab.rankers.bm25 import fixed_model
+from ebrank.lab.rankers.base import Ranker, Refit, Trial, TrialLearner, fixed_model, param
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import run_trial
 from ebrank.lab.simulation.result import TrialResult

@@ -11,7 +11,7 @@ from ebrank.evidence import BehaviorStats, Examination
 from ebrank.evidence.kernels import write_units
 from ebrank.kernels.compiled import kernel
 from ebrank.lab.sessions.scored import Scorer, room_for_batch, score_batch
-from ebrank.lab.sessions.world import World
+from ebrank.lab.sessions.session import World
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.users import PositionBased
 from ebrank.lab.simulation.world import new_world

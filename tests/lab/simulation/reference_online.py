@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from ebrank.lab.rankers.bm25 import fixed_model
+from ebrank.lab.rankers.base import fixed_model
 from ebrank.lab.rankers.dbgd import DBGD, MGD
 from ebrank.lab.rankers.pdgd import PDGD
 from ebrank.testing import plain

@@ -12,11 +12,11 @@ from ebrank.errors import ParameterError
 from ebrank.kernels import streams
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers import registry
-from ebrank.lab.rankers.bm25 import fixed_model
-from ebrank.lab.sessions import schedule
+from ebrank.lab.rankers.base import fixed_model
 from ebrank.lab.simulation import play
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import run_trial
+from ebrank.lab.simulation.play import everyone, phase, zipf
 from ebrank.lab.simulation.result import SHARES, Result, measured
 from ebrank.lab.simulation.users import habits_of, parse
 from ebrank.lab.simulation.world import FROM_THE_START, item_times, new_world
@@ -83,12 +83,12 @@ def test_items_enter_before_the_first_session_of_a_query_from_their_time_on() ->
     times = item_times(data, key, SESSIONS)
     browse = settings.users.browse.compiled
     model = fixed_model(data.baseline.astype(np.float64))
-    warm_up = schedule.everyone(3, data.n_queries)
+    warm_up = everyone(3, data.n_queries)
     play.play(world, model, warm_up, browse, 0.0, key, 1, begin=-len(warm_up.times))
     assert np.all(world.entered_at == -1), "nothing enters before the run"
     asked = []
     for first, stop in ((0, 150), (150, SESSIONS)):
-        queries, plan = schedule.phase(key, first, stop, data.n_queries)
+        queries, plan = phase(key, first, stop, data.n_queries)
         play.play(world, model, plan, browse, 1.0, key, 1, begin=first)
         asked.append(queries)
     for row, (query, time) in enumerate(zip(data.query_of_rows, times, strict=True)):
@@ -105,8 +105,8 @@ def test_items_enter_before_the_first_session_of_a_query_from_their_time_on() ->
 
 def test_queries_are_asked_by_one_over_their_rank() -> None:
     key, n = streams.trial_key(7, 0), 30
-    popularity = schedule.zipf(key, n)
-    asked, plan = schedule.phase(key, 0, 200_000, n, popularity)
+    popularity = zipf(key, n)
+    asked, plan = phase(key, 0, 200_000, n, popularity)
     assert sorted(popularity.order.tolist()) == list(range(n))
     assert popularity.order.tolist() != list(range(n))
     weights = 1 / np.arange(1, n + 1)
@@ -118,14 +118,14 @@ def test_queries_are_asked_by_one_over_their_rank() -> None:
 
 def test_a_session_asks_the_same_query_however_the_run_is_divided() -> None:
     key = streams.trial_key(7, 0)
-    popularity = schedule.zipf(key, 9)
-    whole, _ = schedule.phase(key, 0, 100, 9, popularity)
-    parts = [schedule.phase(key, first, first + 25, 9, popularity)[0] for first in (0, 25, 50, 75)]
+    popularity = zipf(key, 9)
+    whole, _ = phase(key, 0, 100, 9, popularity)
+    parts = [phase(key, first, first + 25, 9, popularity)[0] for first in (0, 25, 50, 75)]
     assert np.array_equal(whole, np.concatenate(parts))
 
 
 def test_every_query_is_the_most_popular_in_some_trial() -> None:
-    first = [int(schedule.zipf(streams.trial_key(1, t), 4).order[0]) for t in range(4000)]
+    first = [int(zipf(streams.trial_key(1, t), 4).order[0]) for t in range(4000)]
     assert scipy.stats.chisquare(np.bincount(first, minlength=4)).pvalue > RARE
 
 
@@ -135,8 +135,8 @@ def test_every_query_is_the_most_popular_in_some_trial() -> None:
 def by_hand(data: Dataset, key: np.uint64, rare: int, head: int, first: int) -> list[float]:
     """Return the shares of lists sorted by the baseline: every list, and every other possible."""
     times = item_times(data, key, SESSIONS)
-    popularity = schedule.zipf(np.uint64(streams.child(key, streams.POPULARITY)), data.n_queries)
-    asked, _ = schedule.phase(
+    popularity = zipf(np.uint64(streams.child(key, streams.POPULARITY)), data.n_queries)
+    asked, _ = phase(
         np.uint64(streams.child(key, streams.QUERIES)), 0, SESSIONS, data.n_queries, popularity
     )
     assert data.relevance is not None

@@ -11,8 +11,16 @@ import pytest
 
 from ebrank.errors import DataError, ParameterError
 from ebrank.lab.data.dataset import Dataset
-from ebrank.lab.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner
-from ebrank.lab.rankers.bm25 import BM25, FIXED, fixed_model
+from ebrank.lab.rankers.base import (
+    FIXED,
+    Ranker,
+    Refit,
+    ScoreModel,
+    Trial,
+    TrialLearner,
+    fixed_model,
+)
+from ebrank.lab.rankers.bm25 import BM25
 from ebrank.lab.simulation import parallel
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import run_trial, simulate

@@ -8,9 +8,9 @@ import scipy
 
 from ebrank.evidence import CLICKS, Behaviors
 from ebrank.kernels import streams
-from ebrank.lab.sessions import schedule
-from ebrank.lab.sessions.world import World
+from ebrank.lab.sessions.session import World
 from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.play import phase
 from ebrank.lab.simulation.world import new_world
 from tests.lab.simulation.tiny import tiny
 from tests.lab.simulation.users import SHOP
@@ -72,5 +72,5 @@ def test_what_changes_for_an_item_lies_in_lines_of_its_own(
 
 
 def test_queries_are_asked_equally_often() -> None:
-    asked, _ = schedule.phase(streams.trial_key(1, 0), 0, 50_000, 40)
+    asked, _ = phase(streams.trial_key(1, 0), 0, 50_000, 40)
     assert scipy.stats.chisquare(np.bincount(asked, minlength=40)).pvalue > RARE

@@ -9,7 +9,7 @@ import pytest
 
 import ebrank
 from ebrank.lab.rankers import registry
-from ebrank.lab.rankers.bm25 import fixed_model
+from ebrank.lab.rankers.base import fixed_model
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.paper.exhibits import toy
 from ebrank.paper.framework.exhibit import Setup

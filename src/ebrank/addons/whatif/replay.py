@@ -27,8 +27,7 @@ from ebrank.kernels import streams
 from ebrank.kernels.compiled import FirstClass
 from ebrank.lab.data.dataset import MAX_LEVEL, Dataset
 from ebrank.lab.rankers.base import Ranker, Trial
-from ebrank.lab.sessions import schedule
-from ebrank.lab.sessions.world import World
+from ebrank.lab.sessions.session import World
 from ebrank.lab.simulation import play
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.supervision import Supervised
@@ -159,13 +158,13 @@ class Replay:
         learner = Supervised(ranker, trial)
         shares = np.cumsum(draw.traffic)
         shares[-1] = 1.0
-        popularity = schedule.Popularity(np.arange(n_queries), shares)
+        popularity = play.Popularity(np.arange(n_queries), shares)
         asked = np.uint64(streams.child(key, streams.QUERIES))
         value = []
         for first, stop in itertools.pairwise(self.borders.tolist()):
             model = learner.update()
             assume(world, self.stats.valuation(model.examination or assumed))
-            _, sessions = schedule.phase(asked, first, stop, n_queries, popularity)
+            _, sessions = play.phase(asked, first, stop, n_queries, popularity)
             with learner.watching(model):
                 browse = self.browse.compiled
                 served = play.play(world, model, sessions, browse, 1.0, key, threads, first)

@@ -12,17 +12,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 
 from ebrank.environment.plugins import path_of
 from ebrank.evidence import BehaviorStats, Examination, Sums
 from ebrank.lab.data.dataset import Dataset
-from ebrank.lab.sessions.world import Sessions
-from ebrank.model.formula import ItemPrior, Score
+from ebrank.model.formula import Formula, ItemPrior, Score
 from ebrank.parameters import Configured, Parameter, declared, param, to_text
 from ebrank.typing import Floats
+
+if TYPE_CHECKING:
+    from ebrank.lab.sessions.session import Sessions
 
 __all__ = ["Ranker", "ScoreModel", "Setting", "Trial", "TrialLearner", "param"]
 
@@ -67,6 +69,19 @@ class ScoreModel:
 
         scorer = scored.Scorer.of(self.serve, self.a, self.b)
         return lambda start, stop: scored.run_sessions(sessions, scorer, self.noisy, start, stop)
+
+
+def fixed_score(a: float) -> float:
+    """Return the model's number for the item, no matter what users do."""
+    return a
+
+
+FIXED = Formula(fixed_score).bind()
+
+
+def fixed_model(scores: Floats) -> ScoreModel:
+    """Return a model that ranks by given scores."""
+    return ScoreModel(a=scores, b=np.zeros(1), serve=FIXED, offline=FIXED)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,22 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ebrank.lab.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner
-from ebrank.model.formula import Formula
-from ebrank.typing import Floats
-
-
-def fixed_score(a: float) -> float:
-    """Return the model's number for the item, no matter what users do."""
-    return a
-
-
-FIXED = Formula(fixed_score).bind()
-
-
-def fixed_model(scores: Floats) -> ScoreModel:
-    """Return a model that ranks by given scores."""
-    return ScoreModel(a=scores, b=np.zeros(1), serve=FIXED, offline=FIXED)
+from ebrank.lab.rankers.base import Ranker, Refit, Trial, TrialLearner, fixed_model
 
 
 @dataclass(frozen=True)

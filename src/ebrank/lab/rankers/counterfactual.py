@@ -29,8 +29,7 @@ import numpy as np
 from ebrank.evidence.estimators import ESTIMATORS, IPS
 from ebrank.kernels.arrays import read_only
 from ebrank.kernels.threads import sum_blocks
-from ebrank.lab.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner, param
-from ebrank.lab.rankers.bm25 import FIXED
+from ebrank.lab.rankers.base import FIXED, Ranker, Refit, ScoreModel, Trial, TrialLearner, param
 from ebrank.lab.rankers.random import RANDOM, UNIFORM
 from ebrank.model.formula import Formula
 from ebrank.typing import Floats, Ints

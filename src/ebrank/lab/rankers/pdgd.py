@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from ebrank.lab.rankers.base import Ranker, RunSessions, Trial, TrialLearner, param
 from ebrank.lab.rankers.online import OnlineLearner, OnlineModel, OnlineParameters
-from ebrank.lab.sessions.world import Sessions
 from ebrank.typing import Bools, Floats
 
 if TYPE_CHECKING:
     from ebrank.lab.sessions.linear import LoggingModel
+    from ebrank.lab.sessions.session import Sessions
 
 
 class Pairs(NamedTuple):

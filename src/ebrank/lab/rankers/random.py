@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebrank.lab.rankers.base import Ranker, Refit, ScoreModel, Trial, TrialLearner
-from ebrank.lab.rankers.bm25 import FIXED
+from ebrank.lab.rankers.base import FIXED, Ranker, Refit, ScoreModel, Trial, TrialLearner
 from ebrank.model.formula import Formula
 
 UNIFORM = "ebrank.kernels.streams:uniform"

@@ -16,17 +16,26 @@ The pairs of all queries are kept: 8 bytes each, which is 600 MB for MSLR-10K.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from ebrank.lab.data.dataset import Dataset
-from ebrank.lab.rankers.base import Ranker, RunSessions, ScoreModel, Trial, TrialLearner, param
-from ebrank.lab.rankers.bm25 import FIXED
+from ebrank.lab.rankers.base import (
+    FIXED,
+    Ranker,
+    RunSessions,
+    ScoreModel,
+    Trial,
+    TrialLearner,
+    param,
+)
 from ebrank.lab.rankers.random import UNIFORM
-from ebrank.lab.sessions.world import Sessions
 from ebrank.model.formula import Formula
 from ebrank.typing import Ints, SmallInts
+
+if TYPE_CHECKING:
+    from ebrank.lab.sessions.session import Sessions
 
 
 class PairCounts(NamedTuple):

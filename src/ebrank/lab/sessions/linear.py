@@ -12,8 +12,8 @@ import numpy as np
 from ebrank.evidence.sums import clicks_sum, number, shown_sum
 from ebrank.kernels.compiled import inner, kernel, leaf
 from ebrank.kernels.pointers import pointer_to
+from ebrank.lab.sessions.session import World
 from ebrank.lab.sessions.tournament import insert
-from ebrank.lab.sessions.world import World
 from ebrank.typing import Bools, Features, Floats, Ints
 
 

@@ -16,9 +16,8 @@ from ebrank.kernels import streams
 from ebrank.kernels.compiled import inner, kernel
 from ebrank.kernels.pointers import call_at, pointer_to, prefetch
 from ebrank.lab.sessions import tournament
-from ebrank.lab.sessions.session import items_enter, room_for_sheet, show
+from ebrank.lab.sessions.session import Sessions, World, items_enter, room_for_sheet, show
 from ebrank.lab.sessions.tournament import Tree, insert
-from ebrank.lab.sessions.world import Sessions, World
 from ebrank.model.formula import BATCH, Score
 from ebrank.model.scoring import item_state
 from ebrank.typing import Floats, Ints, Keys, SmallInts

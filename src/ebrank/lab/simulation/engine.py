@@ -22,11 +22,8 @@ from ebrank.equations import examination
 from ebrank.errors import DataError, EBRankError, ParameterError
 from ebrank.kernels import streams
 from ebrank.lab.data.dataset import SPLITS, Dataset
-from ebrank.lab.rankers.base import Ranker, ScoreModel, Trial
-from ebrank.lab.rankers.bm25 import fixed_model
-from ebrank.lab.sessions import schedule
-from ebrank.lab.sessions.session import NO_OUTCOME
-from ebrank.lab.sessions.world import Schedule, World
+from ebrank.lab.rankers.base import Ranker, ScoreModel, Trial, fixed_model
+from ebrank.lab.sessions.session import NO_OUTCOME, Schedule, World
 from ebrank.lab.simulation import play
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.records import Predictions, Waiting, cum_ndcg, shares
@@ -144,14 +141,14 @@ class _Run:
         self.cold: list[Floats] = []
         self.warm: list[Floats] = []
         self.waiting = Waiting(dataset, self.world)
-        self.popularity: schedule.Popularity | None = None
+        self.popularity: play.Popularity | None = None
         if config.traffic == "zipf":
             popularity = np.uint64(streams.child(key, streams.POPULARITY))
-            self.popularity = schedule.zipf(popularity, dataset.n_queries)
+            self.popularity = play.zipf(popularity, dataset.n_queries)
 
     def warm_up(self) -> None:
         """Let BM25 serve every query, before anything enters."""
-        plan = schedule.everyone(self.config.warmup_sessions, self.dataset.n_queries)
+        plan = play.everyone(self.config.warmup_sessions, self.dataset.n_queries)
         baseline = fixed_model(self.dataset.baseline.astype(np.float64))
         self._play(baseline, plan, eta=0.0, begin=-len(plan.times))
         self.world.label_ndcg[:] = 0.0
@@ -161,7 +158,7 @@ class _Run:
         self._believe(model)
         first, stop = int(self.borders[update]), int(self.borders[update + 1])
         key = np.uint64(streams.child(self.key, streams.QUERIES))
-        asked, plan = schedule.phase(key, first, stop, self.dataset.n_queries, self.popularity)
+        asked, plan = play.phase(key, first, stop, self.dataset.n_queries, self.popularity)
         served = self._play(model, plan, self.config.entering_probability, first)
         self.asked.append(asked)
         self.ndcg.append(served)

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from ebrank.evidence import Sums
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers.base import ScoreModel
-from ebrank.lab.sessions.schedule import grouped
-from ebrank.lab.sessions.world import Schedule, World
+from ebrank.lab.sessions.session import Schedule, World
+from ebrank.lab.simulation.play import grouped
 from ebrank.typing import Bools, Floats, Ints
 
 NEVER = -1

@@ -86,7 +86,7 @@ def check_model(model: object, dataset: Dataset) -> None:
     """Raise if a model does not fit a dataset.
 
     >>> import ebrank
-    >>> from ebrank.lab.rankers.bm25 import fixed_model
+    >>> from ebrank.lab.rankers.base import fixed_model
     >>> check_model(fixed_model(np.ones(3)), ebrank.load("mq2007-like", scale=0.01))
     Traceback (most recent call last):
     ebrank.errors.ParameterError: 3 scores for 679 rows

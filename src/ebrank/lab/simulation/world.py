@@ -14,9 +14,9 @@ from ebrank.evidence.slots import slot_of, slots_for
 from ebrank.kernels import streams
 from ebrank.kernels.compiled import kernel
 from ebrank.lab.data.dataset import Dataset
-from ebrank.lab.sessions.schedule import grouped
-from ebrank.lab.sessions.world import World
+from ebrank.lab.sessions.session import World
 from ebrank.lab.simulation.config import SimulationConfig
+from ebrank.lab.simulation.play import grouped
 from ebrank.lab.simulation.users import habits_of, relevance_of
 from ebrank.typing import Floats, Ints, SmallInts
 

@@ -19,10 +19,8 @@ from ebrank.kernels import streams
 from ebrank.lab.data.dataset import SPLITS, Dataset
 from ebrank.lab.data.preparation import prepare
 from ebrank.lab.rankers import registry
-from ebrank.lab.rankers.base import Ranker, ScoreModel, Trial
-from ebrank.lab.rankers.bm25 import fixed_model
-from ebrank.lab.sessions import schedule
-from ebrank.lab.sessions.world import World
+from ebrank.lab.rankers.base import Ranker, ScoreModel, Trial, fixed_model
+from ebrank.lab.sessions.session import World
 from ebrank.lab.simulation import play
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.world import new_world, stats_of
@@ -165,7 +163,7 @@ class _Service:
 
     def serve(self, model: ScoreModel, sessions: int) -> None:
         """Serve every query a number of times; nothing enters by chance."""
-        plan = schedule.everyone(sessions, self.data.n_queries)
+        plan = play.everyone(sessions, self.data.n_queries)
         browse = self.config.users.browse.compiled
         play.play(self.world, model, plan, browse, 0.0, self.key, None)
 

@@ -10,9 +10,8 @@ from ebrank.kernels import streams
 from ebrank.kernels.compiled import inner, kernel
 from ebrank.lab.rankers.toprank import PairCounts
 from ebrank.lab.sessions.scored import longest
-from ebrank.lab.sessions.session import Sheet, items_enter, room_for_sheet, show
+from ebrank.lab.sessions.session import Sessions, Sheet, World, items_enter, room_for_sheet, show
 from ebrank.lab.sessions.tournament import insert
-from ebrank.lab.sessions.world import Sessions, World
 from ebrank.typing import Bools, Floats, Ints
 
 C = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))

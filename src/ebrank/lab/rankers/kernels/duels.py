@@ -20,8 +20,7 @@ from ebrank.kernels.compiled import inner, kernel, leaf
 from ebrank.lab.rankers.dbgd import Duels
 from ebrank.lab.sessions.linear import LoggingModel, Seats, room_for, seat, seat_all, write_best
 from ebrank.lab.sessions.scored import longest
-from ebrank.lab.sessions.session import items_enter, room_for_sheet, show
-from ebrank.lab.sessions.world import Sessions, World
+from ebrank.lab.sessions.session import Sessions, World, items_enter, room_for_sheet, show
 from ebrank.typing import Bools, Floats, Ints
 
 HALF, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)

@@ -22,8 +22,7 @@ from ebrank.kernels.compiled import inner, kernel
 from ebrank.lab.rankers.pdgd import Pairs
 from ebrank.lab.sessions.linear import LoggingModel, Seats, room_for, seat, seat_all, write_best
 from ebrank.lab.sessions.scored import longest
-from ebrank.lab.sessions.session import Sheet, items_enter, room_for_sheet, show
-from ebrank.lab.sessions.world import Sessions, World
+from ebrank.lab.sessions.session import Sessions, Sheet, World, items_enter, room_for_sheet, show
 from ebrank.typing import Bools, Features, Floats, Ints
 
 
