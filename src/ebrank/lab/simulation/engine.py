@@ -155,7 +155,7 @@ class _Run:
 
     def serve(self, model: ScoreModel, update: int) -> None:
         """Run the sessions before an update."""
-        self._believe(model)
+        self._assume(model)
         first, stop = int(self.borders[update]), int(self.borders[update + 1])
         key = np.uint64(streams.child(self.key, streams.QUERIES))
         asked, plan = play.phase(key, first, stop, self.dataset.n_queries, self.popularity)
@@ -167,7 +167,7 @@ class _Run:
 
     def measure(self, model: ScoreModel) -> None:
         """Evaluate a model on the test queries, cold and warm, and record the items at the top."""
-        self._believe(model)
+        self._assume(model)
         cold, warm = self._best(model, cold=True), self._best(model, cold=False)
         self.cold.append(self._ndcg(cold))
         self.warm.append(self._ndcg(warm))
@@ -228,7 +228,7 @@ class _Run:
         sums = np.bincount(queries, values, minlength=self.dataset.n_queries)
         return np.asarray(sums[self.test])
 
-    def _believe(self, model: ScoreModel) -> None:
+    def _assume(self, model: ScoreModel) -> None:
         """Weight counts by the model's curve."""
         assumed = model.examination or self.trial.examination
         assume(self.world, self.trial.stats.valuation(assumed))
