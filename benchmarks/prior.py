@@ -22,7 +22,7 @@ SLICE = 100_000  # rows given to the peers, which are slow
 def figures() -> Iterator[Figure]:
     """Yield the prior's figures."""
     features, relevance, stats = world()
-    more = stats.merge(sessions(relevance, 0.3, seed=2))
+    more = BehaviorStats(stats.counts + sessions(relevance, 0.3, seed=2).counts)
     EBRanker("ebrank", ridge=RIDGE).fit(features[:1000], stats[:1000])  # compiles
     ranker = EBRanker("ebrank", ridge=RIDGE)
     cold = best_seconds(lambda: ranker.fit(features, stats), repeats=1)

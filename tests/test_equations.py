@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +11,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betaln
 
@@ -48,27 +47,6 @@ def test_a_click_takes_examination_and_relevance_which_are_independent() -> None
 
 
 # --- the prior and the posterior --------------------------------------------------------------
-
-
-@pytest.mark.slow
-@given(shape, shape, count, count)
-@settings(max_examples=30)  # each takes as long as a hundred others: integrals with 30 digits
-def test_posterior_mean_and_loss_by_numerical_integration(
-    alpha: float, beta: float, clicks: int, misses: int
-) -> None:
-    with mpmath.workdps(30):
-        a, b, pieces = mpmath.mpf(alpha), mpmath.mpf(beta), [0, 0.25, 0.5, 0.75, 1]
-
-        def joint(r: mpmath.mpf) -> mpmath.mpf:  # likelihood times prior, unnormalized
-            return r**clicks * (1 - r) ** misses * r ** (a - 1) * (1 - r) ** (b - 1)
-
-        mass = mpmath.quad(joint, pieces)
-        mean = mpmath.quad(lambda r: r * joint(r), pieces) / mass
-        loss = mpmath.log(mpmath.beta(a, b) / mass)
-    evidence = float(clicks), float(clicks + misses), alpha, beta
-    assert eq.relevance(*evidence) == pytest.approx(float(mean), rel=1e-4)
-    found = eq.marginal_likelihood_loss(*evidence)
-    assert found == pytest.approx(float(loss), rel=1e-4, abs=1e-6)
 
 
 @given(st.floats(0, 60), st.floats(0, 60), shape, shape, st.sampled_from([0.5, 0.9, 0.99]))
@@ -115,28 +93,6 @@ def test_marginal_certainty_is_the_falling_rate_of_the_variance_bound(
 ) -> None:
     slope = mpmath.diff(lambda e: relevance / (e + alpha + beta), exposure)
     assert eq.marginal_certainty(relevance, exposure, alpha, beta) == pytest.approx(-float(slope))
-
-
-@given(
-    st.lists(st.tuples(st.floats(0.01, 0.99), st.floats(0, 30)), min_size=2, max_size=5),
-    st.floats(0, 50),
-)
-def test_sorting_by_score_maximizes_the_first_order_objective(
-    items: list[tuple[float, float]], epsilon: float
-) -> None:
-    relevance, exposure = np.array(items).T
-    certainty = eq.marginal_certainty(relevance, exposure, 1.0, 5.0)
-    p = eq.examination(np.arange(1.0, len(items) + 1))
-
-    def objective(order: tuple[int, ...]) -> float:  # estimated DCG − ε ΔU, to first order
-        chosen = list(order)
-        gain = float(relevance[chosen] @ p)
-        uncertainty_change = float(-(certainty[chosen] @ p))
-        return gain - epsilon * uncertainty_change
-
-    best = max(objective(order) for order in itertools.permutations(range(len(items))))
-    ranked = np.argsort(-(relevance + epsilon * certainty), kind="stable")
-    assert objective(tuple(int(i) for i in ranked)) == pytest.approx(best)
 
 
 # --- what a horizon is worth ------------------------------------------------------------------

@@ -19,7 +19,7 @@ CODE = """
 import json
 import numba
 import ebrank
-from ebrank.kernels.provenance import fingerprint
+from ebrank.lab.simulation.stamps import fingerprint
 from ebrank.lab.rankers import registry
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import run_trial

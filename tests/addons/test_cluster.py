@@ -21,13 +21,13 @@ from ebrank.addons.cluster import cluster
 from ebrank.addons.cluster.cluster import Cluster, ClusterAddress, Workers, connected
 from ebrank.addons.cluster.worker import Locator, Order, prepared
 from ebrank.errors import ClusterError, MissingExtraError, ParameterError
-from ebrank.kernels.provenance import fingerprint, lasting_stamp
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers import registry
 from ebrank.lab.rankers.base import Ranker
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.parallel import Interrupted, run
 from ebrank.lab.simulation.result import Result, TrialResult
+from ebrank.lab.simulation.stamps import fingerprint, lasting_stamp
 from ebrank.lab.simulation.storage import StoredTrials
 from tests.addons.clusters import OwnCluster, import_from, own_cluster, wait_until
 from tests.lab.simulation.test_parallel import bits

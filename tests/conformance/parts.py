@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from ebrank.equations import posterior_spread, prior_alpha, prior_loss_and_gradient
 from ebrank.evidence import Sums
 from ebrank.model.bonus import Bonus
@@ -52,16 +50,6 @@ class Endless(Bonus):
 
 
 @dataclass(frozen=True)
-class Soaring(Bonus):
-    name = "soaring"
-    help = "More than a number can hold where ten thousand looked."
-
-    @staticmethod
-    def value(exposure: float) -> float:
-        return np.exp(0.1 * exposure)  # type: ignore[no-any-return]
-
-
-@dataclass(frozen=True)
 class Silent(Bonus):
     name = "silent"
     help = "Says that it draws, and does not."
@@ -96,16 +84,6 @@ class Steep(Beta):
     posteriors: ClassVar = {
         "ips": Posterior(USUAL.relevance, USUAL.spread, USUAL.draw, wrong_slope)
     }
-
-
-@dataclass(frozen=True)
-class Backwards(Beta):
-    name = "backwards"
-    help = "Confuses the ends of its interval."
-
-    def interval(self, prior: ItemPrior, sums: Sums, level: float) -> tuple[Floats, Floats]:
-        low, high = super().interval(prior, sums, level)
-        return high, low
 
 
 @dataclass(frozen=True)

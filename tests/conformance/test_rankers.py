@@ -191,11 +191,6 @@ def by_forgetting(trial: Trial) -> Any:  # noqa: ANN401
     return trial.dataset.baseline
 
 
-def by_wishing(trial: Trial) -> Any:  # noqa: ANN401
-    trial.relevance[:] = 1.0
-    return trial.dataset.baseline
-
-
 def by_mean_of_all_clicks(trial: Trial) -> Any:  # noqa: ANN401
     return trial.dataset.baseline + rates(trial.sums()).mean()
 
@@ -208,7 +203,6 @@ def by_mean_of_all_clicks(trial: Trial) -> Any:  # noqa: ANN401
         (checks.check_trials_are_apart, by_dice, "the second trial alone: other bits in"),
         (checks.check_dataset_is_only_read, by_overwriting, "changed baseline"),
         (checks.check_statistics_are_only_read, by_forgetting, "changed stats of the trial"),
-        (checks.check_statistics_are_only_read, by_wishing, "changed relevance of the trial"),
         (checks.check_labels_are_secret, by_label, "labels of test queries: a at update 0 differs"),
         (
             checks.check_labels_are_secret,

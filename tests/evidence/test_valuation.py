@@ -40,13 +40,6 @@ def test_clicks_of_impressions_spread_over_a_band_are_unbiased() -> None:
     assert weighted / len(ranks_of(10)) == pytest.approx(relevance)
 
 
-def test_a_table_is_made_once_and_cannot_be_changed() -> None:
-    valuation = Valuation.of(Examination(cutoff=5), slots=5)
-    assert Valuation.of(Examination(cutoff=5), slots=5) is valuation
-    with pytest.raises(ValueError, match="read-only"):
-        valuation.table[0] = 0
-
-
 def test_ranks_that_hardly_anyone_examines_are_refused_by_name() -> None:
     with pytest.raises(ParameterError, match="rank 2 with probability 1e-05, too rarely"):
         Valuation.of(Examination(curve=(1.0, 1e-5)), slots=3)

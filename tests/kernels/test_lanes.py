@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numba
 import numpy as np
@@ -22,7 +21,6 @@ from ebrank.kernels.lanes import (
     put_lanes,
     total,
 )
-from ebrank.kernels.pointers import pointer_to
 from ebrank.typing import Floats
 
 
@@ -55,19 +53,6 @@ def test_compiled_code_gives_the_same_bits(function: Callable[[Floats, Floats], 
     numba.njit(function)(numbers, compiled)
     np.testing.assert_array_equal(plain, compiled)
     assert plain.any()
-
-
-def test_pointers_serve_as_arrays_do() -> None:
-    @exact
-    def moved(numbers: Any, out: Any) -> None:  # noqa: ANN401 (arrays)
-        put_lanes(pointer_to(out, 1), 2, lanes_at(pointer_to(numbers, 1), 1))
-
-    rows = np.arange(4.0 * LANES).reshape(2, 2 * LANES)
-    out = np.zeros((2, 2 * LANES))
-    moved(rows, out)
-    expected = np.zeros((2, 2 * LANES))
-    expected[1, 2 : 2 + LANES] = rows[1, 1 : 1 + LANES]
-    np.testing.assert_array_equal(out, expected)
 
 
 def exponentials(numbers: Floats, out: Floats) -> None:

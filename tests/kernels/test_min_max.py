@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ebrank.errors import DataError
-from ebrank.kernels.min_max import query_min_max, varying_features
+from ebrank.kernels.min_max import query_min_max
+from ebrank.lab.data.varying import varying_features
 
 Float32Array = npt.NDArray[np.float32]
 
@@ -71,23 +72,9 @@ def test_chosen_queries_and_columns_are_a_part_of_the_whole() -> None:
     )
 
 
-def test_threads_do_not_change_the_result() -> None:
-    features = np.random.default_rng(6).normal(size=(3000, 3)).astype(np.float32)
-    pointers = np.arange(0, 3001, 10)
-    np.testing.assert_array_equal(
-        query_min_max(features, pointers, threads=1), query_min_max(features, pointers, threads=4)
-    )
-
-
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
     features = np.ones((4, 2), dtype=np.float32)
     features[2, 1] = bad
     with pytest.raises(DataError, match="row 2 has a feature that is not a finite number"):
         query_min_max(features, [0, 2, 4])
-
-
-def test_no_queries_give_no_rows() -> None:
-    features = np.ones((4, 2), dtype=np.float32)
-    assert query_min_max(features, [0, 4], queries=[]).shape == (0, 2)
-    assert not varying_features(features, [0, 4], queries=[]).any()

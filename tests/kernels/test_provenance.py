@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 from ebrank.kernels import provenance
-from ebrank.kernels.provenance import fingerprint, lasting_stamp, module_stamp, package_stamp, stamp
+from ebrank.kernels.provenance import module_stamp, package_stamp
 from ebrank.lab.data.dataset import Dataset
+from ebrank.lab.simulation import stamps
+from ebrank.lab.simulation.stamps import fingerprint, lasting_stamp, stamp
 from tests.importing import Folder, folder
 from tests.lab.simulation.tiny import tiny
 
@@ -65,12 +67,12 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
 
 def test_the_package_stamp_is_of_what_decides_a_trial(package: Write) -> None:
-    stamps = []
+    seen = []
     for name in ("service__app", "addons__logs__sql", "a", "lab__rankers__b", "new__folder__c"):
         package(**{name: "# edited"})
-        stamps.append(package_stamp())
-    assert len(set(stamps)) == 4
-    assert stamps[0] == stamps[1]
+        seen.append(package_stamp())
+    assert len(set(seen)) == 4
+    assert seen[0] == seen[1]
 
 
 def test_compiled_code_depends_on_what_its_module_imports_and_no_more(package: Write) -> None:
@@ -111,12 +113,12 @@ def test_another_version_of_a_library_that_computes_is_another_package(
     library: str, monkeypatch: pytest.MonkeyPatch, package: Write
 ) -> None:
     installed, compiled = metadata.version, module_stamp("ebrank.mine")
-    before = provenance.versions()
+    before = stamps.versions()
     monkeypatch.setattr(
         metadata, "version", lambda name: "0.0.1" if name == library else installed(name)
     )
     package()
-    after = provenance.versions()
+    after = stamps.versions()
     assert {name for name in after if after[name] != before[name]} == {library, "source"}
     assert module_stamp("ebrank.mine") != compiled
 
@@ -124,12 +126,12 @@ def test_another_version_of_a_library_that_computes_is_another_package(
 def test_a_new_python_is_another_package_and_a_bug_fix_of_it_is_not(
     monkeypatch: pytest.MonkeyPatch, package: Write
 ) -> None:
-    stamps = []
+    seen = []
     for version in (("3", "12", "1"), ("3", "12", "9"), ("3", "13", "1")):
         monkeypatch.setattr("platform.python_version_tuple", lambda version=version: version)
         package()
-        stamps.append(package_stamp())
-    assert stamps[0] == stamps[1] != stamps[2]
+        seen.append(package_stamp())
+    assert seen[0] == seen[1] != seen[2]
 
 
 # --- plug-ins ------------------------------------------------------------------------------------
@@ -206,7 +208,7 @@ def test_of_an_installed_package_all_files_count(
 
 
 ELSEWHERE = """
-from ebrank.kernels.provenance import lasting_stamp
+from ebrank.lab.simulation.stamps import lasting_stamp
 import mine
 print(lasting_stamp(mine.Mine()))
 """

@@ -49,13 +49,9 @@ def test_agrees_with_plain_python(key: int, index: int, n: int) -> None:
     assert streams.below(word, n) == plain.below(key, n)
     assert streams.normal(word) == pytest.approx(plain.normal(key), rel=1e-12, abs=1e-12)
     assert streams.gumbel(word) == pytest.approx(plain.gumbel(key), rel=1e-12, abs=1e-12)
-
-
-@given(st.integers(-(2**63), 2**63 - 1), st.integers(0, 1000))
-def test_trial_keys_agree_with_plain_python(seed: int, trial: int) -> None:
-    key = streams.trial_key(seed, trial)
-    assert isinstance(key, np.uint64)
-    assert int(key) == plain.trial_key(seed, trial)
+    root = streams.trial_key(key - 2**63, n)
+    assert isinstance(root, np.uint64)
+    assert int(root) == plain.trial_key(key - 2**63, n)
 
 
 @pytest.mark.parametrize("seed", [2**63, -(2**63) - 1, 10**30, 1.5, "1", True, None])
@@ -94,19 +90,3 @@ def test_distributions(key: int) -> None:
     dice = np.bincount([streams.below(k, 6) for k in keys_below(np.uint64(key), n)], minlength=6)
     assert len(dice) == 6
     assert scipy.stats.chisquare(dice).pvalue > RARE
-
-
-def test_neighbors_are_independent() -> None:
-    """Draws of one item in two sessions, of two items in one, of two queries, seeds, streams."""
-    families = {
-        "seeds": [plain.trial_key(seed, 0) for seed in range(60)],
-        "trials": [plain.trial_key(1, trial) for trial in range(60)],
-        "streams": [plain.child(plain.trial_key(1, 0), stream) for stream in range(1, 7)],
-        "queries": [plain.child(plain.child(plain.trial_key(1, 0), 3), q) for q in range(60)],
-        "sessions": [plain.child(plain.child(7, 3), s) for s in range(60)],
-    }
-    limit = 4.5 + 1.0  # thousands of pairs are looked at
-    for keys in families.values():
-        rows = np.array([draws(streams.uniform, key, 1000) for key in keys])
-        correlations = np.corrcoef(rows)[np.triu_indices(len(rows), 1)]
-        assert np.max(np.abs(correlations)) * np.sqrt(1000) < limit

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebrank import BehaviorStats, Examination, ParameterError
-from ebrank.model.formula import BATCH, COUNTS_LOSS, SUMS_LOSS, Formula, Score, Source
+from ebrank.model.formula import BATCH, Formula, Score, Source
 from ebrank.model.prior import ItemPrior
 from ebrank.model.scoring import scores
 
@@ -129,16 +129,6 @@ def test_counts_and_keys_reach_a_function_too() -> None:
     )
 
 
-def test_what_is_explained_cannot_be_overridden() -> None:
-    formula = Formula(lambda trials: trials, given={"trials": "exposure"})
-    assert formula(exposure=2.0, trials=9.0) == 2.0  # as in compiled code
-
-
-def test_a_quantity_may_be_called_what_it_is() -> None:
-    formula = Formula(lambda a, b: a - b, given={"a": "a", "b": "b"})
-    assert formula(a=3.0, b=1.0) == 2.0
-
-
 def test_what_comes_before_is_computed_in_a_loop_of_its_own_if_needed() -> None:
     given: dict[str, Source] = {
         "early": lambda both: both + 1.0,
@@ -218,26 +208,3 @@ def test_functions_yet_to_import_are_trusted_until_they_are_used() -> None:
     formula.check()
     with pytest.raises(ModuleNotFoundError):
         formula.text()
-
-
-@pytest.mark.parametrize(
-    "parameters", [np.array([1.0]), np.array([1, 2]), np.zeros((2, 2)), [1.0, 2.0]]
-)
-def test_parameters_that_a_kernel_would_overrun_are_refused(parameters: Any) -> None:  # noqa: ANN401
-    with pytest.raises(ParameterError, match=r"Formula\.bind"):
-        Score(Formula(lambda a, t: a * t, "t"), parameters)
-
-
-def test_a_loss_names_what_its_rows_hold() -> None:
-    def by_sums(score: float, hits: float, trials: float) -> tuple[float, float]:
-        return score * hits, trials
-
-    def by_counts(score: float, counts: Any, clicks: float) -> tuple[float, float]:  # noqa: ANN401
-        return score * counts[0], clicks
-
-    Formula(by_sums, frame=SUMS_LOSS).check()
-    Formula(by_counts, frame=COUNTS_LOSS).check()
-    with pytest.raises(ParameterError, match="by_counts takes 'counts'"):
-        Formula(by_counts, frame=SUMS_LOSS).check()
-    with pytest.raises(ParameterError, match="by_sums takes 'hits'"):
-        Formula(by_sums, frame=COUNTS_LOSS).check()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ebrank.errors import DataError
-from ebrank.kernels.provenance import fingerprint
+from ebrank.lab.simulation.stamps import fingerprint
 from ebrank.paper.document import Document, document, headline, read_document, write_document
 from ebrank.paper.framework.display import Display, Verdict
 from ebrank.paper.framework.runner import FinishedDataset, ReproductionPlan

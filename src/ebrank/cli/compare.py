@@ -153,8 +153,8 @@ def results_of(runs: Sequence[str], options: dict[str, Any]) -> list[Result]:
     Rankers with the same text but different code are different rankers; their names then include
     their folders.
     """
-    from ebrank.kernels.provenance import stamp
     from ebrank.lab.rankers import registry
+    from ebrank.lab.simulation.stamps import stamp
 
     earlier: Conditions | None = None
     entries: dict[tuple[str, str], ComparedRanker] = {}

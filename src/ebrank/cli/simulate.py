@@ -150,8 +150,8 @@ def run(plan: lab.SimulationPlan, rankers: Sequence[Ranker]) -> list[Result]:
 
 def write_results(plan: lab.SimulationPlan, results: Sequence[Result]) -> None:
     """Write `results.json`: the results so far, and everything they depend on; no times."""
-    from ebrank.kernels.provenance import versions
     from ebrank.lab.simulation.result import about_config, about_dataset, measured
+    from ebrank.lab.simulation.stamps import versions
     from ebrank.lab.simulation.storage import write_json
 
     if plan.out is None:

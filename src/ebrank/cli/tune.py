@@ -52,10 +52,10 @@ def tune(
         ebrank tune --dataset MQ2008 --ranker ebrank --cluster ~/scheduler.json
         ebrank tune --dataset MQ2008 --ranker ebrank --fold 2 --out tuned/Fold2
     """
-    from ebrank.kernels.provenance import versions
     from ebrank.lab.rankers import registry
     from ebrank.lab.simulation import parallel, tuning
     from ebrank.lab.simulation.result import about_config, about_dataset
+    from ebrank.lab.simulation.stamps import versions
     from ebrank.lab.simulation.storage import write_json
     from ebrank.paper.framework.tuning import table
 

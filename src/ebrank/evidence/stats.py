@@ -207,29 +207,6 @@ class BehaviorStats:
         clicked = results > SHOWN
         self.counts[items[clicked], results[clicked], places[clicked]] += 1
 
-    def merge(self, other: BehaviorStats) -> BehaviorStats:
-        """Return the sum of both, as if one log had held all sessions: exact, in any order."""
-        if len(self) != len(other) or self.behaviors != other.behaviors:
-            raise ParameterError(
-                f"cannot merge statistics of {len(self)} and {len(other)} items, or of different "
-                "behaviors"
-            )
-        slots = max(self.slots, other.slots)
-        total = self.widened(slots).counts.astype(np.int64) + other.widened(slots).counts
-        if total.size and total.max() > np.iinfo(COUNT).max:
-            raise ParameterError(TOO_MANY)
-        return self.trusted(total.astype(COUNT), self.behaviors)
-
-    def widened(self, slots: int) -> BehaviorStats:
-        """Return the same statistics with room for more slots."""
-        if slots == self.slots:
-            return self
-        if not self.slots < slots <= SLOTS:
-            raise ParameterError(f"{self.slots} slots cannot be widened to {slots}")
-        counts = np.zeros((len(self), self.behaviors.outcomes, slots), COUNT)
-        counts[:, :, : self.slots] = self.counts
-        return self.trusted(counts, self.behaviors)
-
     def valuation(self, examination: Examination) -> Valuation:
         """Return what these counts are worth under a curve."""
         return Valuation.of(examination, self.behaviors, slots=self.slots)

@@ -56,14 +56,3 @@ def solve_lower_transposed(lower: Floats, b: Floats) -> Floats:
         for j in range(i):
             x[j] -= lower[i, j] * x[i]
     return x
-
-
-@kernel
-def inverse_lower(lower: Floats) -> Floats:
-    """Return the inverse of L, again a lower triangle."""
-    inverse = np.zeros_like(lower)
-    for column in range(len(lower)):
-        unit = np.zeros(len(lower))
-        unit[column] = 1.0
-        inverse[:, column] = solve_lower(lower, unit)
-    return inverse

@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ebrank.errors import DataError
-from ebrank.kernels.compiled import exact, kernel
+from ebrank.kernels.compiled import exact
 from ebrank.kernels.threads import map_blocks
-from ebrank.typing import Bools, Features, Ints
+from ebrank.typing import Features, Ints
 
 # Queries passed to a thread at once: enough to hide the overhead, few enough to share evenly.
-_BLOCK = 64
+BLOCK = 64
 
 
 def query_min_max(
@@ -35,7 +35,6 @@ def query_min_max(
     *,
     queries: npt.ArrayLike | None = None,
     columns: npt.ArrayLike | None = None,
-    threads: int | None = None,
 ) -> Features:
     """Return features scaled to [0, 1] within each query, as a new matrix.
 
@@ -44,9 +43,8 @@ def query_min_max(
         query_pointers: first row of each query and the end, shape (queries + 1,).
         queries: indices of the queries to return, in this order; all by default.
         columns: indices of the features to return; all by default.
-        threads: cores to use; it does not affect the result.
     """
-    source, starts, stops = _rows(features, query_pointers, queries)
+    source, starts, stops = rows_of(features, query_pointers, queries)
     width = source.shape[1]
     chosen = np.arange(width) if columns is None else np.asarray(columns, dtype=np.int64)
     ends = np.cumsum(stops - starts)
@@ -56,41 +54,14 @@ def query_min_max(
         block = slice(first, last)
         return int(_scale(source, starts[block], stops[block], ends[block], chosen, scaled))
 
-    bad_rows = map_blocks(scale, total=len(starts), block=_BLOCK, threads=threads)
+    bad_rows = map_blocks(scale, total=len(starts), block=BLOCK)
     bad = next((row for row in bad_rows if row >= 0), None)
     if bad is not None:
         raise DataError(f"row {bad} has a feature that is not a finite number")
     return scaled
 
 
-def varying_features(
-    features: Features,
-    query_pointers: npt.ArrayLike,
-    *,
-    queries: npt.ArrayLike | None = None,
-    threads: int | None = None,
-) -> Bools:
-    """Return for each feature whether it differs within any of the queries.
-
-    Scaling turns a feature that differs within a query into values from 0 to 1 and any other into
-    zeros, so these are exactly the features that are not constant after scaling.
-
-    >>> features = np.array([[1, 7], [3, 7], [9, 1], [5, 1]], dtype=np.float32)
-    >>> varying_features(features, [0, 2, 4])
-    array([ True, False])
-    """
-    source, starts, stops = _rows(features, query_pointers, queries)
-    masks = map_blocks(
-        lambda first, last: _varying(source, starts[first:last], stops[first:last]),
-        total=len(starts),
-        block=_BLOCK,
-        threads=threads,
-    )
-    varying: Bools = np.any(np.array(masks).reshape(-1, source.shape[1]), axis=0)
-    return varying
-
-
-def _rows(
+def rows_of(
     features: Features, query_pointers: npt.ArrayLike, queries: npt.ArrayLike | None
 ) -> tuple[Features, Ints, Ints]:
     """Return the features for kernels, with the first and end row of each query."""
@@ -142,15 +113,3 @@ def _scale(
                 scaled[target, column] = (source[row, columns[column]] - low[column]) / span[column]
             target += 1
     return -1
-
-
-@kernel
-def _varying(source: Features, starts: Ints, stops: Ints) -> Bools:
-    """Return for each column whether it differs within any of the queries."""
-    varying = np.zeros(source.shape[1], dtype=np.bool_)
-    for query in range(len(starts)):
-        start = starts[query]
-        for row in range(start + 1, stops[query]):
-            for column in range(source.shape[1]):
-                varying[column] |= source[row, column] != source[start, column]
-    return varying

@@ -1,13 +1,10 @@
-"""What makes cached work stale: sources, versions, plug-in files and data.
+"""What makes compiled code stale: sources, versions and plug-in files.
 
-Machine code on disk and stored trials are reused only while everything behind them is unchanged:
-
-- compiled code: the files of ebrank's modules that its module imports, directly or not, and the
-  versions of Python and of the libraries (`module_stamp`). So an edit to one ranker does not
-  recompile the others. For a formula with parts from elsewhere, their files and all of ebrank that
-  can affect a trial;
-- a trial: all of ebrank that can affect one, the same versions (`package_stamp`), and for rankers
-  and users from elsewhere their state and the files they come from (`stamp`).
+Machine code on disk is reused only while everything behind it is unchanged: the files of ebrank's
+modules that its module imports, directly or not, and the versions of Python and of the libraries
+(`module_stamp`). So an edit to one ranker does not recompile the others. For a formula with parts
+from elsewhere these are their files, and all of ebrank that can affect a trial (`package_stamp`).
+Stored trials depend on the same (`lab.simulation.stamps`).
 
 Files tell whether code is the same. Constants that somebody changes while the code runs do not
 count, nor do files read as data, nor modules whose names are computed at run time.
@@ -16,10 +13,6 @@ count, nor do files read as data, nor modules whose names are computed at run ti
 from __future__ import annotations
 
 import ast
-import dataclasses
-import io
-import os
-import pickle
 import platform
 import re
 import site
@@ -31,8 +24,6 @@ from functools import cache
 from importlib import metadata
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
-from types import FunctionType
-from typing import Any
 
 import numpy as np
 import xxhash
@@ -52,16 +43,6 @@ _IMPORT = re.compile(
 """The module and names of `from ... import`, or the modules of `import`, as ebrank writes them."""
 _BY_NAME = re.compile(rb"[\"']([\w.]+):\w+[\"']")
 """A function that a formula names by its module, as in "module:function"."""
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that results depend on."""
-    return {
-        "ebrank": ebrank.__version__,
-        "python": platform.python_version(),
-        **libraries(),
-        "source": package_stamp(),
-    }
 
 
 def libraries() -> dict[str, str]:
@@ -87,7 +68,7 @@ def package_stamp() -> str:
         for place, path in files.items()
         if place in DECISIVE or not any(map(Path(place).is_relative_to, UNRELATED))
     }
-    return _hash(_runtime() + _digests(decisive))[:16]
+    return hashed(_runtime() + _digests(decisive))[:16]
 
 
 def module_stamp(*modules: str) -> str | None:
@@ -98,13 +79,13 @@ def module_stamp(*modules: str) -> str | None:
     plugins = sorted(name for name in modules if not is_own(name))
     if not plugins:
         return _own_stamp(*modules)
-    parts = _plugin_digests(plugins)
-    return None if parts is None else _hash([package_stamp(), *parts])
+    parts = plugin_digests(plugins)
+    return None if parts is None else hashed([package_stamp(), *parts])
 
 
 @cache
 def _own_stamp(*modules: str) -> str:
-    return _hash(_runtime() + _digests(_files_behind(modules, _own_file)))
+    return hashed(_runtime() + _digests(_files_behind(modules, _own_file)))
 
 
 @cache
@@ -129,30 +110,7 @@ def _runtime() -> list[str]:
 # --- plug-ins ------------------------------------------------------------------------------------
 
 
-def stamp(*things: object) -> str:
-    """Return a hash of rankers or users, of the files of their code, and of ebrank itself.
-
-    If it could not be the same in another process, it never recurs, so that nothing is mistaken
-    for something else.
-    """
-    return lasting_stamp(*things) or os.urandom(8).hex()
-
-
-def lasting_stamp(*things: object) -> str | None:
-    """Return the same stamp; None for code that is in no file, or state that cannot be pickled."""
-    content = io.BytesIO()
-    pickler = _Pickler(content)
-    try:
-        pickler.dump(things)
-    except Exception:  # a lock, an open file, a function made at run time
-        return None
-    parts = _plugin_digests(pickler.modules)
-    if parts is None:
-        return None
-    return _hash([package_stamp(), _hash_bytes(content.getvalue()), *parts])[:16]
-
-
-def _plugin_digests(modules: Iterable[str]) -> list[str] | None:
+def plugin_digests(modules: Iterable[str]) -> list[str] | None:
     """Return the files behind modules from elsewhere, each with a hash; None if one has none."""
     files: dict[str, Path] = {}
     for name in modules:
@@ -161,24 +119,6 @@ def _plugin_digests(modules: Iterable[str]) -> list[str] | None:
             return None
         files |= behind
     return _digests(files)
-
-
-class _Pickler(pickle.Pickler):
-    """Pickles state, the same in every process, and records the modules of all code it meets."""
-
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file, protocol=4)
-        self.fast = True  # equal values give equal bytes, whether or not they are one object
-        self.modules: set[str] = set()
-
-    def reducer_override(self, thing: Any) -> Any:  # noqa: ANN401 (anything at all)
-        """Note where something is defined; pickle it as usual."""
-        if isinstance(thing, FunctionType):
-            self.modules.add(thing.__module__)
-        else:
-            kind = thing if isinstance(thing, type) else type(thing)
-            self.modules |= {base.__module__ for base in kind.__mro__}
-        return NotImplemented
 
 
 def _plugin_files(name: str) -> dict[str, Path] | None:
@@ -281,31 +221,12 @@ def _parsed(source: bytes) -> Iterator[tuple[str, list[str]]]:
                 yield origin, [alias.name for alias in node.names]
 
 
-# --- data ----------------------------------------------------------------------------------------
-
-
-def fingerprint(dataset: Any) -> str:  # noqa: ANN401 (a dataset, of which we know only this)
-    """Return a hash of a dataset's content; its name does not matter.
-
-    >>> fingerprint(ebrank.load("mq2007-like", scale=0.01)) == fingerprint(
-    ...     ebrank.load("mq2007-like", scale=0.01))
-    True
-    """
-    state = xxhash.xxh3_128()
-    for field in dataclasses.fields(dataset):
-        value = getattr(dataset, field.name)
-        if isinstance(value, np.ndarray):
-            state.update(f"{field.name} {value.dtype.str} {value.shape};".encode())
-            state.update(np.ascontiguousarray(value).data.cast("B"))
-    state.update(f"max_label {dataset.max_label}".encode())
-    return state.hexdigest()
-
-
 def _digests(files: Mapping[str, Path]) -> list[str]:
     return [f"{name} {_hash_bytes(path.read_bytes())}" for name, path in sorted(files.items())]
 
 
-def _hash(parts: Iterable[str]) -> str:
+def hashed(parts: Iterable[str]) -> str:
+    """Return a hash of some texts."""
     return _hash_bytes("\0".join(parts).encode())
 
 

@@ -15,8 +15,8 @@ import msgspec
 
 from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
-from ebrank.kernels.provenance import versions
 from ebrank.lab.simulation.result import about_config, measured
+from ebrank.lab.simulation.stamps import versions
 from ebrank.lab.simulation.storage import read_own
 from ebrank.lab.simulation.tuning import TuningRecord
 from ebrank.paper.exhibits.table2 import CLICKS_AS_FEATURE, better_than

@@ -7,10 +7,10 @@ import pytest
 
 import ebrank
 from ebrank.errors import ParameterError
-from ebrank.kernels.provenance import fingerprint
 from ebrank.lab.data import from_arrays, generate, prepare
 from ebrank.lab.data.dataset import SPLITS, Dataset
 from ebrank.lab.data.shop import CANDIDATES, ITEM_FEATURES, ITEMS
+from ebrank.lab.simulation.stamps import fingerprint
 from ebrank.typing import Floats, Ints
 
 

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from ebrank.errors import DataError
-from ebrank.kernels import provenance
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers import registry
+from ebrank.lab.simulation import stamps
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import run_trial
 from ebrank.lab.simulation.result import TrialResult
@@ -99,7 +99,7 @@ def test_the_name_holds_all_that_matters(
     }
     usual = path()
     assert path() == usual
-    monkeypatch.setattr(provenance, "package_stamp", lambda: "another engine")
+    monkeypatch.setattr(stamps, "package_stamp", lambda: "another engine")
     assert len(others | {usual, path()}) == 12
 
 
@@ -253,8 +253,8 @@ def test_a_folder_tells_what_was_run_in_it(
     assert [each.seconds for each in ours.result.trials] == [0.0, 1.0]
     assert ours.result.dataset == dataset.name
     assert ours.conditions == conditions_of(dataset, SHORT, 1) == runs["bm25"].conditions
-    assert ours.engine == provenance.stamp(EBRANK)
-    monkeypatch.setattr(provenance, "package_stamp", lambda: "0123456789abcdef")
+    assert ours.engine == stamps.stamp(EBRANK)
+    monkeypatch.setattr(stamps, "package_stamp", lambda: "0123456789abcdef")
     newer = StoredTrials(tmp_path, dataset, SHORT, 1)
     newer.save(BM25, 0, trial)
     (only,) = stored_runs(tmp_path)

@@ -150,15 +150,6 @@ def test_any_policy_reads_back_from_its_text(policy: Policy) -> None:
     assert pickle.loads(pickle.dumps(policy)) == policy
 
 
-@given(policies(), st.data())
-def test_a_change_changes_that_parameter_alone(policy: Policy, data: st.DataObject) -> None:
-    parameter = data.draw(st.sampled_from(free(policy)))
-    value = data.draw(valued(parameter))
-    changed = policy.with_parameters(**{parameter.name: value})
-    assert changed.values() == policy.values() | {parameter.name: changed.values()[parameter.name]}
-    assert changed.values()[parameter.name] == value
-
-
 def test_a_part_that_is_replaced_takes_its_parameters_with_it() -> None:
     policy = parse("ebrank:epsilon=5,beta=2").with_parameters(bonus="none")
     assert policy.bonus == NoBonus()

@@ -36,33 +36,6 @@ def test_curve_mean_and_interval_agree(policy: str) -> None:
         assert inside == pytest.approx(0.9, abs=0.03)
 
 
-def test_exact_evidence_at_rank_one_is_a_beta() -> None:
-    stats = BehaviorStats.of([[0], [8], [5000]], [[0], [3], [400]])
-    ranker = EBRanker("ebrank:estimator=exact,beta=5")
-    ranking = ranker.rank(np.zeros((3, 1), np.float32), stats, tie_keys=[0, 1, 2])
-    for item, ends in zip(ranking.order.tolist(), ranking.interval, strict=True):
-        c, n = stats.counts[item, 1, 0], stats.counts[item, 0, 0]
-        law = scipy.stats.beta(c + 1, n - c + 5)
-        assert ends == pytest.approx(law.interval(0.9), rel=0.01, abs=0.001)
-    law = scipy.stats.beta(1, 5)
-    for relevance, density in ranking.candidates.prior_densities.points()[0]:
-        if 0.01 < relevance < 0.9:
-            assert density == pytest.approx(law.pdf(relevance), rel=0.03)
-
-
-@pytest.mark.parametrize("policy", ["ebrank", "ebrank:estimator=exact"])
-def test_a_prior_is_the_beta_that_features_predict(policy: str) -> None:
-    features, stats = world()
-    ranking = EBRanker(policy).fit(features, stats).rank(features, stats)
-    candidates = ranking.candidates.rows(ranking.order[:5])
-    alpha, beta = np.broadcast_arrays(*candidates.prior_beta)
-    for at, points in enumerate(candidates.prior_densities.points()):
-        relevance, density = np.array(points).T
-        inside = (relevance > 0.02) & (relevance < 0.9)
-        expected = scipy.stats.beta(alpha[at], beta[at]).pdf(relevance[inside])
-        np.testing.assert_allclose(density[inside], expected, rtol=0.03)
-
-
 def test_an_estimate_by_ips_is_the_mean_of_its_posterior() -> None:
     """One click at a low rank: plain clicks over exposure would put the interval elsewhere."""
     stats = BehaviorStats.of([[0, 0, 0, 10]], [[0, 0, 0, 3]])

@@ -85,6 +85,11 @@ def learned(
     return state
 
 
+def mean_loss(ranker: EBRanker, *log: Any) -> float:  # noqa: ANN401 (features, behavior, items)
+    """Return the mean loss of the rows that were shown."""
+    return float(np.nanmean(ranker.losses(*log)))
+
+
 def theta_of(state: State) -> Floats:
     """Return learned weights and, last, the intercept."""
     return np.append(state["weights"], state["intercept"])

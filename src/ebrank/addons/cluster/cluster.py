@@ -26,13 +26,13 @@ from ebrank.addons.cluster.worker import PROCESSOR, SAME_VERSIONS, Locator, Orde
 from ebrank.environment.extras import import_extra
 from ebrank.environment.paths import expanded
 from ebrank.errors import ClusterError, ParameterError
-from ebrank.kernels.provenance import fingerprint, lasting_stamp
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers import registry
 from ebrank.lab.rankers.base import Ranker
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.parallel import PlannedTrial, Task
 from ebrank.lab.simulation.result import TrialResult
+from ebrank.lab.simulation.stamps import fingerprint, lasting_stamp
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -20,7 +20,6 @@ from typing import Any
 
 from ebrank.environment.paths import expanded
 from ebrank.errors import ClusterError, EBRankError
-from ebrank.kernels.provenance import fingerprint, lasting_stamp, versions
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.data.loading import load, preset_named
 from ebrank.lab.data.published import find
@@ -29,6 +28,7 @@ from ebrank.lab.rankers.base import Ranker
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.engine import compile_for, run_trial
 from ebrank.lab.simulation.result import TrialResult
+from ebrank.lab.simulation.stamps import fingerprint, lasting_stamp, versions
 
 PROCESSOR = "processor"
 CALLED = {

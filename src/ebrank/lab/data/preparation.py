@@ -32,7 +32,8 @@ def prepare(dataset: Dataset, *, drop_features: Collection[int] | Auto | None = 
         drop_features: numbers of the features to remove because they are derived from clicks; by
             default the dataset's `behavior_features`.
     """
-    from ebrank.kernels import min_max  # compiled: imported when needed
+    from ebrank.kernels.min_max import query_min_max  # compiled: imported when needed
+    from ebrank.lab.data.varying import varying_features
 
     chosen = ColumnChoices(drop_features=drop_features).drop_features
     dropped = to_drop(dataset, dataset.behavior_features if chosen == AUTO else chosen or ())
@@ -45,7 +46,7 @@ def prepare(dataset: Dataset, *, drop_features: Collection[int] | Auto | None = 
             remedy="Add larger training queries: preparation keeps only these.",
         )
     features, pointers = dataset.features, dataset.query_pointers
-    varying = min_max.varying_features(features, pointers, queries=train)
+    varying = varying_features(features, pointers, queries=train)
     columns = np.flatnonzero(varying & ~dropped)
     if len(columns) == 0:
         raise DataError(
@@ -58,7 +59,7 @@ def prepare(dataset: Dataset, *, drop_features: Collection[int] | Auto | None = 
         pointers = np.array([0, len(features)])
     return dataset.only(
         queries,
-        features=min_max.query_min_max(
+        features=query_min_max(
             features,
             pointers,
             queries=None if together else queries,

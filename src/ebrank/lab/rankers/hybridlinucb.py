@@ -84,11 +84,13 @@ class HybridLearner:
         from ebrank.model.prior.learners.linear import linear_scores
 
         rewards, gram = self._see(), self.products.gram
-        lower = linalg.cholesky(gram + self.ranker.ridge * np.eye(len(gram)))
+        units = np.eye(len(gram))
+        lower = linalg.cholesky(gram + self.ranker.ridge * units)
         beta = linalg.solve_lower_transposed(lower, linalg.solve_lower(lower, rewards))
+        inverse = np.column_stack([linalg.solve_lower(lower, unit) for unit in units])
         return ScoreModel(
             a=linear_scores(self.trial.dataset.features, beta, self.trial.threads),
-            b=self._widths(linalg.inverse_lower(lower)),
+            b=self._widths(inverse),
             serve=BOUND.bind(alpha=self.ranker.alpha, item_ridge=self.ranker.item_ridge),
             offline=MEAN.bind(item_ridge=self.ranker.item_ridge),
             weights=beta[:-1],

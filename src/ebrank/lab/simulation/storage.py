@@ -2,8 +2,8 @@
 
 A trial is one `.npz` file: plain arrays, and a header that says what was run. Its name holds a hash
 of everything its outcome depends on: the dataset's content, seed, trial number, ranker and config,
-and the code of ranker, users and ebrank itself (`kernels.provenance`). A trial is found again only
-if all of this is the same. Files appear whole or not at all.
+and the code of ranker, users and ebrank itself (`lab.simulation.stamps`). A trial is found again
+only if all of this is the same. Files appear whole or not at all.
 
 A folder of such files is the store of runs: `simulate`, `compare`, `tune` and `reproduce` keep
 trials in one, and `stored_runs` reads whatever they kept.
@@ -31,11 +31,11 @@ import xxhash
 from ebrank.environment.files import write_whole
 from ebrank.errors import DataError
 from ebrank.kernels.arrays import header_lock
-from ebrank.kernels.provenance import fingerprint, stamp, versions
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers.base import Ranker
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.result import Result, TrialResult, about_config
+from ebrank.lab.simulation.stamps import fingerprint, stamp, versions
 from ebrank.typing import Texts
 
 FORMAT = 6

@@ -263,24 +263,14 @@ class EBRanker:
         )
         return Ranking(best_first(total, keys), details)
 
-    def loss(
-        self, features: Features, behavior: BehaviorStats, items: npt.ArrayLike | None = None
-    ) -> float:
-        """Return the mean loss of the prior over rows that were shown: lower is better.
-
-        The loss is the negative log of the probability that the prior assigns to what users did. As
-        for `fit`, the rows must be scaled.
-        """
-        losses = self.losses(features, behavior, items)
-        shown = ~np.isnan(losses)
-        if not shown.any():
-            raise ParameterError("no item has been shown: there is nothing to compute a loss from")
-        return float(losses[shown].mean())
-
     def losses(
         self, features: Features, behavior: BehaviorStats, items: npt.ArrayLike | None = None
     ) -> Floats:
-        """Return the loss of the prior for each row; not a number for rows that were not shown."""
+        """Return the loss of the prior for each row: lower is better.
+
+        The loss is the negative log of the probability that the prior assigns to what users did; it
+        is not a number for rows that were not shown. As for `fit`, the rows must be scaled.
+        """
         table = _table(features, behavior, None, items)
         return self.policy.prior.losses(self.state_, table, self.examination, self.threads)
 

@@ -14,12 +14,12 @@ from typing import TypeAlias
 import numpy as np
 
 from ebrank.errors import ParameterError
-from ebrank.kernels.provenance import fingerprint
 from ebrank.lab.data.dataset import Dataset
 from ebrank.lab.rankers.base import Ranker
 from ebrank.lab.simulation import parallel
 from ebrank.lab.simulation.config import SimulationConfig
 from ebrank.lab.simulation.result import Result, TrialResult
+from ebrank.lab.simulation.stamps import fingerprint
 from ebrank.lab.simulation.storage import StoredTrials
 from ebrank.lab.simulation.tuning import TuningRecord, check_validation, tuning_seed
 from ebrank.paper.framework import tuning

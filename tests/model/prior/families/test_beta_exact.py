@@ -138,18 +138,3 @@ def test_a_clipped_score_is_flat() -> None:
     evidence = Item(stats, Examination()).evidence
     for score, end in ((-12.0, -10.0), (12.0, 10.0)):
         assert exact_loss(score, 5.0, evidence) == (exact_loss(end, 5.0, evidence)[0], 0.0)
-
-
-@given(st.floats(0.05, 100), st.floats(0.05, 100), st.integers(0, 50), st.integers(0, 50))
-def test_where_all_is_examined_it_is_the_beta_posterior(
-    alpha: float, beta: float, clicks: int, passed: int
-) -> None:
-    stats = BehaviorStats.of(shown=[clicks + passed], clicks=[clicks])
-    evidence = Item(stats, Examination()).evidence
-    a, b = alpha + clicks, beta + passed
-    mean = a / (a + b)
-    assert exact_moments(alpha, beta, evidence)[0] == pytest.approx(mean, rel=1e-6)
-    spread = np.sqrt(mean * (1 - mean) / (a + b + 1))
-    assert exact_moments(alpha, beta, evidence)[1] == pytest.approx(spread, rel=1e-5)
-    loss, _ = exact_loss(float(np.log(alpha)), beta, evidence)
-    assert loss == pytest.approx(betaln(alpha, beta) - betaln(a, b), abs=1e-6)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import scipy
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit, logsumexp
@@ -26,7 +26,6 @@ from ebrank.model.prior import ItemPrior
 from ebrank.model.prior.families import shape_grid
 from ebrank.model.prior.families.beta_exact import exact_loss, exact_moments
 from ebrank.model.prior.families.shape import FIRST, STEEPEST, grid_numbers, logits
-from ebrank.model.prior.families.shape_grid import BROAD, NARROW
 from ebrank.model.scoring import score_pairs, scores
 from ebrank.typing import Floats
 from tests.bound import unfitted
@@ -162,32 +161,6 @@ def test_mean_and_spread_for_any_evidence(seed: int) -> None:
     assert spread == pytest.approx(truth.spread, rel=0.015 if apart else 0.07)
 
 
-@pytest.mark.slow
-@given(st.integers(0, 10**6))
-def test_wide_posteriors_are_the_sums_over_the_grid(seed: int) -> None:
-    case = some_case(seed, most=20)
-    heights = case.log_posterior(U)
-    weights = np.exp(heights - logsumexp(heights))
-    nodes = np.arange(len(U))
-    if weights @ nodes**2 - (weights @ nodes) ** 2 < NARROW:
-        return  # these are compared with the integral
-    mean = weights @ RELEVANCE
-    spread = np.sqrt(weights @ (RELEVANCE - mean) ** 2)
-    found = moments(case)
-    assert found == pytest.approx((mean, spread), rel=1e-8)
-
-
-@given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=24))
-@example([1.0, 1.0, BROAD - 2.0])
-@example([0.0, 0.5 * (BROAD - 1.0), 1.0, 0.5 * (BROAD - 1.0)])
-def test_broad_weights_are_never_narrow(weights: list[float]) -> None:
-    mass = sum(weights)
-    assume(mass >= BROAD)
-    shares = np.array(weights) / mass
-    nodes = np.arange(len(weights))
-    assert shares @ nodes**2 - (shares @ nodes) ** 2 >= NARROW
-
-
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.4, 0.8])
 @pytest.mark.parametrize("severity", [0.0, 1.0])
 def test_the_hand_over_from_grid_to_peak(rate: float, severity: float) -> None:
@@ -225,11 +198,6 @@ def test_extreme_scores_are_those_of_the_steepest(seed: int, score: float) -> No
     value, slope = loss(replace(case, score=score))
     assert np.isfinite(value)
     assert abs(score) <= STEEPEST or slope == 0.0
-
-
-def test_a_score_that_is_no_number_gives_none() -> None:
-    case = replace(some_case(1), score=np.nan)
-    assert np.isnan(moments(case)).all()
 
 
 @given(st.integers(0, 10**6))
