@@ -15,15 +15,17 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable
 from datetime import UTC, datetime
+from itertools import compress
 from typing import TypeVar
 
 from ebrank.errors import EBRankError
+from ebrank.evidence.behaviors import SHOWN
 from ebrank.model.policy import model_file
 from ebrank.service.core.agreed_settings import BEHAVIORS
 from ebrank.service.core.background import GRACE_SECONDS
 from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
-from ebrank.service.ops.replay import replay
+from ebrank.service.ops.replay import listed, replay
 from ebrank.service.store.base import Progress, Store, StoreError, StoreView
 from ebrank.service.store.counting import time_of
 from ebrank.service.store.records import Fault, FaultKind
@@ -51,18 +53,16 @@ async def check(
     faults = _Faults()
     for fault in await faults.tried("file", store.faults()) or ():
         faults.add(fault.kind, fault.what)
-    queries = await faults.tried("file", store.items.queries()) or []
-    reasons = [reason for query in queries if (reason := await unreadable(store, query))]
-    for reason in reasons:
-        faults.add("query", reason)
-    if not reasons:
+    for query in await faults.tried("query", store.items.queries()) or []:
+        await faults.tried("query", _read_query(store, query), f"query {query!r}: ")
+    if not any(fault.kind == "query" for fault in faults):
         report = await faults.tried("log", replay(store, progress))
         for difference in report.differences if report else ():
             faults.add("counter", str(difference))
     await faults.tried("query", _read_catalog(store))
-    await _times(store, now, faults)
-    await _models(store, own_parts, faults)
-    await _settings(store, faults)
+    await faults.tried("log", _read_times(store, now, faults))
+    await _read_models(store, own_parts, faults)
+    await faults.tried("setting", _read_settings(store))
     return list(faults)
 
 
@@ -74,23 +74,21 @@ class _Faults(list[Fault]):
         if fault not in self and sum(earlier.kind == kind for earlier in self) < MOST:
             self.append(fault)
 
-    async def tried(self, kind: FaultKind, work: Awaitable[T]) -> T | None:
+    async def tried(self, kind: FaultKind, work: Awaitable[T], where: str = "") -> T | None:
         """Return the result of work, None if it fails, which is a fault."""
         try:
             return await work
         except EBRankError as problem:
-            self.add(kind, str(problem))
+            self.add(kind, f"{where}{problem}")
             return None
 
 
-async def unreadable(store: StoreView, query: str) -> str:
-    """Return why a query cannot be read in full; empty if it can."""
-    try:
-        if await store.items.snapshot(query) is None:  # which reads the query first
-            return f"query {query!r} is listed and cannot be found"
-    except StoreError as problem:
-        return f"query {query!r}: {problem}"
-    return ""
+async def _read_query(store: StoreView, query: str) -> None:
+    state = listed(query, await store.items.snapshot(query))  # which reads the query first
+    counts = listed(query, await store.items.load(query)).counts
+    impossible = (counts[:, SHOWN + 1 :].sum(axis=1) > counts[:, SHOWN]).any(axis=1)
+    for item in compress(state.ids, impossible):
+        raise StoreError(f"item {item!r} has more clicks than impressions in a slot")
 
 
 async def _read_catalog(store: StoreView) -> None:
@@ -98,40 +96,39 @@ async def _read_catalog(store: StoreView) -> None:
         pass
 
 
-async def _times(store: StoreView, now: float, faults: _Faults) -> None:
-    last = await faults.tried("time", store.log.last_time())
-    if last is not None and last - now > MOST_BEHIND_SECONDS:
+async def _read_times(store: StoreView, now: float, faults: _Faults) -> None:
+    last = await store.log.last_time()
+    if last - now > MOST_BEHIND_SECONDS:
         faults.add("time", f"the log ends on {day(last)}, and the clock says {day(now)}")
     before = 0.0
-    try:
-        async for entry in store.log.entries():
-            if time_of(entry) < before - GRACE_SECONDS:  # servers' clocks differ, and writes wait
-                faults.add("time", f"the log goes back from {before} to {time_of(entry)}")
-            before = max(before, time_of(entry))
-    except StoreError as problem:
-        faults.add("log", str(problem))
+    async for entry in store.log.entries():
+        if time_of(entry) < before - GRACE_SECONDS:  # servers' clocks differ, and writes wait
+            faults.add("time", f"the log goes back from {before} to {time_of(entry)}")
+        before = max(before, time_of(entry))
 
 
-async def _models(store: StoreView, own_parts: tuple[str, ...], faults: _Faults) -> None:
-    for record in await faults.tried("model", store.models.all()) or []:
-        document = await faults.tried("model", store.models.document(record.version))
-        if document is None:
-            continue
+async def _read_models(store: StoreView, own_parts: tuple[str, ...], faults: _Faults) -> None:
+    versions = [record.version for record in await faults.tried("model", store.models.all()) or []]
+    for version in versions:
+        document = await faults.tried("model", store.models.document(version)) or b""
         try:
-            model_file.from_bytes(document, f"model {record.version}", allow=own_parts)
+            model_file.from_bytes(document, f"model {version}", allow=own_parts)
         except EBRankError as problem:
             faults.add("model", str(problem))
+    active = await faults.tried("model", store.models.active())
+    if active and active not in versions:
+        faults.add("model", f"the active model {active} is not there")
 
 
-async def _settings(store: StoreView, faults: _Faults) -> None:
-    settings = await faults.tried("setting", store.meta.all()) or {}
+async def _read_settings(store: StoreView) -> None:
+    settings = await store.meta.all()
+    if SCHEMA in settings:
+        FeatureSchema.from_json(settings[SCHEMA])
     try:
-        if SCHEMA in settings:
-            FeatureSchema.from_json(settings[SCHEMA])
         json.loads(settings.get(BEHAVIORS, "[]"))
-    except (StoreError, ValueError) as problem:
-        faults.add("setting", str(problem))
-    await faults.tried("setting", store.meta.minutes(0.0))
+    except ValueError as problem:
+        raise StoreError(f"{BEHAVIORS}: {problem}") from problem
+    await store.meta.minutes(0.0)
 
 
 # --- the clock -----------------------------------------------------------------------------------

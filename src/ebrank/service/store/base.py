@@ -27,6 +27,7 @@ from ebrank.service.store.driver import (
     WRITES_LOST,
     CatalogChanged,
     Conflict,
+    Connection,
     Damaged,
     Driver,
     Mode,
@@ -34,7 +35,6 @@ from ebrank.service.store.driver import (
     StoreError,
     UnknownQuery,
 )
-from ebrank.service.store.faults import faults
 from ebrank.service.store.items import StoredCatalog, StoredItems
 from ebrank.service.store.log import StoredLog
 from ebrank.service.store.meta import StoredMeta, StoredModels
@@ -112,11 +112,30 @@ class Store:
         await self.driver.flush()
 
     async def faults(self) -> list[Fault]:
-        """Return what is wrong below what the methods show: files, tables, references.
+        """Return what is wrong with its files, and what belongs to nothing.
 
-        The first few of each kind are enough. It takes as long as reading everything.
+        It takes as long as reading everything.
         """
-        return [*await self.driver.faults(), *await self.driver.read_long(faults)]
+        return [*await self.driver.faults(), *await self.driver.read_long(_orphans)]
+
+
+async def _orphans(connection: Connection) -> list[Fault]:
+    """Return how many rows belong to queries that are not there, except to ones being deleted."""
+    found = list[Fault]()
+    for table in ("items", "features", "evidence", "snapshot", "rankings", "events"):
+        sql = (
+            f"SELECT count(*) FROM {table} WHERE query NOT IN (SELECT number FROM queries "
+            "UNION SELECT query FROM unfinished WHERE query IS NOT NULL)"
+        )
+        try:
+            [(count,)] = await connection.fetch(sql)
+        except StoreError as problem:
+            found.append(Fault("file", str(problem)))
+        else:
+            if count:
+                what = f"{table}: {count} rows of queries that are not there"
+                found.append(Fault("orphan", what))
+    return found
 
 
 StoreView: TypeAlias = Store

@@ -339,7 +339,7 @@ class QueryRow(NamedTuple):
 
 
 FaultKind: TypeAlias = Literal[
-    "file", "orphan", "row", "query", "log", "counter", "model", "setting", "time"
+    "file", "orphan", "query", "log", "counter", "model", "setting", "time"
 ]
 
 
@@ -348,9 +348,9 @@ class Fault:
     """Something wrong with a store.
 
     Attributes:
-        kind: a damaged `file`; an `orphan`, which belongs to nothing; an impossible `row` of a
-            table; an unreadable `query`, `log`, `model` or `setting`; a `counter` that is not what
-            the log adds up to; an impossible `time`.
+        kind: a damaged `file`; an `orphan`, which belongs to nothing; an unreadable or impossible
+            `query`, `log`, `model` or `setting`; a `counter` that is not what the log adds up to;
+            an impossible `time`.
         what: it in words.
     """
 

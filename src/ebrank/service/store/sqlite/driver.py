@@ -229,7 +229,7 @@ class SqliteDriver:
         )
 
     async def faults(self) -> list[Fault]:
-        """Return damaged pages, and values of another type than their column: SQLite keeps any."""
+        """Return damaged pages."""
         return await self.database.read_long(lambda connection: list(_faults(connection)))
 
     async def backup(self, target: Path, progress: Progress | None = None) -> Path:
@@ -256,18 +256,6 @@ def _faults(connection: sqlite3.Connection) -> Iterator[Fault]:
         for (text,) in connection.execute(f"PRAGMA integrity_check({MOST_FAULTS})").fetchall():
             if text != "ok":
                 yield Fault("file", text)
-        for table in tables.TABLES:
-            for column in table.columns:
-                kind = column.kind.sqlite.split()[0]
-                fitting = f"'{kind.lower()}'" + ", 'null'" * column.null
-                sql = (
-                    f"SELECT count(*) FROM {table.name} "
-                    f'WHERE typeof("{column.name}") NOT IN ({fitting})'
-                )
-                [count] = connection.execute(sql).fetchone()
-                if count:
-                    what = f"{count} values of {column.name} are not of the type {kind}"
-                    yield Fault("row", f"{table.name}: {what}")
     except (sqlite3.Error, UnicodeDecodeError) as problem:
         yield Fault("file", str(problem))
 
