@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from ebrank.environment.extras import import_extra
+from ebrank.addons.tables import arrow
 from ebrank.environment.files import make_private_file, make_private_folder, write_whole
 from ebrank.service.ops.replay import listed, watched
 from ebrank.service.store import records
@@ -58,12 +58,6 @@ class Manifest(msgspec.Struct, kw_only=True):
     active_model: int
     settings: dict[str, str]
     rows: dict[str, int]
-
-
-def arrow() -> Any:  # noqa: ANN401 (pyarrow has no types)
-    """Return pyarrow, or say how to install it."""
-    import_extra("pyarrow.parquet", extra="service", purpose="to write Parquet files")
-    return import_extra("pyarrow", extra="service", purpose="to write Parquet files")
 
 
 def schema(table: str) -> pa.Schema:

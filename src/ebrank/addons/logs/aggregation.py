@@ -176,7 +176,7 @@ def aggregate(
         _named_line([*events, *served]),
     ):
         job: type[_Job] = _UbiJob if fields.ubi else _Job
-        run = job(engine, events, served, counting, scratch, progress, first_rank)
+        run = job(engine, events, served, counting, progress, first_rank)
         report = run.report(run.types(skip_bad=skip_bad), target)
     return replace(report, seconds=time.perf_counter() - began)
 
@@ -228,7 +228,6 @@ class _Job:
     events: Sequence[LogSource]
     lists: Sequence[LogSource]
     counting: sql.Counting
-    scratch: Path
     progress: Progress | None
     first_rank: int | None
     steps: Iterator[int] = field(default_factory=count)
@@ -268,7 +267,7 @@ class _Job:
         if not slots:
             raise self._none_left(types)
         times = [last for *_, last, _ in totals if last is not None]
-        about = evidence_file.EvidenceMetadata(
+        about = evidence_file.EvidenceMetadata.of(
             counting.behaviors, counting.impressions, max(times, default=None)
         )
         self._step("writing")

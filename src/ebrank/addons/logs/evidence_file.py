@@ -6,12 +6,12 @@ into groups of the same length.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+import msgspec
 
 from ebrank.addons.tables import arrow, parquet_file
 from ebrank.environment.files import whole_file
@@ -23,26 +23,21 @@ ROWS_IN_GROUP = 65_536
 COLUMNS = ("query", "item", "outcome", "slot", "count", "first")
 
 
-@dataclass(frozen=True)
-class EvidenceMetadata:
+class EvidenceMetadata(msgspec.Struct):
     """The metadata of a file of evidence: what was counted, and the latest time of the log."""
 
-    behaviors: Behaviors
+    behaviors: dict[str, float]
+    negative: tuple[str, ...] = ()
     impressions: str = "confirmed"
     last_time: float | None = None
+    format: str = FORMAT
+    version: int = VERSION
 
-    def to_json(self) -> bytes:
-        """Return it as text, for the file."""
-        weights = dict(zip(self.behaviors.names, self.behaviors.weights, strict=True))
-        document = {
-            "format": FORMAT,
-            "version": VERSION,
-            "behaviors": weights,
-            "negative": self.behaviors.negative,
-            "impressions": self.impressions,
-            "last_time": self.last_time,
-        }
-        return json.dumps(document).encode()
+    @classmethod
+    def of(cls, behaviors: Behaviors, impressions: str, last_time: float | None) -> Self:
+        """Return the metadata of evidence that counts these behaviors."""
+        weights = dict(zip(behaviors.names, behaviors.weights, strict=True))
+        return cls(weights, behaviors.negative, impressions, last_time)
 
 
 def schema(about: EvidenceMetadata | None = None) -> Any:  # noqa: ANN401 (pyarrow has no types)
@@ -53,7 +48,9 @@ def schema(about: EvidenceMetadata | None = None) -> Any:  # noqa: ANN401 (pyarr
         pa.field(name, kind, nullable=name == "first")
         for name, kind in zip(COLUMNS, kinds, strict=True)
     ]
-    return pa.schema(fields, metadata=None if about is None else {"ebrank": about.to_json()})
+    return pa.schema(
+        fields, metadata=None if about is None else {"ebrank": msgspec.json.encode(about)}
+    )
 
 
 def write(path: Path, about: EvidenceMetadata, tables: Iterable[Any]) -> int:
@@ -94,19 +91,18 @@ def read_table(path: Path) -> tuple[EvidenceMetadata, Any]:
 
 def _about(path: Path, text: bytes | None) -> EvidenceMetadata:
     try:
-        document = json.loads(text or b"")
-        if document["format"] != FORMAT:
-            raise _foreign(path, "its metadata says something else")
-        if document["version"] != VERSION:
-            raise DataError(
-                f"evidence of version {document['version']}; this ebrank reads {VERSION}",
-                path=path,
-                remedy="Upgrade ebrank.",
-            )
-        behaviors = Behaviors.of(document["behaviors"], document["negative"])
-        return EvidenceMetadata(behaviors, document["impressions"], document["last_time"])
-    except (ValueError, KeyError, TypeError):
+        about = msgspec.json.decode(text or b"", type=EvidenceMetadata)
+    except msgspec.DecodeError:
         raise _foreign(path, "it does not say what was counted") from None
+    if about.format != FORMAT:
+        raise _foreign(path, "its metadata says something else")
+    if about.version != VERSION:
+        raise DataError(
+            f"evidence of version {about.version}; this ebrank reads {VERSION}",
+            path=path,
+            remedy="Upgrade ebrank.",
+        )
+    return about
 
 
 def _foreign(path: Path, why: str) -> DataError:

@@ -37,7 +37,7 @@ from ebrank.addons.logs.evidence_file import EvidenceMetadata, read_table
 from ebrank.addons.tables import as_name, as_number, rows, wrong_value
 from ebrank.environment.paths import expanded
 from ebrank.errors import DataError
-from ebrank.evidence import BehaviorStats
+from ebrank.evidence import Behaviors, BehaviorStats
 from ebrank.evidence.slots import SLOTS
 from ebrank.evidence.stats import COUNT, TOO_MANY
 from ebrank.model.policy.scaling import Scaling
@@ -138,8 +138,9 @@ def read_evidence(
 
 
 def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noqa: ANN401 (an Arrow table)
+    behaviors = Behaviors.of(about.behaviors, about.negative)
     outcome, slot, count = (table[name].to_numpy() for name in ("outcome", "slot", "count"))
-    wrong = (outcome < 0) | (outcome >= about.behaviors.outcomes) | (slot < 0) | (slot >= SLOTS)
+    wrong = (outcome < 0) | (outcome >= behaviors.outcomes) | (slot < 0) | (slot >= SLOTS)
     wrong |= count < 1
     if wrong.any():
         raise DataError(
@@ -152,7 +153,7 @@ def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noq
     pairs, rows = np.unique(query_of * len(items) + item_of, return_inverse=True)
     owners = pairs // max(len(items), 1)
     asked, pointers = np.unique(owners, return_index=True)  # where each query begins
-    counts = np.zeros((len(pairs), about.behaviors.outcomes, 1 + slot.max(initial=0)), np.int64)
+    counts = np.zeros((len(pairs), behaviors.outcomes, 1 + slot.max(initial=0)), np.int64)
     np.add.at(counts, (rows, outcome, slot), np.minimum(count, MOST + 1))
     first = np.full(len(pairs), np.nan)
     np.fmin.at(first, rows, table["first"].to_numpy().astype(np.float64))
@@ -160,7 +161,7 @@ def _arrays(path: Path, about: EvidenceMetadata, table: Any) -> Evidence:  # noq
         queries=[queries[code] for code in asked.tolist()],
         pointers=np.append(pointers, len(pairs)).astype(np.int64),
         items=[items[code] for code in (pairs % max(len(items), 1)).tolist()],
-        stats=BehaviorStats(_checked(counts, path), about.behaviors),
+        stats=BehaviorStats(_checked(counts, path), behaviors),
         first_shown=first,
         last_time=about.last_time,
     )
