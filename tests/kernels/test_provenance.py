@@ -68,11 +68,17 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
 def test_the_package_stamp_is_of_what_decides_a_trial(package: Write) -> None:
     seen = []
-    for name in ("service__app", "addons__logs__sql", "a", "lab__rankers__b", "new__folder__c"):
+    decisive = (name.removesuffix(".py").replace("/", "__") for name in provenance.DECISIVE)
+    others = ("a", "lab__rankers__b", "new__folder__c", *decisive)
+    for name in ("service__app", "addons__logs__sql", *others):
         package(**{name: "# edited"})
         seen.append(package_stamp())
-    assert len(set(seen)) == 4
+    assert len(set(seen)) == 1 + len(others)
     assert seen[0] == seen[1]
+
+
+def test_the_files_of_addons_that_decide_a_trial_are_there() -> None:
+    assert all((provenance.ROOT / name).is_file() for name in provenance.DECISIVE)
 
 
 def test_compiled_code_depends_on_what_its_module_imports_and_no_more(package: Write) -> None:
