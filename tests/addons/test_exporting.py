@@ -21,6 +21,8 @@ from ebrank.service.store.records import EventEntry, Operation
 from tests.service.histories import counts, new_items
 from tests.service.ops.test_copying import fill_all
 
+DOCS = Path(__file__).parents[2] / "docs" / "store.md"
+
 
 def read(folder: Path, table: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = pq.read_table(folder / f"{table}.parquet").to_pylist()
@@ -87,3 +89,11 @@ async def test_nothing_is_overwritten_and_nothing_makes_an_empty_export(tmp_path
         await export(MemoryStore(), tmp_path / "export")
     with pytest.raises(StoreError, match="a file, not a folder"):
         await export(MemoryStore(), tmp_path / "export" / "items.parquet")
+
+
+def test_the_docs_name_the_columns_of_an_export() -> None:
+    docs = DOCS.read_text(encoding="utf-8")
+    for table, columns in exporting.TABLES.items():
+        pairs = (column.split(":") for column in columns)
+        names = ", ".join(name + "?" * kind.endswith("?") for name, kind in pairs)
+        assert f"| `{table}.parquet` | {names}" in docs

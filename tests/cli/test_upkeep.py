@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from ebrank.addons.postgresql.database import Address
+from ebrank.addons.postgresql.schema import POSTGRESQL
 from ebrank.service.api import RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.settings import Settings
 from ebrank.service.store import open
 from ebrank.service.store.records import Minute, ModelRecord
-from ebrank.service.store.schema import POSTGRESQL, SQLITE
+from ebrank.service.store.schema import SQLITE
 from ebrank.service.store.sqlite import SqliteStore
 from ebrank.service.store.sqlite.database import about
 from tests.cli.commands import answered, ebrank, good, refused

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
@@ -24,11 +25,10 @@ import msgspec
 from ebrank.addons.tables import arrow
 from ebrank.environment.files import make_private_file, make_private_folder, write_whole
 from ebrank.service.ops.replay import listed, watched
-from ebrank.service.store import records
+from ebrank.service.store import records, tables
 from ebrank.service.store.base import SALT, Progress, StoreError, StoreView
 from ebrank.service.store.records import QueryState, RankingEntry
 from ebrank.service.store.rows import count_rows, item_rows
-from ebrank.service.store.tables import EXPORTED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,37 @@ VERSION = 4
 ROWS_AT_ONCE = 10_000
 """Rows in a group of a Parquet file."""
 
-TABLES = tuple(EXPORTED)
+_TYPES = {
+    **dict.fromkeys(("number", "int", "small"), "int64"),
+    "bool": "bool",
+    "real": "double",
+    "text": "string",
+    "bytes": "binary",
+    "reals": "doubles",
+    "bools": "bools",
+    "numbers": "int64s",
+    **dict.fromkeys(("texts", "places"), "strings"),
+}
+_LEFT_OUT = (tables.QUERIES, tables.FEATURES, tables.UNFINISHED, tables.META, tables.STATE)
+
+
+def _column(column: tables.StoreColumn) -> str:
+    """Return a column as `name:type`, with `?` if it may be null; empty if it does not leave."""
+    if column.out is not None:
+        return column.out
+    kind = _TYPES[column.kind]
+    return f"{column.name}:{kind}{'?' * (column.null and not kind.endswith('s'))}"
+
+
+TABLES: Mapping[str, Sequence[str]] = {
+    table.name: [
+        *filter(None, map(_column, table.columns)),
+        *(["features:floats"] if table is tables.ITEMS else []),
+    ]
+    for table in tables.TABLES
+    if table not in _LEFT_OUT
+}
+"""The columns of each table of an export."""
 _FIELDS: dict[type, tuple[str, ...]] = {
     kind: tuple(field.name for field in fields(kind) if field.compare)
     for kind in (RankingEntry, records.EventEntry, records.ModelRecord, records.Deletion)
@@ -65,11 +95,11 @@ def schema(table: str) -> pa.Schema:
     pa = arrow()
 
     def column(text: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
-        name, kind = text.rstrip("?").replace(":ints", ":int64s").split(":")
+        name, kind = text.rstrip("?").split(":")
         cell = pa.type_for_alias(kind.rstrip("s"))
         return pa.field(name, pa.list_(cell) if kind.endswith("s") else cell, text.endswith("?"))
 
-    return pa.schema([column(text) for text in EXPORTED[table]])
+    return pa.schema([column(text) for text in TABLES[table]])
 
 
 def rows_of_items(state: QueryState) -> list[Row]:

@@ -13,19 +13,22 @@ from typing import Any
 import asyncpg
 import pytest
 
+from ebrank.addons.postgresql import database as postgresql
 from ebrank.addons.postgresql.database import Address, quoted
+from ebrank.addons.postgresql.schema import POSTGRESQL
 from ebrank.service.api import RankRequest, StartExperimentRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.check import check
 from ebrank.service.ops.replay import replay
 from ebrank.service.store import Mode, StoreError, open
-from ebrank.service.store.schema import POSTGRESQL, SQLITE
+from ebrank.service.store.schema import MIGRATION, SQLITE
+from ebrank.service.store.sqlite import database as sqlite
 from ebrank.service.store.urls import migrated
 from tests.postgres import Postgres
 from tests.service.scenes import Clock, click, ids
 from tests.service.store.versions import make
 
-VERSIONS = ["sqlite-5", "sqlite-6", "postgresql-3", "postgresql-4"]
+VERSIONS = ["sqlite-6", "postgresql-4"]
 NOW = [f"sqlite-{SQLITE.version}", f"postgresql-{POSTGRESQL.version}"]
 CONTENTS = json.loads((make.HERE / "contents.json").read_text(encoding="utf-8"))
 
@@ -125,11 +128,11 @@ async def test_a_migration_that_fails_changes_nothing(
     version: str, database: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = await unpacked(version, database, tmp_path / "store")
-    kind, number = version.split("-")
-    migrations = (SQLITE if kind == "sqlite" else POSTGRESQL).migrations
-    steps = (*migrations[int(number)], "INSERT INTO nowhere VALUES (1)")
+    number = version[-1]
+    failing = (*MIGRATION, "INSERT INTO nowhere VALUES (1)")
     with monkeypatch.context() as patch:
-        patch.setitem(migrations, int(number), steps)
+        patch.setattr(sqlite, "SQLITE", SQLITE._replace(migration=failing))
+        patch.setattr(postgresql, "POSTGRESQL", POSTGRESQL._replace(migration=failing))
         with pytest.raises(StoreError, match="nowhere"):
             await migrated(url)
     assert (await migrated(url)).before == int(number)
@@ -140,9 +143,9 @@ async def test_a_migration_that_fails_changes_nothing(
 async def test_two_migrations_of_a_database_at_once_are_one(
     database: Postgres, tmp_path: Path
 ) -> None:
-    url = await unpacked("postgresql-3", database, tmp_path / "store")
+    url = await unpacked("postgresql-4", database, tmp_path / "store")
     both = await asyncio.gather(migrated(url), migrated(url))
-    assert sorted(done.before for done in both) == [3, POSTGRESQL.version]
+    assert sorted(done.before for done in both) == [4, POSTGRESQL.version]
 
 
 def set_version(folder: Path, version: int) -> None:

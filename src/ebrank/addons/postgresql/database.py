@@ -23,8 +23,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import asyncpg
 
+from ebrank.addons.postgresql.schema import POSTGRESQL
 from ebrank.service.store.driver import Mode, StoreError
-from ebrank.service.store.schema import POSTGRESQL
 from ebrank.service.store.urls import without_password
 
 SCHEMA = "ebrank"

@@ -22,6 +22,7 @@ import msgspec
 
 from ebrank.addons.postgresql import database as connections
 from ebrank.addons.postgresql.database import MOST_SECONDS, Pool, Session
+from ebrank.addons.postgresql.schema import POSTGRESQL, TYPES
 from ebrank.service.store import counting, tables
 from ebrank.service.store.base import Store
 from ebrank.service.store.counting import Codec, Placed
@@ -46,7 +47,6 @@ from ebrank.service.store.records import (
     StoreSize,
     Written,
 )
-from ebrank.service.store.schema import POSTGRESQL
 from ebrank.service.store.tables import COUNTS, Existing, Names, Row, StoreTable, prefixed
 
 T = TypeVar("T")
@@ -96,9 +96,8 @@ def _numbered(sql: str) -> str:
 @cache
 def _unnested(table: StoreTable, columns: Names, name: str, first: int = 1) -> str:
     """Return arrays, one for each of some columns, as a table in SQL."""
-    arrays = ", ".join(
-        f"${at}::{kind}[]" for at, kind in enumerate(table.types(columns), start=first)
-    )
+    kinds = {column.name: TYPES[column.kind].split()[0] for column in table.columns}
+    arrays = ", ".join(f"${at}::{kinds[name]}[]" for at, name in enumerate(columns, start=first))
     names = ", ".join(f'"{column}"' for column in columns)
     return f"unnest({arrays}) AS {name} ({names})"
 

@@ -460,14 +460,14 @@ def listed(numbers: str | None) -> Sequence[int]:
 
 _Convert: TypeAlias = Callable[[Any], object]
 _WRITE: Mapping[str, _Convert] = {
-    "doubles": lambda numbers: struct.pack(f"<{len(numbers)}d", *numbers),
+    "reals": lambda numbers: struct.pack(f"<{len(numbers)}d", *numbers),
     "bools": bytes,
-    "ints": _text,
+    "numbers": _text,
 }
 _READ: Mapping[str, _Convert] = {
-    "doubles": lambda data: struct.unpack(f"<{len(data) // 8}d", data) if data else (),
+    "reals": lambda data: struct.unpack(f"<{len(data) // 8}d", data) if data else (),
     "bools": lambda data: tuple(map(bool, data)),
-    "ints": lambda text: tuple(listed(text)),
+    "numbers": lambda text: tuple(listed(text)),
     "bool": bool,
 }
 """What turns a field of an entry into the value of a column, and back, by types of columns."""
@@ -492,7 +492,7 @@ class Codec:
         self._kinds = [kinds[name] for name in self.columns]
         self._given, self._fields = len(given), self.columns[len(given) :]
         self._values = attrgetter(*self._fields)
-        own = [(at, each.kind.parquet, each) for at, each in enumerate(self._kinds[len(given) :])]
+        own = [(at, each.kind, each) for at, each in enumerate(self._kinds[len(given) :])]
         self._writes = [(at, _WRITE[kind], each.null) for at, kind, each in own if kind in _WRITE]
         self._reads = [(at, _READ[kind]) for at, kind, _ in own if kind in _READ]
 

@@ -1,7 +1,7 @@
-"""What a store keeps, declared once: each table, its columns, and what leaves in an export.
+"""What a store keeps, declared once: each table and its columns.
 
-The statements that make the tables in SQLite and PostgreSQL, the types of log rows, the columns of
-Parquet files and their description in the docs follow from this.
+The statements that make the tables, the types of log rows and the columns of an export follow from
+this. Types are those of SQLite; another database says how it calls them.
 
 A row of the log names its query by a number, and items by their places in the query: a place is
 short, and it remains if a name is deleted. In an export both are names.
@@ -23,32 +23,24 @@ Existing: TypeAlias = Literal["refuse", "keep", "replace", "add"]
 FLOAT32 = np.dtype("<f4")
 
 
-class Kind(NamedTuple):
-    """A type of column: in SQLite, in PostgreSQL, in Parquet, and of its values in Python."""
-
-    sqlite: str
-    postgresql: str
-    parquet: str
-    python: tuple[type, ...]
-
-
-_IDENTITY = "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
-KINDS = {
-    "identity": Kind("INTEGER PRIMARY KEY AUTOINCREMENT", _IDENTITY, "int64", (int,)),
-    "number": Kind("INTEGER", "bigint", "int64", (int,)),
-    "int": Kind("INTEGER", "integer", "int64", (int,)),
-    "small": Kind("INTEGER", "smallint", "int64", (int,)),
-    "bool": Kind("INTEGER", "boolean", "bool", (int, bool)),
-    "real": Kind("REAL", "float8", "double", (float,)),
-    "text": Kind("TEXT", 'text COLLATE "C"', "string", (str,)),
-    "bytes": Kind("BLOB", "bytea", "binary", (bytes,)),
-    "floats": Kind("BLOB", "bytea", "floats", (bytes,)),
-    "reals": Kind("BLOB", "bytea", "doubles", (bytes,)),
-    "bools": Kind("BLOB", "bytea", "bools", (bytes,)),
-    "numbers": Kind("TEXT", "text", "ints", (str,)),  # a list as JSON, as those below
-    "texts": Kind("TEXT", "text", "strings", (str,)),
-    "places": Kind("TEXT", "text", "strings", (str,)),  # of items: their names in an export
+TYPES: Mapping[str, str] = {
+    "identity": "INTEGER PRIMARY KEY AUTOINCREMENT",
+    "number": "INTEGER",
+    "int": "INTEGER",
+    "small": "INTEGER",
+    "bool": "INTEGER",
+    "real": "REAL",
+    "text": "TEXT",
+    "bytes": "BLOB",
+    "floats": "BLOB",
+    "reals": "BLOB",
+    "bools": "BLOB",
+    "numbers": "TEXT",  # a list as JSON, as those below
+    "texts": "TEXT",
+    "places": "TEXT",  # of items: their names in an export
 }
+"""Kinds of columns, and their types."""
+_PYTHON = {"INTEGER": int, "REAL": float, "TEXT": str, "BLOB": bytes}
 
 
 class StoreColumn(NamedTuple):
@@ -56,19 +48,20 @@ class StoreColumn(NamedTuple):
 
     Attributes:
         name: its name.
-        kind: its type.
+        kind: of `TYPES`.
         null: whether it may be empty; an empty list is.
-        out: its name and type in an export, with `?` if it may be null; empty if it does not leave.
+        out: its name and type in an export, if they are not its own; empty if it does not leave.
     """
 
     name: str
-    kind: Kind
+    kind: str
     null: bool
-    out: str
+    out: str | None
 
     def holds(self, value: object) -> bool:
         """Return whether it may hold a value: SQLite keeps any."""
-        return isinstance(value, self.kind.python) or (self.null and value is None)
+        kind = _PYTHON[TYPES[self.kind].split()[0]]
+        return isinstance(value, kind) or (self.null and value is None)
 
 
 def _column(text: str) -> StoreColumn:
@@ -76,14 +69,14 @@ def _column(text: str) -> StoreColumn:
 
     What it is in an export, if that is something else, follows a `>`.
 
-    >>> _column("user:text?").out, _column("place:int>item:string").out, _column("number:int>").out
-    ('user:string?', 'item:string', '')
+    >>> _column("user:text?")
+    StoreColumn(name='user', kind='text', null=True, out=None)
+    >>> _column("place:int>item:string").out, _column("number:int>").out
+    ('item:string', '')
     """
     here, other, there = text.partition(">")
     name, kind = here.rstrip("?").split(":")
-    null, parquet = here.endswith("?"), KINDS[kind].parquet
-    optional = "?" if null and not parquet.endswith("s") else ""
-    return StoreColumn(name, KINDS[kind], null, there if other else f"{name}:{parquet}{optional}")
+    return StoreColumn(name, kind, here.endswith("?"), there if other else None)
 
 
 def prefixed(table: str, names: Iterable[str]) -> str:
@@ -101,13 +94,10 @@ class StoreTable:
     Args:
         name: its name.
         columns: its columns, in the order of an export; see `_column`.
-        key: the columns of its primary key, if that is the same in both databases.
+        key: the columns of its primary key, if that is the same in all databases.
         adds: the columns whose values an insert can add to those of a row that is there.
         more: its other constraints in SQL.
-        sqlite: what only SQLite has: more constraints, and what follows them.
-        postgresql: the same of PostgreSQL.
-        about: what its rows are, for the docs.
-        leaves: whether it is part of an export.
+        end: what ends the statement that makes it, with constraints that only SQLite has.
     """
 
     def __init__(
@@ -118,30 +108,25 @@ class StoreTable:
         *,
         adds: str = "",
         more: str = "",
-        sqlite: str = ")",
-        postgresql: str = ")",
-        about: str = "",
-        leaves: bool = True,
+        end: str = ")",
     ) -> None:
         self.name = name
         self.columns = [_column(text) for text in columns.split()]
-        self.names = tuple(each.name for each in self.columns if each.kind != KINDS["identity"])
-        self.about = about
-        self.leaves = leaves
+        self.names = tuple(each.name for each in self.columns if each.kind != "identity")
         self._key = key.split()
         self._adds = adds.split()
         self._more = more
-        self._tails = {"sqlite": sqlite, "postgresql": postgresql}
+        self._end = end
 
-    def made(self, dialect: str) -> str:
-        """Return the statement that makes it, in `sqlite` or `postgresql`."""
+    def made(self, types: Mapping[str, str] = TYPES, end: str = "") -> str:
+        """Return the statement that makes it; another database has other types and another end."""
         columns = [
-            f'"{column.name}" {getattr(column.kind, dialect)}{"" if column.null else " NOT NULL"}'
+            f'"{column.name}" {types[column.kind]}{"" if column.null else " NOT NULL"}'
             for column in self.columns
         ]
         key = f"PRIMARY KEY ({', '.join(self._key)})" if self._key else ""
         parts = ", ".join(part for part in (*columns, key, self._more) if part)
-        return f"CREATE TABLE {self.name} ({parts}{self._tails[dialect]}"
+        return f"CREATE TABLE {self.name} ({parts}{end or self._end}"
 
     def inserted(
         self, source: str, columns: Sequence[str] = (), existing: Existing = "refuse"
@@ -160,18 +145,12 @@ class StoreTable:
         change = "NOTHING" if existing == "keep" else f"UPDATE SET {changes}"
         return f"{statement} ON CONFLICT ({', '.join(self._key)}) DO {change}"
 
-    def types(self, names: Iterable[str]) -> list[str]:
-        """Return the types of columns in PostgreSQL, without how they are compared."""
-        kinds = {column.name: column.kind.postgresql.split()[0] for column in self.columns}
-        return [kinds[name] for name in names]
-
 
 _COUNTS = (
     "query:number>query:string place:int>item:string outcome:small slot:small count:int epoch:int",
     "query place outcome slot",
 )
 _BY_PLACE = ") WITHOUT ROWID"  # rows that are read together lie side by side
-_ROOM = ") WITH (fillfactor = {})"  # for the next version of a row that changes often
 
 # `version` counts the writes to a query from its life on, `size` its items; `used` is the time of
 # its latest list or event, or of when it was added. No number is used again: the log may hold
@@ -180,8 +159,6 @@ QUERIES = StoreTable(
     "queries",
     "number:identity name:text version:number size:int used:real",
     more="UNIQUE (name)",
-    postgresql=_ROOM.format(50),
-    leaves=False,
 )
 ITEMS = StoreTable(
     "items",
@@ -189,39 +166,19 @@ ITEMS = StoreTable(
     "first_shown:real?",
     "query place",
     more="UNIQUE (query, id)",
-    sqlite=_BY_PLACE,
-    postgresql=_ROOM.format(80),
+    end=_BY_PLACE,
 )
 FEATURES = StoreTable(
-    "features",
-    "query:number place:int numbers:floats",
-    "query place",
-    sqlite=_BY_PLACE,
-    leaves=False,  # but with the items
+    "features", "query:number place:int numbers:floats", "query place", end=_BY_PLACE
 )
 CATALOG = StoreTable(
     "catalog",
     "id:text>item:string version:number> numbers:floats?>features:floats",
     "id",
-    sqlite=_BY_PLACE,
-    about="shared by all queries",
+    end=_BY_PLACE,
 )
-EVIDENCE = StoreTable(
-    "evidence",
-    *_COUNTS,
-    adds="count",
-    sqlite=_BY_PLACE,
-    postgresql=_ROOM.format(70),
-    about="what users did, zero counts omitted",
-)
-SNAPSHOT = StoreTable(
-    "snapshot",
-    *_COUNTS,
-    adds="count",
-    sqlite=_BY_PLACE,
-    postgresql=_ROOM.format(70),
-    about="the sum of everything rolled up",
-)
+EVIDENCE = StoreTable("evidence", *_COUNTS, adds="count", end=_BY_PLACE)
+SNAPSHOT = StoreTable("snapshot", *_COUNTS, adds="count", end=_BY_PLACE)
 COUNTS = EVIDENCE.names
 # Rankings and events share one sequence: the order of the log.
 RANKINGS = StoreTable(
@@ -229,9 +186,7 @@ RANKINGS = StoreTable(
     "seq:number>position:int64 id:text query:number>query:string time:real model:int items:places "
     "counted:bool explored:bools relevance:reals cost:real user:text? "
     "offset:int continues:text? seen:numbers? retracted:bool epoch:int arm:text? token:text?",
-    sqlite=", PRIMARY KEY (seq), UNIQUE (id))",
-    postgresql=", UNIQUE (id, query))",
-    about="lists by rank, best first",
+    end=", PRIMARY KEY (seq), UNIQUE (id))",
 )
 EVENTS = StoreTable(
     "events",
@@ -239,16 +194,10 @@ EVENTS = StoreTable(
     "place:int>item:string type:text rank:int outcome:small shows:bool time:real received:real "
     "replaces:small retracted:bool value:real? epoch:int",
     more="UNIQUE (query, event_id)",
-    sqlite=", PRIMARY KEY (seq), UNIQUE (ranking_id, place, type))",
-    postgresql=", PRIMARY KEY (query, ranking_id, place, type))",
+    end=", PRIMARY KEY (seq), UNIQUE (ranking_id, place, type))",
 )
 MINUTES = StoreTable(
-    "minutes",
-    "start:real name:text value:real",
-    "start name",
-    adds="value",
-    sqlite=_BY_PLACE,
-    about="sums for the dashboard",
+    "minutes", "start:real name:text value:real", "start name", adds="value", end=_BY_PLACE
 )
 MODELS = StoreTable(
     "models",
@@ -262,20 +211,15 @@ ARM_SUMS = StoreTable(
     "found:number",
     "experiment stretch arm cell",
     adds="lists clicks outcome found",
-    sqlite=_BY_PLACE,
-    postgresql=_ROOM.format(70),
-    about="sums of experiments",
+    end=_BY_PLACE,
 )
 DELETIONS = StoreTable(
     "deletions",
     "number:identity> time:real kind:text digest:text queries:int rankings:int events:int",
-    about="proofs of deletions",
 )
 # Deletions whose query or user may still be in the log, by the numbers of their proofs.
-UNFINISHED = StoreTable(
-    "unfinished", "proof:number query:number? user:text?", "proof", leaves=False
-)
-META = StoreTable("meta", "key:text value:text", "key", sqlite=_BY_PLACE, leaves=False)
+UNFINISHED = StoreTable("unfinished", "proof:number query:number? user:text?", "proof")
+META = StoreTable("meta", "key:text value:text", "key", end=_BY_PLACE)
 # One row: the active model, the latest time that no query has, how far the log of a folder was
 # rolled up, the version of the catalog, and how many queries were deleted.
 STATE = StoreTable(
@@ -283,7 +227,6 @@ STATE = StoreTable(
     "one:int active_model:int last_time:real rolled_up:number catalog:number lives:number",
     "one",
     more="CHECK (one = 1)",
-    leaves=False,
 )
 
 _LOG = (RANKINGS, EVENTS)
@@ -294,15 +237,6 @@ BEGIN = "INSERT INTO state VALUES (1, 0, 0.0, 0, 0, 0)"
 ENDS = """(SELECT min(seq) AS seq FROM rankings UNION ALL SELECT max(seq) FROM rankings
     UNION ALL SELECT min(seq) FROM events UNION ALL SELECT max(seq) FROM events) AS ends"""
 """The first and the last numbers of the log; an index has each."""
-EXPORTED: Mapping[str, tuple[str, ...]] = {
-    table.name: (
-        *(column.out for column in table.columns if column.out),
-        *(("features:floats",) if table is ITEMS else ()),
-    )
-    for table in TABLES
-    if table.leaves
-}
-"""The columns of an export by table, each as `name:type`, with `?` if it may be null."""
 
 
 # --- features ------------------------------------------------------------------------------------

@@ -19,13 +19,14 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
+from ebrank.addons.postgresql.schema import POSTGRESQL
 from ebrank.service.api import DeletionRequest, ItemIn, RankRequest
 from ebrank.service.engine import Engine
 from ebrank.service.ops.copying import copy_store
 from ebrank.service.store import Store, open
 from ebrank.service.store.records import RankingEntry
 from ebrank.service.store.rows import count_rows
-from ebrank.service.store.schema import POSTGRESQL, SQLITE
+from ebrank.service.store.schema import SQLITE
 from tests.postgres import postgres, programs
 from tests.service.scenes import START, Clock, better, click, ids, items, settings
 
