@@ -89,8 +89,8 @@ class Parameter:
         """The values it takes, in words."""
         auto = f", or {AUTO}" if self.default is None else ""
         if self.kind is str:
-            own = (*self.choices, "module:Class") if self.open else self.choices
-            return (" or ".join(own) or "a text") + auto
+            texts = (*self.choices, "module:Class") if self.open else self.choices
+            return (" or ".join(texts) or "a text") + auto
         if self.kind is bool:
             return "true or false"
         kind = "a whole number" if self.kind is int else "a number"
@@ -128,8 +128,8 @@ def param(
         open: whether a text may also name the user's own class, as `module:Class`.
         kind: its type, if the default does not show it.
     """
-    own = kind or type(default)
-    about = Parameter("", default, help, at_least, at_most, choices, grid, open, own)
+    kind = kind or type(default)
+    about = Parameter("", default, help, at_least, at_most, choices, grid, open, kind)
     return dataclasses.field(default=default, metadata={"about": about})
 
 

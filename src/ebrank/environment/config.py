@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ebrank.environment.paths import expanded
 from ebrank.errors import EBRankError
@@ -19,8 +18,7 @@ class SettingsError(EBRankError):
     """A configuration file cannot be used: names the file, the key and the remedy."""
 
 
-@dataclass(frozen=True)
-class DataDir:
+class DataDir(NamedTuple):
     """A folder of datasets and where its name came from."""
 
     path: Path

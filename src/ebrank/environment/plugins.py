@@ -63,12 +63,12 @@ def _attribute(module: ModuleType, name: str, base: type) -> object:
     try:
         return reduce(getattr, name.split("."), module)
     except AttributeError:
-        own = [
+        classes = [
             key
             for key, value in vars(module).items()
             if isinstance(value, type) and issubclass(value, base) and value is not base
         ]
         kind = base.__name__.lower()
-        has = f"it has {', '.join(own)}" if own else f"it has no {kind} at all"
+        has = f"it has {', '.join(classes)}" if classes else f"it has no {kind} at all"
         where = getattr(module, "__file__", None) or module.__name__
         raise ParameterError(f"no {name!r} in {where}; {has}") from None

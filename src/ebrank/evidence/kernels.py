@@ -22,11 +22,11 @@ def write_sums(
     """Write n, c, C and E of items start..stop; counts of one item must be adjacent."""
     behaviors, slots = counts.shape[1] - 1, counts.shape[2]
     for i in range(start, stop):
-        own, worth = pointer_to(counts, i), pointer_to(table, 0)
-        shown[i] = shown_sum(own, slots, worth)
-        exposure[i] = number(exposure_sum(own, slots, worth))
-        clicks[i] = number(clicks_sum(own, slots, behaviors, worth))
-        weighted_clicks[i] = number(weighted_clicks_sum(own, slots, behaviors, worth))
+        item, worth = pointer_to(counts, i), pointer_to(table, 0)
+        shown[i] = shown_sum(item, slots, worth)
+        exposure[i] = number(exposure_sum(item, slots, worth))
+        clicks[i] = number(clicks_sum(item, slots, behaviors, worth))
+        weighted_clicks[i] = number(weighted_clicks_sum(item, slots, behaviors, worth))
 
 
 @kernel
@@ -34,6 +34,6 @@ def write_units(counts: SmallInts, table: Ints, weighted_clicks: Ints, exposure:
     """Write C and E of every item in units of 2⁻³⁰; counts of one item must be adjacent."""
     behaviors, slots, worth = counts.shape[1] - 1, counts.shape[2], pointer_to(table, 0)
     for i in range(len(counts)):
-        own = pointer_to(counts, i)
-        weighted_clicks[i] = weighted_clicks_sum(own, slots, behaviors, worth)
-        exposure[i] = exposure_sum(own, slots, worth)
+        item = pointer_to(counts, i)
+        weighted_clicks[i] = weighted_clicks_sum(item, slots, behaviors, worth)
+        exposure[i] = exposure_sum(item, slots, worth)

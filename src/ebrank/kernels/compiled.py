@@ -190,8 +190,8 @@ def _reason(problem: Exception) -> str:
     If compiled code calls a plain function, it says what to do.
     """
     plain = re.sub(r"\x1b\[[\d;]*m", "", str(problem))  # colored where colorama is installed
-    said = plain.rpartition("(step: nopython frontend)")[2].strip()
-    reason = said.partition("\n")[0] or type(problem).__name__
+    inner_problem = plain.rpartition("(step: nopython frontend)")[2].strip()
+    reason = inner_problem.partition("\n")[0] or type(problem).__name__
     if "Cannot determine Numba type of <class 'function'>" in plain:
         reason += ". Decorate the function that it calls with @numba.njit."
     return reason

@@ -152,11 +152,11 @@ def _compiled(
 
     def register(write: Callable[..., Any]) -> None:
         def generate(context: Any, builder: Any, kinds: Any, values: Any) -> Any:  # noqa: ANN401
-            own = [
+            arguments = [
                 make_array(kind)(context, builder, value).data if _is_array(kind) else value
                 for kind, value in zip(kinds.args, values, strict=True)
             ]
-            written = write(builder, *own)
+            written = write(builder, *arguments)
             return context.get_dummy_value() if written is None else written
 
         infer_global(function)(Template)

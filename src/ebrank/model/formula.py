@@ -259,8 +259,8 @@ class Formula:
                 f"not {', '.join(values) or 'none'}"
             )
         ordered = [float(values[name]) for name in self.parameters]
-        own = NOTHING if learned is None else learned
-        return Score(self, np.concatenate([ordered, own]))  # never empty: kernels point at it
+        numbers = NOTHING if learned is None else learned
+        return Score(self, np.concatenate([ordered, numbers]))  # never empty: kernels point at it
 
     @cached_property
     def compiled(self) -> Any:  # noqa: ANN401 (Numba's own type)
@@ -341,9 +341,9 @@ class _Composer:
             return ""
         function = loaded(source)
         names = [self._named(name, function) for name in arguments_of(function)]
-        own = f"function_{len(self._functions)}"
-        self._functions[own] = function
-        return f"{own}({', '.join(names)})"
+        called = f"function_{len(self._functions)}"
+        self._functions[called] = function
+        return f"{called}({', '.join(names)})"
 
     def _named(self, name: str, user: Function) -> str:
         """Return what a quantity is called, after the line that computes it."""

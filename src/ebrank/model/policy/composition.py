@@ -51,7 +51,7 @@ def score_formula(
     """Return the formula of these parts; policies with the same parts share one object."""
     item: dict[str, Source] = dict(zip(family.item, MODEL, strict=False))
     quantities: dict[str, Source] = dict(ESTIMATORS[estimator].quantities)
-    own = tuple(name for name in numbers_of(family) if name not in item)
+    names = tuple(name for name in numbers_of(family) if name not in item)
     if part in ("prior", "behavior"):
         alone = mean_formula(family) if part == "prior" else Formula(click_rate, given=quantities)
         if not paired:
@@ -69,9 +69,9 @@ def score_formula(
         **posterior.given,
     }
     if part == "spread":
-        return Formula(_spread, *own, given=given)
+        return Formula(_spread, *names, given=given)
     if bonus is None:
-        return Formula(_as_it_is, *own, given=given)
+        return Formula(_as_it_is, *names, given=given)
     total, frame = (_total_and_relevance, PAIR) if paired else (_total, SCORE)
     numbers = numbers_of(bonus, HORIZON)
     given["bonus"] = bonus.value
@@ -79,7 +79,7 @@ def score_formula(
     if HORIZON in numbers and posterior.planned:
         given |= posterior.planned
         before = ("relevance", "upside")
-    return Formula(total, *own, *numbers, given=given, frame=frame, before=before)
+    return Formula(total, *names, *numbers, given=given, frame=frame, before=before)
 
 
 def _as_it_is(relevance: float) -> float:

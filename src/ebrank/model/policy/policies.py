@@ -230,8 +230,7 @@ class Policy:
         values = self.values()
         if self.plans:
             values[HORIZON] = lists
-        own = {name: float(values[name]) for name in formula.parameters}
-        return formula.bind(learned, **own)
+        return formula.bind(learned, **{name: values[name] for name in formula.parameters})
 
     @cached_property
     def plans(self) -> bool:
@@ -254,12 +253,9 @@ def read(name: str, settings: str, also: Iterable[Parameter] = ()) -> dict[str, 
 
     def parameters(texts: Mapping[str, str]) -> dict[str, Parameter]:
         named = {kind: texts[kind] for kind in PARTS if texts.get(kind)}
-        kinds: tuple[type, ...] = (
-            Choices,
-            *_parts(_made(Choices, {**differences, **named}, name)),
-        )
-        own = (parameter for kind in kinds for parameter in declared(kind))
-        return {parameter.name: parameter for parameter in (*own, *also)}
+        kinds: tuple[type, ...] = (Choices, *_parts(_made(Choices, {**differences, **named}, name)))
+        of_parts = (parameter for kind in kinds for parameter in declared(kind))
+        return {parameter.name: parameter for parameter in (*of_parts, *also)}
 
     return read_settings(settings, name, parameters)
 
@@ -290,8 +286,8 @@ def _preset(name: str) -> Preset:
 
 def _made(kind: type[P], given: dict[str, Any], owner: str) -> P:
     """Return a part with its parameters, and remove these from `given`."""
-    own = {p.name: p.check(given.pop(p.name), owner) for p in declared(kind) if p.name in given}
-    return kind(**own)
+    values = {p.name: p.check(given.pop(p.name), owner) for p in declared(kind) if p.name in given}
+    return kind(**values)
 
 
 def _parts(choices: Choices) -> tuple[type[Configured], ...]:

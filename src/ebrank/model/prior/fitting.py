@@ -135,19 +135,19 @@ def _turn(
     unseen = None if validation is None else rows_of(validation)
     learner = prior.learner
     scored = learner.fit(rows, unseen, prior.learner_state(state))
-    others = {name: values for name, values in state.items() if name in prior.other_arrays}
+    besides = {name: values for name, values in state.items() if name in prior.other_arrays}
     if not prior.other_arrays or rows.count == 0:
-        return {**scored, **others}
+        return {**scored, **besides}
     scores = learner.scores(scored, rows.features, threads) + rows.offsets
-    others |= prior.family.fit(rows, scores, others)
+    besides |= prior.family.fit(rows, scores, besides)
     if prior.learns_examination:
-        own = prior.with_state(rows, training.behavior.valuation(curve), others)
-        others |= examined(prior, own, scores, training.behavior, examination, others)
+        shaped = prior.with_state(rows, training.behavior.valuation(curve), besides)
+        besides |= examined(prior, shaped, scores, training.behavior, examination, besides)
     if choose and prior.shares and training.items is not None:
-        others[item_effects.VARIANCE] = np.array(
-            [_item_variance(prior, training, {**scored, **others}, examination, threads)]
+        besides[item_effects.VARIANCE] = np.array(
+            [_item_variance(prior, training, {**scored, **besides}, examination, threads)]
         )
-    return {**scored, **others}
+    return {**scored, **besides}
 
 
 def _item_variance(
@@ -210,8 +210,8 @@ def examined(
     support, information = np.zeros(rows.slots), np.zeros((rows.slots + 1, rows.slots + 1))
     for _ in range(STEPS):
         p[free] = np.clip(p[free], LOWEST, HIGHEST)
-        own = prior.with_state(rows, Valuation.by_slot(p, behavior.behaviors), state)
-        support, slopes, information = shape_fit.examined(own, scores + level, chosen)
+        seen = prior.with_state(rows, Valuation.by_slot(p, behavior.behaviors), state)
+        support, slopes, information = shape_fit.examined(seen, scores + level, chosen)
         moves = _step(slopes, information, p, assumed, free)
         p, level = p + moves[:-1], level + moves[-1]
         if np.abs(moves).max() < SETTLED:

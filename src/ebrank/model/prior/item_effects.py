@@ -70,17 +70,17 @@ def messages(mean: Floats, clicks: Floats, exposure: Floats) -> SmallInts:
     return out
 
 
-def counted(own: SmallInts) -> Ints:
+def counted(messages: SmallInts) -> Ints:
     """Return messages as sums have them: S', V', and 1 if the row was shown."""
-    return np.column_stack([own, own[:, 1] > 0]).astype(np.int64)
+    return np.column_stack([messages, messages[:, 1] > 0]).astype(np.int64)
 
 
-def others(own: SmallInts, items: Ints, rows: Ints | None = None) -> Ints:
+def others(messages: SmallInts, items: Ints, rows: Ints | None = None) -> Ints:
     """Return the sums, `counted`, of what other rows say about the items of all rows, or of some.
 
     Items are numbered from 0.
     """
-    all_rows = counted(own)
+    all_rows = counted(messages)
     sums = np.zeros((1 + items.max(initial=-1), 3), np.int64)
     np.add.at(sums, items, all_rows)
     chosen = slice(None) if rows is None else rows

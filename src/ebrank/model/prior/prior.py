@@ -66,8 +66,7 @@ class Prior:
     def learner_state(self, state: State) -> State | None:
         """Return the learner's part of a state; None if there is none."""
         others = self.other_arrays
-        own = {name: values for name, values in state.items() if name not in others}
-        return own or None
+        return {name: array for name, array in state.items() if name not in others} or None
 
     def curve(self, state: State | None, examination: Examination) -> Examination:
         """Return how far down users look: as learned, otherwise as configured."""
@@ -111,11 +110,11 @@ class Prior:
     def scores(self, state: State | None, features: Features, threads: int | None = None) -> Floats:
         """Return the learner's score of each row."""
         matrix = _matrix(features)
-        own = None if state is None else self.learner_state(state)
-        if own is None:
+        learned = None if state is None else self.learner_state(state)
+        if learned is None:
             return np.zeros(len(matrix))
         # Kernels read scores by pointer, and a learner may return a view with gaps.
-        return np.ascontiguousarray(self.learner.scores(own, matrix, threads), dtype=np.float64)
+        return np.ascontiguousarray(self.learner.scores(learned, matrix, threads), dtype=np.float64)
 
     # --- other queries -------------------------------------------------------------------------
 
@@ -156,16 +155,16 @@ class Prior:
         prior = self.of_items(state, table.features, threads)
         family: Any = type(self.family)
         by_features = self._bound(mean_formula(family), table.behavior.valuation(curve), state)
-        own = np.empty((len(items), 2), np.int32)
+        messages = np.empty((len(items), 2), np.int32)
 
         def write(start: int, stop: int) -> None:
             behavior = table.behavior[start:stop]
             mean = scores(by_features, prior.rows(slice(start, stop)), behavior, curve)
             sums = behavior.sums(curve, threads=1)
-            own[start:stop] = item_effects.messages(mean, sums.clicks, sums.exposure)
+            messages[start:stop] = item_effects.messages(mean, sums.clicks, sums.exposure)
 
         map_blocks(write, total=len(items), block=BLOCK, threads=threads)
-        return item_effects.others(own, items, rows)
+        return item_effects.others(messages, items, rows)
 
     # --- how well it explains behavior ---------------------------------------------------------
 
@@ -223,13 +222,13 @@ class Prior:
         shown = sums.shown > 0
         if self.family.learns:
             p = np.maximum(table.behavior.valuation(curve).exposure * UNIT, SMALLEST_P)
-            own = self.with_state(
+            counted = self.with_state(
                 self.rows(table.features, table.behavior, curve, threads, state),
                 Valuation.by_slot(p, table.behavior.behaviors),
                 state,
             )
-            own = replace(own, included=read_only(shown))
-            losses[shown] = own.losses_and_slopes(prior.a)[0][shown]
+            counted = replace(counted, included=read_only(shown))
+            losses[shown] = counted.losses_and_slopes(prior.a)[0][shown]
         else:
             places = np.flatnonzero(shown)
             losses[shown] = self.family.marginal_loss(prior.rows(places), sums.rows(places))
@@ -259,8 +258,8 @@ def loss_formula(family: Any, estimator: str) -> Formula:  # noqa: ANN401 (a cla
 @cache
 def mean_formula(family: Any) -> Formula:  # noqa: ANN401 (a class)
     """Return the formula of the prior mean; the same object for all priors of a family."""
-    own = tuple(name for name in numbers_of(family) if name not in family.item)
-    return Formula(family.mean, *own, given=dict(zip(family.item, MODEL, strict=False)))
+    names = (name for name in numbers_of(family) if name not in family.item)
+    return Formula(family.mean, *names, given=dict(zip(family.item, MODEL, strict=False)))
 
 
 def numbers_of(part: type[Configured], *unset: str) -> tuple[str, ...]:

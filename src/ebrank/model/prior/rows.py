@@ -151,8 +151,8 @@ class Rows:
     @property
     def task(self) -> LossTask:
         """What kernels need to compute losses; the loss, passed by address, must outlive them."""
-        own = {name: getattr(self, name) for name in LossTask._fields}
-        return LossTask(**own | {"loss": self.loss.address})
+        fields = {name: getattr(self, name) for name in LossTask._fields}
+        return LossTask(**fields | {"loss": self.loss.address})
 
     def blocks(self, work: Callable[[int, int], T]) -> list[T]:
         """Return `work(start, stop)` for all blocks of rows, in order."""

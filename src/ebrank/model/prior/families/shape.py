@@ -116,9 +116,9 @@ class Shape(Family):
 
     def learned(self, state: State | None, valuation: Valuation) -> Floats:
         """Return the numbers that `shape_grid` reads."""
-        own = {**FIRST, **(state or {})}
-        u = logits(own)
-        return grid_numbers(u, (u - TILT_CENTER) / own["tilt"], base_of(own), valuation)
+        current = {**FIRST, **(state or {})}
+        u = logits(current)
+        return grid_numbers(u, (u - TILT_CENTER) / current["tilt"], base_of(current), valuation)
 
     def log_prior(self, prior: ItemPrior, learned: Floats, u: Floats) -> Floats:
         """Return b + s·φ, between nodes a line; beyond the ends of the grid there is nothing."""

@@ -99,11 +99,11 @@ def weights_of(rows: Rows, scores: Floats, chosen: Ints, base: Floats) -> Weight
     """Return the weights of the nodes for some rows under a shape."""
     shape = len(chosen), len(base)
     weights = Weights(base, np.empty(shape), np.empty(shape), np.zeros(len(chosen), np.bool_))
-    own = with_shape(rows, base)
-    learned = own.parameters[own.learned :]
+    shaped = with_shape(rows, base)
+    learned = shaped.parameters[shaped.learned :]
     map_blocks(
         lambda begin, end: write_weights(
-            own.task, learned, scores, chosen, begin, end, *weights[1:]
+            shaped.task, learned, scores, chosen, begin, end, *weights[1:]
         ),
         total=len(chosen),
         block=BLOCK,
@@ -260,7 +260,7 @@ def examined_sums(
     """
     size, slots = int(learned[0]), task.slots
     weights, numbers = room(), pointer_to(learned, 0)
-    support, slopes, own = np.zeros(slots), np.zeros(slots + 1), np.zeros(slots + 1)
+    support, slopes, row_slopes = np.zeros(slots), np.zeros(slots + 1), np.zeros(slots + 1)
     information = np.zeros((slots + 1, slots + 1))
     tilt = HEAD + TILT * size
     for r in range(start, stop):
@@ -283,11 +283,11 @@ def examined_sums(
             part = place - node
             mean = mass * ((1.0 - part) * learned[tilt + node] + part * learned[tilt + node + 1])
             peak, spread = moments(scores[rows[r]], item_counts, numbers)
-        own[slots] = mean / mass - mean_before / mass_before
+        row_slopes[slots] = mean / mass - mean_before / mass_before
         for slot in range(slots):
             shown += counts[slot]
         for slot in range(slots):
-            own[slot] = 0.0
+            row_slopes[slot] = 0.0
             p = examination_of(slot, item_counts)
             if counts[slot] == 0.0 or p == 0.0:
                 continue
@@ -301,9 +301,9 @@ def examined_sums(
                     relevance = learned[HEAD + RELEVANCE * size + g]
                     pull += weights[g] * relevance / (1.0 - p * relevance)
             support[slot] += counts[slot] * (shown - counts[slot]) / shown
-            own[slot] = (counts[slot] - passed) / p - passed * pull / mass
+            row_slopes[slot] = (counts[slot] - passed) / p - passed * pull / mass
         for slot in range(slots + 1):
-            slopes[slot] += own[slot]
+            slopes[slot] += row_slopes[slot]
             for other in range(slots + 1):
-                information[slot, other] += own[slot] * own[other]
+                information[slot, other] += row_slopes[slot] * row_slopes[other]
     return support, slopes, information

@@ -387,9 +387,9 @@ def loss(score: float, item_counts: ItemCounts, learned: Sequence[float]) -> tup
     if place >= 0.0:
         node = int(place)
         part = place - node
-        own = (1.0 - part) * weights[node] + part * weights[node + 1]
+        height = (1.0 - part) * weights[node] + part * weights[node + 1]
         seen = (1.0 - part) * learned[tilt + node] + part * learned[tilt + node + 1]
-        return value - own - whole, (mean / mass - seen) * inside
+        return value - height - whole, (mean / mass - seen) * inside
     after = write_posterior(score, clicks, item_counts, learned, weights)
     mass_after, mean_after = mass_and_mean(weights, after, tilt, learned)
     value -= np.log(mass_after) + after
