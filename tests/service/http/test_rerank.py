@@ -207,9 +207,12 @@ def test_reranked_lists_count_like_others_and_tell_that_the_store_works_again() 
         local.json("POST", "/v2/rerank", body)
         store.full = True
         assert local.json("POST", "/v2/rerank", body)["id"] == "uncounted"
+        served = local.json("POST", "/v1/rank", {"query": "tea", "k": 2, "user": "ann"})
+        assert (served["counted"], served["ranking_id"]) == (False, "uncounted")
+        assert local.error("GET", "/readyz")[0] == 503  # though lists are served
         store.full = False
         local.json("POST", "/v2/rerank", body)
         figures = local.request("GET", "/metrics").text
-    expected = ("rankings_total 2.0", "slots_total 10.0", "uncounted_total 1.0", "store_failing 0")
+    expected = ("rankings_total 2.0", "slots_total 10.0", "uncounted_total 2.0", "store_failing 0")
     for line in expected:
         assert f"\nebrank_{line}" in figures
