@@ -441,10 +441,8 @@ def test_a_bad_event_does_not_spoil_its_batch() -> None:
 
 @pytest.mark.parametrize(
     ("time", "kind"),
-    [
-        *((time, EventIn) for time in (12.5, 7, "2024-05-01T10:00:00Z", None)),
-        *((time, Malformed) for time in ("2024-05-01T10:00:00", "noon", True, [], -1e300)),
-    ],
+    [(given, EventIn) for given in (12.5, 7, "2024-05-01T10:00:00Z", None)]
+    + [(given, Malformed) for given in ("2024-05-01T10:00:00", "noon", True, [], -1e300)],
 )
 def test_times_are_seconds_or_dates(time: object, kind: type) -> None:
     [event] = read_events(json.dumps({"events": [GOOD | {"time": time}]}).encode())

@@ -10,7 +10,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import httpx
 import pytest
-import uvicorn
 from hypercorn.asyncio import serve as hypercorn_serve
 from hypercorn.config import Config as HypercornConfig
 from starlette.applications import Starlette
@@ -25,23 +24,6 @@ SETTINGS = Settings(limits=LimitsSettings(body_bytes=1000))
 ITEMS = {"items": [{"id": "a/b", "features": [1.0]}]}
 
 
-def url_of(listening: socket.socket) -> str:
-    return f"http://127.0.0.1:{listening.getsockname()[1]}"
-
-
-@asynccontextmanager
-async def under_uvicorn(app: App) -> AsyncIterator[httpx.AsyncClient]:
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        running = asyncio.create_task(server._serve([listening]))  # without taking the signals
-        while not server.started:
-            await asyncio.sleep(0.01)
-        async with httpx.AsyncClient(base_url=url_of(listening)) as client:
-            yield client
-        server.should_exit = True
-        await running
-
-
 @asynccontextmanager
 async def under_hypercorn(app: App) -> AsyncIterator[httpx.AsyncClient]:
     config, stop = HypercornConfig(), asyncio.Event()
@@ -49,7 +31,9 @@ async def under_hypercorn(app: App) -> AsyncIterator[httpx.AsyncClient]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         config.bind = [f"fd://{os.dup(listening.fileno())}"]
         running = asyncio.create_task(hypercorn_serve(app, config, shutdown_trigger=stop.wait))  # type: ignore[arg-type]
-        async with httpx.AsyncClient(base_url=url_of(listening)) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{listening.getsockname()[1]}"
+        ) as client:
             yield client
         stop.set()
         await running
@@ -65,7 +49,7 @@ async def within_starlette(app: App) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-@pytest.mark.parametrize("host", [under_uvicorn, under_hypercorn, within_starlette])
+@pytest.mark.parametrize("host", [under_hypercorn, within_starlette])
 async def test_other_servers_run_it(
     host: Callable[[App], AbstractAsyncContextManager[httpx.AsyncClient]],
 ) -> None:

@@ -202,7 +202,6 @@ async def serve(
                 task.cancel()
             if beside:
                 await asyncio.wait(beside)
-            app.readiness.started = False
             server.should_exit = True
             await serving
             await engine.close()
