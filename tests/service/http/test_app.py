@@ -439,14 +439,14 @@ def test_a_bad_event_does_not_spoil_its_batch() -> None:
     assert read_events(json.dumps({"events": [GOOD]}).encode()) == [EventIn("e", "r", "i", "click")]
 
 
-@pytest.mark.parametrize(
-    ("time", "kind"),
-    [(given, EventIn) for given in (12.5, 7, "2024-05-01T10:00:00Z", None)]
-    + [(given, Malformed) for given in ("2024-05-01T10:00:00", "noon", True, [], -1e300)],
-)
-def test_times_are_seconds_or_dates(time: object, kind: type) -> None:
+TIMES: list[object] = [12.5, 7, "2024-05-01T10:00:00Z", None]
+ODD_TIMES: list[object] = ["2024-05-01T10:00:00", "noon", True, [], -1e300]
+
+
+@pytest.mark.parametrize("time", TIMES + ODD_TIMES)
+def test_times_are_seconds_or_dates(time: object) -> None:
     [event] = read_events(json.dumps({"events": [GOOD | {"time": time}]}).encode())
-    assert isinstance(event, kind)
+    assert isinstance(event, EventIn) == (time in TIMES and time is not True)
 
 
 MANY = json.dumps({"events": [GOOD] * (api.MOST_EVENTS + 1)}).encode()
