@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba.extending import register_jitable
 
 from ebrank.evidence import BehaviorStats, Examination
 from ebrank.kernels import provenance
@@ -255,7 +256,8 @@ def test_functions_of_a_user_are_never_confused_nor_outdated(folder: Folder, cac
 def test_compiling_is_announced_once_and_only_if_it_takes_a_while(folder: Folder) -> None:
     told: list[str] = []
     with announced(lambda: told.append("compiling")):
-        leaf(lambda x: x + 1)(1)
+        part = register_jitable(lambda x: x + 1)
+        leaf(lambda x: part(x))(1)
     assert told == []
     doubled: Any = kernel(lambda x: 2 * x)
     with announced(lambda: told.append("compiling")):

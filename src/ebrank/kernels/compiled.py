@@ -198,20 +198,26 @@ def _reason(problem: Exception) -> str:
 
 
 class _Compilation(event.Listener):
-    """Calls a function once, when something is compiled; loading machine code is not compiling."""
+    """Calls a function once, when something is compiled; loading machine code is not compiling.
+
+    What a quick function is made of is compiled as quickly.
+    """
 
     def __init__(self, tell: Callable[[], None]) -> None:
         self._tell: Callable[[], None] | None = tell
+        self._quick = 0
 
     def on_start(self, event: event.Event) -> None:
         """Call it the first time."""
-        if event.data["dispatcher"] not in _QUICK:
+        self._quick += event.data["dispatcher"] in _QUICK
+        if not self._quick:
             tell, self._tell = self._tell, None
             if tell is not None:
                 tell()
 
     def on_end(self, event: event.Event) -> None:
-        """Do nothing."""
+        """Leave a quick function."""
+        self._quick -= event.data["dispatcher"] in _QUICK
 
 
 @contextmanager
