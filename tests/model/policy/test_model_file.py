@@ -61,6 +61,15 @@ def linear() -> EBRanker:
     return ranker.fit(*world())
 
 
+def learned_world() -> tuple[Features, BehaviorStats]:
+    """Return a log that tells how far down users look."""
+    rng = np.random.default_rng(2)
+    features = rng.random((1000, 2), dtype=np.float32)
+    shown = rng.multinomial(20, [0.4, 0.3, 0.3], 1000)
+    clicks = rng.binomial(shown, np.array([1.0, 0.8, 0.3]) * (0.1 + 0.5 * features[:, :1]))
+    return features, BehaviorStats.of(shown, clicks)
+
+
 @cache
 def learned() -> EBRanker:
     return EBRanker("auto", examination=Examination(cutoff=4)).fit(*learned_world())
@@ -334,35 +343,3 @@ def test_a_file_that_names_code_imports_nothing(tmp_path: Path) -> None:
     said = read_elsewhere(tmp_path, *policies)
     assert [line.partition(": ")[0] for line in said] == [f"{n}.json" for n in range(len(policies))]
     assert not (tmp_path / "imported").exists()
-
-
-# --- a learned shape and curve -------------------------------------------------------------------
-
-
-def learned_world() -> tuple[Features, BehaviorStats]:
-    """Return a log that tells how far down users look."""
-    rng = np.random.default_rng(2)
-    features = rng.random((1000, 2), dtype=np.float32)
-    shown = rng.multinomial(20, [0.4, 0.3, 0.3], 1000)
-    clicks = rng.binomial(shown, np.array([1.0, 0.8, 0.3]) * (0.1 + 0.5 * features[:, :1]))
-    return features, BehaviorStats.of(shown, clicks)
-
-
-def test_a_learned_shape_and_curve_read_back_bit_for_bit(tmp_path: Path) -> None:
-    features, stats = learned_world()
-    ranker = learned()
-    ranker.save(tmp_path / "auto.json")
-    loaded = EBRanker.load(tmp_path / "auto.json")
-    assert ranker.state_ is not None
-    assert loaded.state_ is not None
-    assert set(loaded.state_) == set(ranker.state_)
-    for name, array in ranker.state_.items():
-        assert loaded.state_[name].tobytes() == array.tobytes()
-    assert loaded.curve == ranker.curve != ranker.examination
-    first, second = (own.rank(features, stats, lists=7.0) for own in (ranker, loaded))
-    assert first.candidates.scores.tobytes() == second.candidates.scores.tobytes()
-    again, other = (
-        own.fit(features, stats, warm_start=True).state_ or {}
-        for own in (copy.deepcopy(ranker), loaded)
-    )
-    assert {n: a.tobytes() for n, a in again.items()} == {n: a.tobytes() for n, a in other.items()}

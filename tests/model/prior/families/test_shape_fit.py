@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.special import expit, logsumexp
@@ -260,17 +258,3 @@ def test_support_is_what_was_seen_elsewhere_as_well() -> None:
     support, _, _ = shape_fit.examined(rows, np.zeros(3), every(rows))
     expected = [4 * 4 / 8 + 0 + 2 * 2 / 4, 4 * 4 / 8 + 1 * 3 / 4, 1 * 3 / 4]
     np.testing.assert_allclose(support, expected)
-
-
-# --- threads -------------------------------------------------------------------------------------
-
-
-def test_threads_change_no_bit() -> None:
-    rows, scores = rows_of(items=3 * shape_fit.BLOCK + 100)
-    found = []
-    for threads in (1, 2, 3):
-        own = replace(rows, threads=threads)
-        base, variance = shape_fit.fitted(own, scores, base_of(FIRST), 1e-2)
-        parts = shape_fit.examined(own, scores, every(own))
-        found.append([base.tobytes(), variance, *(part.tobytes() for part in parts)])
-    assert found[0] == found[1] == found[2]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ebrank import BehaviorStats, EBRanker
+from ebrank import BehaviorStats
 from ebrank.model.policy.policies import make
 from ebrank.model.prior.learners import linear, minimization
 from ebrank.model.prior.rows import Rows
@@ -167,12 +167,3 @@ def test_no_groups_no_choice(spy: Spy) -> None:
     spy.fits.clear()
     assert ridge_of(make().learner.fit(rows_of(features, stats), None, start)) == 3e-2
     assert len(spy.fits) == 1
-
-
-def test_the_ridge_is_chosen_when_the_shape_is_known(spy: Spy) -> None:
-    train = noise(300, 1)
-    EBRanker("auto").fit(*train)
-    by_turn = [rows.groups is not None for rows, _ in spy.fits]
-    assert by_turn[:3] == [False] * 3
-    assert all(by_turn[3:])
-    assert len(by_turn) >= 3 + 6
