@@ -1,9 +1,8 @@
 """The PostgreSQL driver: reads a query in one statement, writes the log in one or two.
 
-A write to the log is one statement. It decides on events as if none came before them, looks for
-those that did, and writes only if there are none: else it returns them, and a second statement
-writes. If another server writes to a query meanwhile, or counts fade, a transaction locks the
-queries first.
+A write to the log is one statement; if there are events, another looks for earlier ones first. If
+another server writes to a query in between, nothing is written, and the same two run again once a
+transaction has locked the queries; so they do if counts fade.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,7 +39,6 @@ from ebrank.service.store.records import (
     LIFE,
     Announced,
     Commit,
-    EventEntry,
     Fault,
     News,
     Operation,
@@ -102,9 +100,9 @@ def _unnested(table: StoreTable, columns: Names, name: str, first: int = 1) -> s
     return f"unnest({arrays}) AS {name} ({names})"
 
 
-def _columns(rows: Iterable[Row]) -> list[list[Any]]:
-    """Return rows as arrays, one for each column; none if there are no rows."""
-    return [list(column) for column in zip(*rows, strict=True)]
+def _columns(rows: Iterable[Row], width: int) -> list[list[Any]]:
+    """Return rows as arrays, one for each column."""
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]
 
 
 class PostgresConnection:
@@ -133,16 +131,17 @@ class PostgresConnection:
     ) -> None:
         """Insert rows."""
         if rows:
-            await self._raw.execute(_inserting(table, existing), *_columns(rows))
+            columns = _columns(rows, len(table.names))
+            await self._raw.execute(_inserting(table, existing), *columns)
 
     async def matching(
         self, table: StoreTable, columns: Names, keys: Names, rows: Iterable[Row]
     ) -> list[Row]:
         """Return columns of the rows that have these keys."""
-        arrays = _columns(rows)
-        if not arrays:
-            return []
-        matched: list[Row] = await self._raw.fetch(_matching(table, columns, keys), *arrays)
+        arrays = _columns(rows, len(keys))
+        matched: list[Row] = []
+        if arrays[0]:
+            matched = await self._raw.fetch(_matching(table, columns, keys), *arrays)
         return matched
 
     async def lock(self, queries: Iterable[int], *, wait: bool = True) -> bool:
@@ -280,90 +279,81 @@ class PostgresDriver:
 
 # --- writing to the log --------------------------------------------------------------------------
 
-_GIVEN = """unnest($1::text[], $2::bigint[], $3::bigint[], $4::float8[], $5::text[])
-    WITH ORDINALITY AS g (name, version, life, used, news, at)"""
-_EVENTS = "unnest($6::bigint[], $7::text[], $8::text[], $9::integer[])"
-_EARLIER = prefixed("e", counting.Earlier._fields)
 _PLACES = """SELECT q.name, i.id, i.place FROM unnest($1::text[], $2::text[]) AS g (query, id)
     JOIN queries AS q ON q.name = g.query JOIN items AS i ON i.query = q.number AND i.id = g.id"""
-_CHANGES = """SELECT query, news FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
-    AS g (number, since, until) JOIN changes ON query = number AND version > since
-    AND version < until ORDER BY query, version"""
 _COUNTS_OF = """SELECT g.at, e.place, e.outcome, e.slot, e.count, e.epoch
     FROM unnest($1::bigint[], $2::text[], $3::integer[]) AS g (at, name, place)
     JOIN queries AS q USING (name) JOIN evidence AS e ON e.query = q.number AND e.place = g.place"""
+_CHANGES = """SELECT query, news FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])
+    AS g (number, since, until) JOIN changes ON query = number AND version > since
+    AND version < until ORDER BY query, version"""
+
+# The queries that are named, by their places in the batch, with their versions; and the events that
+# have the id, or are about the impression, of one of those given. A query without any has one row.
+_LOOK = f"""WITH named AS MATERIALIZED (SELECT g.at, q.number, q.version
+        FROM unnest($1::text[]) WITH ORDINALITY AS g (name, at) JOIN queries AS q USING (name)),
+    wanted AS MATERIALIZED (SELECT n.number, g.* FROM
+        unnest($2::bigint[], $3::text[], $4::text[], $5::integer[])
+        AS g (at, event_id, ranking_id, place) JOIN named AS n USING (at)),
+    earlier AS (SELECT e.* FROM wanted AS w JOIN events AS e
+            ON e.query = w.number AND e.event_id = w.event_id
+        UNION SELECT e.* FROM wanted AS w JOIN events AS e
+            ON e.query = w.number AND e.ranking_id = w.ranking_id AND e.place = w.place)
+    SELECT n.at, n.version, {prefixed("e", counting.Earlier._fields[1:])}
+    FROM named AS n LEFT JOIN earlier AS e ON e.query = n.number"""
+
+_COUNTS_AT = 7
+_SHOWN = ("query", "place", "first_shown")
 
 
 @cache
-def _writing(
-    several: bool, looks: bool, logged: tuple[Codec, ...], counts: Existing | None, firsts: bool
-) -> str:
-    """Return the statement that advances queries, and inserts what there is for each of them.
+def _write(codecs: tuple[Codec, ...]) -> str:
+    """Return the statement that advances queries, and logs and counts entries of some kinds.
 
-    Rows give the place of their query among those named, from 1. Nothing is written if a query is
-    not there, has another version than expected, or another life; nor, if it `looks`, if there are
-    earlier events that have the id, or are about the impression, of one of those given, or another
-    server writes to a query meanwhile. It returns the queries with these events.
+    Rows give the places of their queries in the batch. If a query is not there, has another version
+    than expected, or another life, nothing is written, and no query is returned.
+
+    Queries are locked in one order: two transactions never wait for each other. A row for which it
+    had to wait is checked again, unlike everything that is only read. Numbers are drawn once
+    queries are locked: their entries are in the order in which they are counted.
     """
-    # A row for which it had to wait is checked again, unlike everything that is only read.
-    same = f"coalesce(q.version / {LIFE} = g.life, true)"
-    same += " AND q.version = g.version" if looks else " AND coalesce(q.version = g.expected, true)"
-    whole = "AND (SELECT count(*) FROM locked) = cardinality($1)" if several else ""
-    new = "AND NOT EXISTS (SELECT FROM earlier)" if looks else ""
-    parts = [
-        f"""named AS MATERIALIZED (SELECT g.at, g.used, g.news, g.life, g.version AS expected,
-            q.number, q.version FROM {_GIVEN} JOIN queries AS q USING (name)
-            WHERE coalesce(q.version = g.version, true)
-            AND coalesce(q.version / {LIFE} = g.life, true))""",
-        # In one order: two transactions never wait for each other.
-        f"""locked AS MATERIALIZED (SELECT g.* FROM named AS g JOIN queries AS q USING (number)
-            WHERE {same} ORDER BY number FOR UPDATE OF q)""",
-        f"""advanced AS (UPDATE queries AS q SET version = q.version + 1,
-            used = greatest(q.used, g.used) FROM {"locked" if several else "named"} AS g
-            WHERE q.number = g.number AND {same} {whole} {new}
-            RETURNING g.at, g.news, q.number, q.version)""",
-        # After the query is locked: its entries are in the order in which they are counted.
-        f"""begun AS MATERIALIZED (
-            SELECT nextval('writes') * {ORDINALS} AS seq FROM advanced LIMIT 1)""",
-        f"""noted AS (INSERT INTO changes
-            SELECT number, version % {TURNS}, version, news FROM advanced WHERE news IS NOT NULL
-            ON CONFLICT (query, turn) DO UPDATE SET version = excluded.version,
-            news = excluded.news)""",
-    ]
-    at = 6
-    if looks:
-        wanted = f"""wanted AS MATERIALIZED (SELECT q.number, g.* FROM
-            {_EVENTS} AS g (at, event_id, ranking_id, place) JOIN named AS q USING (at))"""
-        earlier = f"""earlier AS MATERIALIZED (
-            SELECT {_EARLIER} FROM wanted AS w JOIN events AS e
-                ON e.query = w.number AND e.event_id = w.event_id
-            UNION SELECT {_EARLIER} FROM wanted AS w JOIN events AS e
-                ON e.query = w.number AND e.ranking_id = w.ranking_id AND e.place = w.place)"""
-        parts[1:1] = [wanted, earlier]
-        at += 4
-    for codec in logged:
+    at = _COUNTS_AT + len(COUNTS) + len(_SHOWN)
+    parts = ""
+    for codec in codecs:
         rows = f"""SELECT b.seq + g.seq, a.number, {prefixed("g", codec.columns[2:])}
             FROM begun AS b, {_unnested(codec.table, codec.columns, "g", at)}
             JOIN advanced AS a ON a.at = g.query"""
-        parts.append(f"{codec.table.name}_logged AS ({codec.table.inserted(rows, codec.columns)})")
+        parts += f"logged_{codec.table.name} AS ({codec.table.inserted(rows, codec.columns)}), "
         at += len(codec.columns)
-    if counts:
-        rows = f"""SELECT a.number, {prefixed("g", COUNTS[1:])} FROM
-            {_unnested(tables.EVIDENCE, COUNTS, "g", at)} JOIN advanced AS a ON a.at = g.query"""
-        parts.append(f"counted AS ({tables.EVIDENCE.inserted(rows, existing=counts)})")
-        at += len(COUNTS)
-    if firsts:
-        arrays = f"unnest(${at}::bigint[], ${at + 1}::integer[], ${at + 2}::float8[])"
-        parts.append(
-            f"""shown AS (UPDATE items AS i SET first_shown = g.time FROM
-            {arrays} AS g (query, place, time) JOIN advanced AS a ON a.at = g.query
-            WHERE i.query = a.number AND i.place = g.place AND i.first_shown IS NULL)"""
-        )
-    return f"""WITH {", ".join(parts)}
-        SELECT q.at, q.number, q.version, a.version, s.active_model, s.catalog
-        {", e.*" if looks else ""} FROM named AS q CROSS JOIN state AS s
-        LEFT JOIN advanced AS a USING (at)
-        {"LEFT JOIN earlier AS e ON e.query = q.number" if looks else ""} ORDER BY q.at"""
+    return f"""WITH locked AS MATERIALIZED (SELECT g.at, g.used, g.news, q.number
+            FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::float8[], $5::text[])
+                WITH ORDINALITY AS g (name, version, life, used, news, at)
+            JOIN queries AS q USING (name) WHERE coalesce(q.version = g.version, true)
+                AND coalesce(q.version / {LIFE} = g.life, true)
+            ORDER BY q.number FOR UPDATE OF q),
+        advanced AS (UPDATE queries AS q SET version = q.version + 1,
+            used = greatest(q.used, g.used) FROM locked AS g WHERE q.number = g.number
+            AND (SELECT count(*) FROM locked) = cardinality($1)
+            RETURNING g.at, g.news, q.number, q.version),
+        begun AS MATERIALIZED (
+            SELECT nextval('writes') * {ORDINALS} AS seq FROM advanced LIMIT 1),
+        noted AS (INSERT INTO changes
+            SELECT number, version % {TURNS}, version, news FROM advanced WHERE news IS NOT NULL
+            ON CONFLICT (query, turn) DO UPDATE SET version = excluded.version,
+            news = excluded.news),
+        {parts}
+        counted AS (INSERT INTO evidence AS e ({", ".join(COUNTS)})
+            SELECT a.number, {prefixed("g", COUNTS[1:])}
+            FROM {_unnested(tables.EVIDENCE, COUNTS, "g", _COUNTS_AT)}
+            JOIN advanced AS a ON a.at = g.query
+            ON CONFLICT (query, place, outcome, slot) DO UPDATE SET epoch = excluded.epoch,
+            count = excluded.count + CASE WHEN $6 THEN e.count ELSE 0 END),
+        shown AS (UPDATE items AS i SET first_shown = g.first_shown
+            FROM {_unnested(tables.ITEMS, _SHOWN, "g", _COUNTS_AT + len(COUNTS))}
+            JOIN advanced AS a ON a.at = g.query
+            WHERE i.query = a.number AND i.place = g.place AND i.first_shown IS NULL)
+        SELECT a.number, a.version, s.active_model, s.catalog
+        FROM advanced AS a CROSS JOIN state AS s ORDER BY a.at"""
 
 
 class _Write:
@@ -376,10 +366,8 @@ class _Write:
         self._batch = batch = counting.LogBatch(operations)
         self._times = batch.times
         self._at = {query: at for at, query in enumerate(batch.times, start=1)}
-        self._lives = [batch.lives.get(query) for query in batch.times]
         self._remembered = [None if versions is None else versions(query) for query in batch.times]
         self._forgets = any(entry.epoch for entry in operations)
-        self._events = any(isinstance(entry, EventEntry) for entry in operations)
 
     async def commit(self) -> Commit:
         """Write, and return what was found and done."""
@@ -387,7 +375,7 @@ class _Write:
             sql = "SELECT active_model, catalog FROM state"
             return Commit([], {}, *await self._raw.fetchrow(sql))
         names = self._batch.names
-        rows = await self._raw.fetch(_PLACES, *_columns(names)) if names else []
+        rows = await self._raw.fetch(_PLACES, *_columns(names, 2)) if names else []
         places = {(self._at[query], item): place for query, item, place in rows}
         placed = self._batch.placed(self._at, places)
         done = None if self._forgets else await self._written(placed)
@@ -399,55 +387,43 @@ class _Write:
                     raise UnknownQuery("there is no such query; nothing was stored")
         return await self._with_news(*done)
 
-    async def _written(self, placed: Sequence[Placed]) -> tuple[list[Written], list[Row]] | None:
-        """Try an optimistic write; None if a query is missing or another server wrote to it.
+    async def _written(self, placed: Sequence[Placed]) -> tuple[list[Written], list[Any]] | None:
+        """Write, and return the queries; None if one is missing, or others write to it meanwhile.
 
-        The first try assumes that no event is a duplicate, which is true of most, and returns the
-        earlier events if that is wrong. The second try takes them into account.
+        Whoever holds locks on the queries always succeeds, if they are there.
         """
-        expected: list[int | None] = [None] * len(self._times)
-        written, advanced = await self._tried(placed, [], expected)
-        # Columns 0 to 5 describe a query; if there are more, they hold an earlier event, or nulls.
-        # Its query's number, column 6, gives way to the query's place in this batch, column 0.
-        earlier: list[Any] = [(row[0], *row[7:]) for row in advanced if len(row) > 6 and row[6]]
-        if earlier:
-            # One row per earlier event: keep one version per query, in the order of the batch.
-            expected = list({row[0]: row[2] for row in advanced}.values())
-            if len(expected) == len(self._times):
-                written, advanced = await self._tried(placed, earlier, expected)
-        done = len(advanced) == len(self._times) and all(row[3] for row in advanced)
-        return (written, advanced) if done else None
-
-    async def _tried(
-        self,
-        placed: Sequence[Placed],
-        earlier: Sequence[counting.Earlier],
-        expected: Sequence[int | None],
-    ) -> tuple[list[Written], list[Row]]:
-        """Write, given earlier events and the versions that queries must have, if any."""
+        names, keys = list(self._times), counting.event_keys(placed)
+        expected, earlier = dict[int, int](), list[counting.Earlier]()
+        for row in await self._raw.fetch(_LOOK, names, *_columns(keys, 4)) if keys else ():
+            expected[row["at"]] = row["version"]
+            if row["event_id"] is not None:
+                earlier.append(counting.Earlier(row["at"], *row[2:]))
         written = counting.decide(placed, earlier)
         entries = counting.logged(placed, written)
-        logged = counting.rows_of(entries, 0)
-        firsts = counting.first_shown(entries)
+        rows, firsts = counting.rows_of(entries, 0), counting.first_shown(entries)
         epoch = counting.latest_epoch(entries)
         before = await self._counts(entries) if epoch else []
         counts, existing = counting.counted(entries, epoch, before)
-        news = [None] * len(self._times) if self._forgets else self._news(counts, firsts)
-        given = [list(self._times), expected, self._lives, list(self._times.values()), news]
-        looks = self._events and not earlier
-        if looks:
-            given += _columns(counting.event_keys(placed))
-        for rows in (*logged.values(), counts, firsts):
-            given += _columns(rows)
-        there = tuple(logged), existing if counts else None, bool(firsts)
-        sql = _writing(len(self._times) > 1, looks, *there)
-        return written, await self._raw.fetch(sql, *given)
+        advanced = await self._raw.fetch(
+            _write(tuple(rows)),
+            names,
+            [expected.get(at) for at in self._at.values()],
+            [self._batch.lives.get(query) for query in names],
+            list(self._times.values()),
+            [None] * len(names) if self._forgets else self._news(counts, firsts),
+            existing == "add",
+            *_columns(counts, len(COUNTS)),
+            *_columns(firsts, len(_SHOWN)),
+            *chain.from_iterable(_columns(some, 0) for some in rows.values()),
+        )
+        return (written, advanced) if advanced else None
 
     async def _counts(self, entries: Sequence[Placed]) -> list[Any]:
         """Return the counts of the items that entries name; queries are locked."""
         names = list(self._times)
         keys = [(at, names[at - 1], place) for at, place in counting.named_places(entries)]
-        return await self._raw.fetch(_COUNTS_OF, *_columns(keys)) if keys else []
+        counts: list[Any] = await self._raw.fetch(_COUNTS_OF, *_columns(keys, 3))
+        return counts
 
     def _news(self, steps: Sequence[Row], firsts: Sequence[Row]) -> list[str | None]:
         """Return the increments of each query as JSON, for servers that have it in memory."""
@@ -458,21 +434,19 @@ class _Write:
             news[at - 1][1].append((place, time))
         return [msgspec.json.encode(added).decode() for added in news]
 
-    async def _with_news(self, written: list[Written], advanced: Sequence[Row]) -> Commit:
+    async def _with_news(self, written: list[Written], advanced: Sequence[Any]) -> Commit:
         """Return the commit, with what others have written since the remembered versions."""
-        versions = {query: row[3] for query, row in zip(self._times, advanced, strict=True)}
-        model, catalog = advanced[0][4:6]
         # `changes` is a ring of TURNS writes per query; older ones are overwritten. If this write
         # is the next one after `since`, nothing was missed.
         behind = {
-            row[1]: (query, since, row[3])
+            row["number"]: (query, since, row["version"])
             for query, since, row in zip(self._times, self._remembered, advanced, strict=True)
-            if since is not None and row[3] - TURNS <= since < row[3] - 1
+            if since is not None and row["version"] - TURNS <= since < row["version"] - 1
         }
         news: dict[str, News] = {}
         if behind:
             keys = [(number, since, until) for number, (_, since, until) in behind.items()]
-            rows = await self._raw.fetch(_CHANGES, *_columns(keys))
+            rows = await self._raw.fetch(_CHANGES, *_columns(keys, 3))
             for number, missed in groupby(rows, key=itemgetter(0)):
                 changes: list[Any] = [msgspec.json.decode(text) for _, text in missed]
                 query, since, until = behind[number]
@@ -481,7 +455,9 @@ class _Write:
                     steps = [tuple(step) for added, _ in changes for step in added]
                     firsts = [tuple(first) for _, shown in changes for first in shown]
                     news[query] = News(since, steps, firsts)
-        return Commit(written, versions, model, catalog, news)
+        versions = [row["version"] for row in advanced]
+        model, catalog = advanced[0]["active_model"], advanced[0]["catalog"]
+        return Commit(written, dict(zip(self._times, versions, strict=True)), model, catalog, news)
 
 
 # --- the store -----------------------------------------------------------------------------------
