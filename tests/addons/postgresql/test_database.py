@@ -250,13 +250,12 @@ async def test_a_database_that_stalls_is_told_and_used_again_when_it_responds(
         await store.items.put("q", new_items(*"ab"), 1.0)
     monkeypatch.setattr(postgresql.database, "COMMAND_SECONDS", 2.0)
     async with open(url) as store:
-        await asyncio.gather(store.items.queries(), store.flush(), store.elected("train"))
+        await asyncio.gather(store.items.queries(), store.flush())
         async with stalled(database):
             told = await asyncio.gather(
                 store.meta.set({"given": "up"}),
                 store.items.tally(),
                 store.flush(),
-                store.elected("train"),
                 return_exceptions=True,
             )
         for problem in told:

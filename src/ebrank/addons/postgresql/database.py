@@ -2,7 +2,7 @@
 
 One connection writes, for one caller at a time: the server's memory follows the order of its own
 writes. It does not wait for the disk (`synchronous_commit = off`); `flush` does, once for all
-waiting requests. Some others read. A server keeps at most `READERS` + 3 open.
+waiting requests. Some others read. A server keeps at most `READERS` + 2 open.
 
 A database that crashes loses writes that were not flushed, and every connection. So each time the
 writing connection is opened again, an *incarnation* begins: what was read before may be wrong.
@@ -38,18 +38,15 @@ MOST_SKEW_SECONDS = 60.0
 
 # Plans are made once, and must still fit when the tables have grown: never scan a whole table.
 _PLANS = "SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"
-_WRITER = f"{_PLANS}; SET synchronous_commit = off"
+# A machine that is gone is noticed within seconds: then another server is elected for its jobs.
+_WRITER = f"""{_PLANS}; SET synchronous_commit = off; SET tcp_keepalives_idle = 3;
+    SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 2"""
 # Whatever the database's own setting is: `local` and the levels of replicas wait for the disk too.
 _LASTING = """SELECT set_config('synchronous_commit', 'on', true)
     WHERE current_setting('synchronous_commit') = 'off'"""
 # A commit, which is on disk when it returns. The database has one WAL, which it writes in order: so
 # all commits before this one are on disk too, those of other connections included.
 _FLUSH = f"{_LASTING}; SELECT pg_logical_emit_message(true, 'ebrank', '')"
-
-_ELECT = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
-# A machine that is gone is noticed within seconds.
-_KEEP_ALIVE = """SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 2;
-    SET tcp_keepalives_count = 2"""
 
 
 class Address:
@@ -203,10 +200,6 @@ class Session:
     async def flush(self) -> None:
         """Do nothing: everything is on disk when it is closed."""
 
-    async def elected(self, job: str) -> bool:
-        """Return whether this one does a job: nobody else sees what it writes."""
-        return self._writes
-
     async def close(self, *, discard: bool = False) -> None:
         """Commit or roll back; closing twice is harmless."""
         lost = self._connection.is_closed()
@@ -232,9 +225,6 @@ class Pool:
         self._turn = asyncio.Lock()
         self._flusher: asyncpg.Connection | None = None
         self._flushing = asyncio.Lock()
-        self._delegate: asyncpg.Connection | None = None  # whose locks say what it is elected for
-        self._jobs: set[str] = set()
-        self._electing = asyncio.Lock()
         self._idle: list[asyncpg.Connection] = []
         self._readers = asyncio.Semaphore(READERS)
         self._closed = False
@@ -298,20 +288,6 @@ class Pool:
                 "request again."
             )
 
-    async def elected(self, job: str) -> bool:
-        """Return whether this server holds the lock of a job, which a lost connection releases."""
-        with self.address.explained():
-            async with self._electing:
-                self._check_open()
-                if self._delegate is None or self._delegate.is_closed():
-                    self._delegate, self._jobs = await self.address.connected(_KEEP_ALIVE), set()
-                async with _ended_if_unsure(self._delegate):
-                    if job in self._jobs:
-                        await self._delegate.execute("SELECT 1")  # or it is somebody else's by now
-                    elif await self._delegate.fetchval(_ELECT, f"{self.address.schema} {job}"):
-                        self._jobs.add(job)
-                return job in self._jobs
-
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError(f"{self.address.name}: the store is closed")
@@ -327,7 +303,7 @@ class Pool:
             async with self._turn:
                 self._closed = True
             with self.address.explained():
-                for connection in (self._writer, self._flusher, self._delegate, *self._idle):
+                for connection in (self._writer, self._flusher, *self._idle):
                     if connection is not None and not connection.is_closed():
                         connection.terminate() if discard else await connection.close()
             self._idle = []

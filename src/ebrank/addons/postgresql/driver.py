@@ -62,6 +62,7 @@ _ENTRIES = """SELECT sum(CASE WHEN counted < $1 THEN counted ELSE greatest(count
     FROM (SELECT 'rankings'::regclass, count(*) FROM (SELECT FROM rankings LIMIT $1) AS few
         UNION ALL SELECT 'events'::regclass, count(*) FROM (SELECT FROM events LIMIT $1) AS few
     ) AS kinds (kind, counted) JOIN pg_class ON oid = kind"""
+_ELECT = "SELECT pg_try_advisory_lock(hashtextextended($1, 0))"
 _ANNOUNCE = """INSERT INTO servers VALUES ($1, clock_timestamp(), $2)
     ON CONFLICT (name) DO UPDATE SET seen = excluded.seen, about = excluded.about"""
 _LEAVE = "DELETE FROM servers WHERE name = $1 AND $2::text IS NULL"
@@ -181,7 +182,6 @@ class PostgresDriver:
         self.database = database
         self.url: str | None = database.address.url
         self.flush = database.flush
-        self.elected = database.elected
         self.close = database.close
 
     @property
@@ -238,6 +238,11 @@ class PostgresDriver:
             used = await raw.fetchval("SELECT pg_database_size(current_database())")
             entries = await raw.fetchval(_ENTRIES, MOST_COUNTED)
         return StoreSize(int(used), None, int(entries))
+
+    async def elected(self, job: str) -> bool:
+        """Return whether this server holds the lock of a job, which a lost connection releases."""
+        async with self.database.writer() as raw:
+            return bool(await raw.fetchval(_ELECT, f"{self.database.address.schema} {job}"))
 
     async def announce(self, server: str, about: str | None) -> None:
         """Record that a server is running, and what it reports; None when it leaves."""
