@@ -292,6 +292,12 @@ def _write(
     earlier: list[Any] = matching(connection, tables.EVENTS, fields, _REPEATED, keys)
     written = counting.decide(placed, earlier)
     entries = counting.logged(placed, written)
+    _insert(connection, entries, begin)
+    return Commit(written, versions, model, catalog), len(entries)
+
+
+def _insert(connection: sqlite3.Connection, entries: Sequence[counting.Placed], begin: int) -> None:
+    """Insert entries into the log, numbered from `begin`, and add them to the counts."""
     for codec, rows in counting.rows_of(entries, begin).items():
         try:
             connection.executemany(_inserting(codec.table, codec.columns), rows)
@@ -310,4 +316,3 @@ def _write(
     firsts = counting.first_shown(entries)
     if firsts:
         connection.executemany(_SHOWN, firsts)
-    return Commit(written, versions, model, catalog), len(entries)
