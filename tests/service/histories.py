@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ebrank.evidence.behaviors import NEGATIVE
-from ebrank.service.store.base import Store, StoreView
+from ebrank.service.store.base import Store
 from ebrank.service.store.records import EventEntry, NewItem, Operation, QueryState, RankingEntry
 from ebrank.service.store.rows import count_rows
 
@@ -82,7 +82,7 @@ def bits(state: QueryState | None) -> dict[str, Any]:
     }
 
 
-async def catalog(store: StoreView) -> dict[str, list[float | None]]:
+async def catalog(store: Store) -> dict[str, list[float | None]]:
     """Return the catalog's rows, None where a number is missing."""
     return {
         name: [None if np.isnan(number) else number for number in row.tolist()]
@@ -90,7 +90,7 @@ async def catalog(store: StoreView) -> dict[str, list[float | None]]:
     }
 
 
-async def contents(store: StoreView) -> dict[str, Any]:
+async def contents(store: Store) -> dict[str, Any]:
     """Return everything in a store, to compare stores."""
     queries = await store.items.queries()
     return {

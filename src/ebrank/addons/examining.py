@@ -15,7 +15,7 @@ from ebrank.model.policy.scaling import Scaling
 from ebrank.service.learning.fitting import TrainingJob, TrainingTable, gather
 from ebrank.service.learning.training import job
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import StoreView
+from ebrank.service.store.base import Store
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ExaminedCurve:
     ranks: list[ExaminedRank]
 
 
-async def examined(store: StoreView, settings: Settings) -> ExaminedCurve:
+async def examined(store: Store, settings: Settings) -> ExaminedCurve:
     """Return what a store reveals about each rank with impressions."""
     task = job(settings, active=0)
     table = await shown_items(store, task)
@@ -86,7 +86,7 @@ def _error(error: float) -> float | None:
     return error if error < 1.0 else None
 
 
-async def shown_items(store: StoreView, task: TrainingJob) -> TrainingTable:
+async def shown_items(store: Store, task: TrainingJob) -> TrainingTable:
     """Return the items of a store, of which some must have been shown."""
     table = await gather(store, task)
     if table is None or not table.seen.any():

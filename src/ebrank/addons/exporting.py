@@ -26,7 +26,7 @@ from ebrank.addons.tables import arrow
 from ebrank.environment.files import make_private_file, make_private_folder, write_whole
 from ebrank.service.ops.replay import listed, watched
 from ebrank.service.store import records, tables
-from ebrank.service.store.base import SALT, Progress, StoreError, StoreView
+from ebrank.service.store.base import SALT, Progress, Store, StoreError
 from ebrank.service.store.records import QueryState, RankingEntry
 from ebrank.service.store.rows import count_rows, item_rows
 
@@ -156,7 +156,7 @@ class _ParquetFile:
 
 
 async def export(
-    store: StoreView, folder: str | os.PathLike[str], progress: Progress | None = None
+    store: Store, folder: str | os.PathLike[str], progress: Progress | None = None
 ) -> dict[str, int]:
     """Write a store to a new folder; return the rows of each table.
 

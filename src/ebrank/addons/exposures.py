@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ebrank.service.core import experiments
 from ebrank.service.store import counting
-from ebrank.service.store.base import StoreView
+from ebrank.service.store.base import Store
 from ebrank.service.store.records import EventEntry, RankingEntry
 
 
@@ -34,7 +34,7 @@ class Exposure(NamedTuple):
     clicks: int = 0
 
 
-async def exposures(store: StoreView, name: str) -> list[Exposure]:
+async def exposures(store: Store, name: str) -> list[Exposure]:
     """Return a row for each logged list of an experiment, as far as the readout compares it."""
     experiment = experiments.named(
         experiments.read(await store.meta.get(experiments.EXPERIMENTS)), name

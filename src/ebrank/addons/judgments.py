@@ -28,7 +28,7 @@ from ebrank.service.core.models import own_parts
 from ebrank.service.learning.fitting import fitted, loaded
 from ebrank.service.learning.training import job
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import StoreView
+from ebrank.service.store.base import Store
 
 MOST = 3
 """The highest grade."""
@@ -75,7 +75,7 @@ class Judgments:
         return [MOST * judgment.mean / top for judgment in self.all]
 
 
-async def judged(store: StoreView, settings: Settings) -> Judgments:
+async def judged(store: Store, settings: Settings) -> Judgments:
     """Return the judgments of a store by its active prior.
 
     If there is none, one is fitted; without features, all items start out alike.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ebrank.addons.logs.aggregation import Application
     from ebrank.addons.logs.importing import Imported
     from ebrank.service.settings import Settings
-    from ebrank.service.store.base import StoreView
+    from ebrank.service.store.base import Store
 
 T = TypeVar("T")
 
@@ -363,7 +363,7 @@ def whatif(
             console.note(f"{evidence.dropped:,} items have no features in {features}: left out")
         return History.of_evidence(evidence, path, settings.examination.examination())
 
-    async def of_store(store: StoreView, settings: Settings) -> History:
+    async def of_store(store: Store, settings: Settings) -> History:
         return await history_of(store, settings, path)
 
     history = asyncio.run(watched_store(path, config, features, of_store, of_evidence))
@@ -398,7 +398,7 @@ async def watched_store(
     path: str,
     config: str | None,
     features: str | None,
-    work: Callable[[StoreView, Settings], Awaitable[T]],
+    work: Callable[[Store, Settings], Awaitable[T]],
     of_evidence: Callable[[Settings], T] | None = None,
 ) -> T:
     """Return what some work learns from a store, a backup or evidence.

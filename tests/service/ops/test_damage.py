@@ -25,7 +25,7 @@ from ebrank.service.ops.check import check
 from ebrank.service.ops.copying import copy_store
 from ebrank.service.ops.replay import replay
 from ebrank.service.settings import Settings
-from ebrank.service.store import Store, StoreView, open
+from ebrank.service.store import Store, open
 from ebrank.service.store.records import Minute, ModelRecord, Operation
 from ebrank.service.store.sqlite import SqliteStore
 from tests.cli.commands import ebrank, refused
@@ -110,7 +110,7 @@ async def opened(folder: Path, work: Callable[[Store], Awaitable[object]]) -> st
     return await outcome(whole())
 
 
-async def each_query(store: StoreView) -> None:
+async def each_query(store: Store) -> None:
     for query in await store.items.queries():
         await store.items.load(query)
 

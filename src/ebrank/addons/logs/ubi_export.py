@@ -17,7 +17,7 @@ from typing import Any
 from ebrank.addons.exporting import make_folder
 from ebrank.environment.files import whole_file
 from ebrank.service.ops.replay import watched
-from ebrank.service.store.base import Progress, StoreView
+from ebrank.service.store.base import Progress, Store
 from ebrank.service.store.records import EventEntry, RankingEntry
 
 FILE = "ubi.ndjson"
@@ -25,7 +25,7 @@ QUERIES, EVENTS = "ubi_queries", "ubi_events"
 
 
 async def export_ubi(
-    store: StoreView,
+    store: Store,
     folder: Path,
     application: str = "ebrank",
     progress: Progress | None = None,

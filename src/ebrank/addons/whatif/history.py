@@ -25,7 +25,7 @@ from ebrank.service.core.feature_schema import filled
 from ebrank.service.learning.fitting import gather, loaded
 from ebrank.service.learning.training import job
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import StoreView
+from ebrank.service.store.base import Store
 from ebrank.typing import Bools, Features, Floats, Ints
 
 SINGLE = 10
@@ -174,7 +174,7 @@ class History:
         )
 
 
-async def history_of(store: StoreView, settings: Settings, name: str) -> History:
+async def history_of(store: Store, settings: Settings, name: str) -> History:
     """Return a store's history; its policy is that of the settings."""
     task = job(settings, active=0)
     table = await gather(store, task)

@@ -34,7 +34,7 @@ from ebrank.service.core.background import Turns
 from ebrank.service.core.feature_schema import NO_FEATURES, FeatureSchema
 from ebrank.service.core.problems import NotFound, Problem
 from ebrank.service.settings import FeaturesSettings
-from ebrank.service.store.base import CatalogChanged, Store, StoreView
+from ebrank.service.store.base import CatalogChanged, Store
 from ebrank.service.store.records import NewItem
 from ebrank.typing import Bools, Features
 
@@ -293,7 +293,7 @@ def _ended(row: list[float]) -> tuple[float, ...]:
     return tuple(row)
 
 
-async def stored_schema(store: StoreView) -> FeatureSchema:
+async def stored_schema(store: Store) -> FeatureSchema:
     """Return the schema of a store; without features, if it has none yet."""
     return FeatureSchema.from_json(await store.meta.get(SCHEMA))
 

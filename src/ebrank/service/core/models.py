@@ -28,7 +28,7 @@ from ebrank.model.prior.item_effects import messages, variance_of
 from ebrank.service.core.experiments import EXPERIMENTS, OWN, Assigner, Experiment, read, running
 from ebrank.service.core.feature_schema import matched
 from ebrank.service.settings import Settings
-from ebrank.service.store.base import Store, StoreError, StoreView
+from ebrank.service.store.base import Store, StoreError
 from ebrank.typing import Features, Floats, State
 
 PINNED, YES, NO = "pinned", "yes", "no"
@@ -250,7 +250,7 @@ def untrained(settings: Settings, policy: str | None = None) -> EBRanker:
     return EBRanker(chosen, examination=curve, threads=1)  # other cores have other requests
 
 
-async def load(store: StoreView, version: int, settings: Settings) -> Model:
+async def load(store: Store, version: int, settings: Settings) -> Model:
     """Return a version from the store."""
     ranker, features, unused = untrained(settings), tuple[str, ...](), ""
     if version:
@@ -264,7 +264,7 @@ async def load(store: StoreView, version: int, settings: Settings) -> Model:
     return Model(version, ranker, settings.features.fills_by_mean, features, unused)
 
 
-async def features_of(store: StoreView, version: int) -> tuple[str, ...]:
+async def features_of(store: Store, version: int) -> tuple[str, ...]:
     """Return the keys of the features that a version learned from."""
     records = await store.models.all()
     return next((record.features for record in records if record.version == version), ())

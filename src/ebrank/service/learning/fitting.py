@@ -51,7 +51,7 @@ from ebrank.service.core.live import stacked
 from ebrank.service.core.models import features_of, fitted_parts, own_parts
 from ebrank.service.settings import EventsSettings, ExaminationSettings
 from ebrank.service.store import open
-from ebrank.service.store.base import Store, StoreView
+from ebrank.service.store.base import Store
 from ebrank.service.store.records import QueryState
 from ebrank.service.store.rows import reach
 from ebrank.typing import Bools, Features, Ints
@@ -218,13 +218,13 @@ def _arm(table: TrainingTable, policy: str, job: TrainingJob) -> str:
     return model_file.to_bytes(fitted(replace(table, items=items), own.ranker(), own)).decode()
 
 
-async def loaded(store: StoreView) -> list[QueryState]:
+async def loaded(store: Store) -> list[QueryState]:
     """Return all queries, in the order in which they were added."""
     states = [await store.items.load(query) for query in await store.items.queries()]
     return [state for state in states if state is not None]
 
 
-async def gather(store: StoreView, job: TrainingJob) -> TrainingTable | None:
+async def gather(store: Store, job: TrainingJob) -> TrainingTable | None:
     """Return the items of all queries, None if there are none."""
     states = await loaded(store)
     if not states:
@@ -271,7 +271,7 @@ def _numbered(states: Sequence[QueryState]) -> Ints:
 
 
 async def _joined(
-    store: StoreView, states: Sequence[QueryState]
+    store: Store, states: Sequence[QueryState]
 ) -> tuple[Sequence[str], list[Features]]:
     """Return the keys of features as they are now, and those of all items of each query.
 

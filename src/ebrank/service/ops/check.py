@@ -26,7 +26,7 @@ from ebrank.service.core.background import GRACE_SECONDS
 from ebrank.service.core.catalog import SCHEMA
 from ebrank.service.core.feature_schema import FeatureSchema
 from ebrank.service.ops.replay import listed, replay
-from ebrank.service.store.base import Progress, Store, StoreError, StoreView
+from ebrank.service.store.base import Progress, Store, StoreError
 from ebrank.service.store.counting import time_of
 from ebrank.service.store.records import Fault, FaultKind
 
@@ -83,7 +83,7 @@ class _Faults(list[Fault]):
             return None
 
 
-async def _read_query(store: StoreView, query: str) -> None:
+async def _read_query(store: Store, query: str) -> None:
     state = listed(query, await store.items.snapshot(query))  # which reads the query first
     counts = listed(query, await store.items.load(query)).counts
     impossible = (counts[:, SHOWN + 1 :].sum(axis=1) > counts[:, SHOWN]).any(axis=1)
@@ -91,12 +91,12 @@ async def _read_query(store: StoreView, query: str) -> None:
         raise StoreError(f"item {item!r} has more clicks than impressions in a slot")
 
 
-async def _read_catalog(store: StoreView) -> None:
+async def _read_catalog(store: Store) -> None:
     async for _ in store.catalog.entries():
         pass
 
 
-async def _read_times(store: StoreView, now: float, faults: _Faults) -> None:
+async def _read_times(store: Store, now: float, faults: _Faults) -> None:
     last = await store.log.last_time()
     if last - now > MOST_BEHIND_SECONDS:
         faults.add("time", f"the log ends on {day(last)}, and the clock says {day(now)}")
@@ -107,7 +107,7 @@ async def _read_times(store: StoreView, now: float, faults: _Faults) -> None:
         before = max(before, time_of(entry))
 
 
-async def _read_models(store: StoreView, own_parts: tuple[str, ...], faults: _Faults) -> None:
+async def _read_models(store: Store, own_parts: tuple[str, ...], faults: _Faults) -> None:
     versions = [record.version for record in await faults.tried("model", store.models.all()) or []]
     for version in versions:
         document = await faults.tried("model", store.models.document(version)) or b""
@@ -120,7 +120,7 @@ async def _read_models(store: StoreView, own_parts: tuple[str, ...], faults: _Fa
         faults.add("model", f"the active model {active} is not there")
 
 
-async def _read_settings(store: StoreView) -> None:
+async def _read_settings(store: Store) -> None:
     settings = await store.meta.all()
     if SCHEMA in settings:
         FeatureSchema.from_json(settings[SCHEMA])

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from ebrank.service.ops.replay import listed, replay, watched
-from ebrank.service.store import Store, StoreError, StoreView, open
+from ebrank.service.store import Store, StoreError, open
 from ebrank.service.store.base import Damaged, Progress
 from ebrank.service.store.records import NewItem, QueryState
 
@@ -58,7 +58,7 @@ async def copy_store(source: str, target: str, progress: Progress | None = None)
             return Copied(report.queries, report.items, entries, left_out)
 
 
-async def fill(store: Store, source: StoreView, progress: Progress | None = None) -> None:
+async def fill(store: Store, source: Store, progress: Progress | None = None) -> None:
     """Put everything in another store into an empty one."""
     last_time = await source.log.last_time()
     some, items = list[QueryState](), 0
@@ -99,7 +99,7 @@ async def _portions(entries: AsyncIterator[T]) -> AsyncIterator[list[T]]:
         yield portion
 
 
-async def _difference(source: StoreView, store: Store, counts: Counter[str]) -> str:
+async def _difference(source: Store, store: Store, counts: Counter[str]) -> str:
     """Return what a copy has not as its source has it, "" if nothing; count what the source has."""
     copied = _parts(store, Counter())
     async for part in _parts(source, counts):
@@ -108,7 +108,7 @@ async def _difference(source: StoreView, store: Store, counts: Counter[str]) -> 
     return ""
 
 
-async def _parts(store: StoreView, counts: Counter[str]) -> AsyncIterator[tuple[str, object]]:
+async def _parts(store: Store, counts: Counter[str]) -> AsyncIterator[tuple[str, object]]:
     """Yield all that a store holds, with its names, and count it; the last of each kind ends it."""
     queries = await store.items.queries()
     counts["queries"] = len(queries)

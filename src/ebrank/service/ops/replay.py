@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from ebrank.service.store import counting
-from ebrank.service.store.base import Damaged, Progress, StoreView
+from ebrank.service.store.base import Damaged, Progress, Store
 from ebrank.service.store.counting import Tally
 from ebrank.service.store.records import EventEntry, Operation, QueryState
 from ebrank.service.store.rows import count_rows, item_rows
@@ -122,7 +122,7 @@ class _Rebuilt:
                 report.note(state.query, item.id, "first_shown", item.first_shown, time)
 
 
-async def replay(store: StoreView, progress: Progress | None = None) -> ReplayReport:
+async def replay(store: Store, progress: Progress | None = None) -> ReplayReport:
     """Return how the counters compare with the snapshot and the log.
 
     It keeps the counters of all items in memory, about 200 bytes each, but not the log.
@@ -146,7 +146,7 @@ async def replay(store: StoreView, progress: Progress | None = None) -> ReplayRe
     return report
 
 
-async def watched(store: StoreView, progress: Progress | None) -> AsyncIterator[Operation]:
+async def watched(store: Store, progress: Progress | None) -> AsyncIterator[Operation]:
     """Yield the log, and say now and then how much of it was read."""
     total, done = await store.log.length(), 0
     async for entry in store.log.entries():

@@ -3,7 +3,7 @@
 `memory` is the shortest store, `sqlite` the default.
 """
 
-from ebrank.service.store.base import Mode, Store, StoreError, StoreView
+from ebrank.service.store.base import Mode, Store, StoreError
 from ebrank.service.store.urls import open, open_existing
 
-__all__ = ["Mode", "Store", "StoreError", "StoreView", "open", "open_existing"]
+__all__ = ["Mode", "Store", "StoreError", "open", "open_existing"]

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from ebrank.service.store.deletions import StoredDeletions
 from ebrank.service.store.driver import (
@@ -50,7 +49,6 @@ __all__ = [
     "Progress",
     "Store",
     "StoreError",
-    "StoreView",
     "StoredLog",
     "UnknownQuery",
 ]
@@ -136,10 +134,6 @@ async def _orphans(connection: Connection) -> list[Fault]:
                 what = f"{table}: {count} rows of queries that are not there"
                 found.append(Fault("orphan", what))
     return found
-
-
-StoreView: TypeAlias = Store
-"""A store of which a caller only reads: it may be an export, or a damaged one as it should be."""
 
 
 def hashed(user: str, salt: str) -> str:
