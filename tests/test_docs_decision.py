@@ -37,7 +37,7 @@ def test_on_a_shop(tmp_path: Path) -> None:
             live = client.rank("query 7", k=5)
     assert "36,000 impressions" in printed
     assert "went live" in printed
-    assert "auto promises the most" in printed
+    assert "auto is expected to do best" in printed
     assert "look: running" in printed
     assert own.lists + ebrank.lists == 1500
     low = ebrank.difference["clicks"].low  # the difference is some 0.5 clicks per list

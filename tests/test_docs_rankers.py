@@ -59,7 +59,7 @@ def test_the_example_runs(example: str) -> None:
     ours, floor = answered("simulate", *TINY, *both)["rankers"]
     assert ours["warm_ndcg"]["mean"] > floor["warm_ndcg"]["mean"]
     tuned = answered("tune", *TINY, "--ranker", "smoothed")
-    assert [point["values"]["strength"] for point in tuned["grid"]] == [1, 5, 25]
+    assert [point["values"]["strength"] for point in tuned["tuning"]["points"][:3]] == [1, 5, 25]
     check_ranker(registry.parse("smoothed:strength=2"))
 
 

@@ -30,6 +30,7 @@ from ebrank.lab.simulation.result import Result, TrialResult
 from ebrank.lab.simulation.stamps import fingerprint, lasting_stamp
 from ebrank.lab.simulation.storage import StoredTrials
 from tests.addons.clusters import OwnCluster, import_from, own_cluster, wait_until
+from tests.lab.simulation import mortal
 from tests.lab.simulation.test_parallel import bits
 
 RANKERS = [registry.parse(text) for text in ("bm25", "ebrank:estimator=exposure,epsilon=0.1")]
@@ -322,7 +323,7 @@ def test_a_worker_with_another_source_is_refused_even_if_it_joins_late(
 
 def _typed_at_a_prompt() -> Ranker:
     names: dict[str, Any] = {"__name__": "__main__"}
-    exec((Path(__file__).parent / "mortal.py").read_text(), names)
+    exec((Path(mortal.__file__)).read_text(), names)
     ranker: Ranker = names["Plain"]()
     return ranker
 
@@ -335,7 +336,7 @@ def test_own_rankers_run_where_their_code_is_the_same(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    text = (Path(__file__).parent / "mortal.py").read_text()
+    text = (Path(mortal.__file__)).read_text()
     changed = text.replace("self.rate)", "2 * self.rate)")
     assert changed != text
     for folder, own in (("here", text), ("there", text), ("elsewhere", changed)):

@@ -61,7 +61,7 @@ def test_a_server_writes_training_as_json(tmp_path: Path) -> None:
         code, errors = server.stop()
     told = [json.loads(line) for line in errors.splitlines()]
     assert code == 0
-    assert {one["event"] for one in told} == {"request", "training"}
+    assert {one["event"] for one in told} == {"request", "service", "training"}
     [run] = [one for one in told if one["event"] == "training"]
     assert run["level"] == "info"
     assert run["message"]
