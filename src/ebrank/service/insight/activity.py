@@ -15,7 +15,7 @@ import asyncio
 import bisect
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from ebrank.service.store import counting
 from ebrank.service.store.base import StoreError
 from ebrank.service.store.counting import Change
 from ebrank.service.store.records import ArmSums, Minute, RankingEntry
-from ebrank.typing import Bools
 
 TOTALS = "totals"
 
@@ -94,7 +93,7 @@ class Activity:
         else:
             self._list(live, draft.entry, draft.served, sums)
         if change.shown:
-            new = self._new(live, change.shown, change.time)
+            new = live.state.entered[change.shown] > change.time - self._new_seconds
             p = self._examination[np.array(change.ranks) - 1]
             sums["shown"] += len(new)
             sums["exposure_new"] += float(p @ new)
@@ -129,7 +128,7 @@ class Activity:
         self.own["events"] += 1
         sums["events"] += 1.0
         if change.clicks:
-            [new] = self._new(live, change.rows, change.time)
+            new = live.state.entered.item(change.rows[0]) > change.time - self._new_seconds
             self.own["clicks"] += change.clicks
             sums["clicks_new" if new else "clicks_old"] += change.clicks
         self.last_event = change.time
@@ -191,9 +190,6 @@ class Activity:
     def _at(self, time: float) -> Sums:
         """Return the sums of the span of a time, to add to."""
         return self._spans.of(time // self._width * self._width)
-
-    def _new(self, live: LiveQuery, rows: Sequence[int], time: float) -> Bools:
-        return live.state.entered[rows] > time - self._new_seconds
 
 
 def arm_sums(cell: ArmCell, sums: Sums) -> ArmSums:

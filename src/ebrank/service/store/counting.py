@@ -353,14 +353,15 @@ def change_of(
     ('r', [(5, 1, 2, -1), (5, 2, 2, 1)], 0, 0.75)
     """
     entry = as_written(entry, written)
-    time, added, items = time_of(entry), steps(entry, rows), shown(entry, rows)
+    added = steps(entry, rows)
     if isinstance(entry, RankingEntry):
         view, first = entry.continues or entry.id, entry.offset + 1
-        ranks = shown(entry, range(first, first + len(rows)))
-        return Change(entry, time, view, int(view == entry.id), rows, added, items, ranks)
-    worths, ranks = (0.0, *weights), shown(entry, [entry.rank])
+        items, ranks = shown(entry, rows), shown(entry, range(first, first + len(rows)))
+        return Change(entry, entry.time, view, int(view == entry.id), rows, added, items, ranks)
+    worths = (0.0, *weights)
     worth = worths[max(entry.outcome, SHOWN)] - worths[max(entry.replaces, SHOWN)]
-    view, clicks = entry.ranking_id, clicks_of(entry)
+    view, time, clicks = entry.ranking_id, entry.received, clicks_of(entry)
+    items, ranks = (rows, [entry.rank]) if entry.shows else ((), ())
     return Change(entry, time, view, 0, rows, added, items, ranks, clicks, worth)
 
 
