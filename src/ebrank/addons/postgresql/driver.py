@@ -395,7 +395,7 @@ class _Write:
     async def _written(self, placed: Sequence[Placed]) -> tuple[list[Written], list[Any]] | None:
         """Write, and return the queries; None if one is missing, or others write to it meanwhile.
 
-        Whoever holds locks on the queries always succeeds, if they are there.
+        A caller that holds locks on the queries always succeeds, if they are there.
         """
         names, keys = list(self._times), counting.event_keys(placed)
         expected, earlier = dict[int, int](), list[counting.Earlier]()

@@ -5,8 +5,8 @@ given earlier events; `steps` lists the increments of an entry. It is `BehaviorS
 into the moments at which a service learns of its parts: a list is shown now, what users do with it
 arrives later. Whole numbers add up in any order.
 
-Whoever counts something else (clicks, what they are worth, lists of an arm) reads the `Change` of
-an entry, and decides nothing.
+All else that counts (clicks, their worth, lists of an arm) reads the `Change` of an entry, and
+decides nothing.
 
 Callers know items by their names, their rows or their places; `keys` are these for the items that
 the entry names, in the order of `items_of`:
